@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gris_cli.flag_groups import with_flags
-from gris_cli.flags import AskFlags, ConnectionFlags, JsonFlag
+from gris_cli.flags import AskFlags, ConnectionFlags
 
 
 @with_flags
-def ask(question: AskFlags, connection: ConnectionFlags, as_json: JsonFlag = False) -> None:
+def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Ask a question privately and pay for it."""
     from gris_cli.answer_plot import draw_answer, require_counts, require_drawable
     from gris_cli.clients import connected, remaining_after

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
+from gris_cli.flag_groups import flag, with_flags
 
 if TYPE_CHECKING:
     from pinot_connector.endpoints import Address, Credentials

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import ConnectionFlags, JsonFlag
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import ConnectionFlags
 
 if TYPE_CHECKING:
     from gris_console.process import Announce, LocalConsole
@@ -59,7 +58,7 @@ def console(
     port: int = flag(
         PORT, "Without --config: the port of this machine; 0 takes a free one.", min=0, max=65535
     ),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Serve web pages for analysts and owners until Ctrl-C: questions with their price, answers, history, budgets."""
     from gris_console.process import HostedConsole, read_configuration, run

@@ -9,18 +9,18 @@ from typing import Annotated
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import OF_ENGINE, ConnectionFlags, JsonFlag
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import OF_ENGINE, ConnectionFlags
 
 
 @with_flags
 def demo(
+    *,
     connection: Annotated[ConnectionFlags, (*OF_ENGINE, "examples")],
     directory: Path | None = flag(
         None, "Where noise key, ledger and logs are kept; by default they are temporary."
     ),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Ask five private questions of real data, one of them twice; then of bounded contributions and until a refusal."""
     from gris_cli.clients import engine_of

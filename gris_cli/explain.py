@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gris_cli.flag_groups import with_flags
-from gris_cli.flags import ConnectionFlags, JsonFlag, QuestionFlags
+from gris_cli.flags import ConnectionFlags, QuestionFlags
 
 
 @with_flags
-def explain(question: QuestionFlags, connection: ConnectionFlags, as_json: JsonFlag = False) -> None:
+def explain(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Show what a question would cost at most, without asking it. Takes every flag of ask."""
     from gris_cli.clients import fetch_explanation
     from gris_cli.printing import print_check, print_explanation

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gris_cli.declaring import flag
+from gris_cli.flag_groups import flag
 
 DEFAULT_DIRECTORY = Path(".gris")
 DEFAULT_DP = "localhost:50051"
@@ -28,7 +29,6 @@ def _named(context: typer.Context, parameter: typer.CallbackParam, account: str)
     return account
 
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print only JSON on standard output, errors too.")]
 BudgetFlag = Annotated[
     str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="The address of budget_service.")
 ]
@@ -223,6 +223,43 @@ class ConnectionFlags:
     directory: Path = flag(DEFAULT_DIRECTORY, "Where --embedded keeps noise key, ledger and logs.")
     examples: Path | None = flag(None, "The directory of the examples.")
 
+    def require_used(self, context: typer.Context, names: Collection[str]) -> None:
+        """Refuse flags of the command line that the others leave without a meaning: none is ignored in silence.
+
+        Args:
+            context: The command's; it knows which flags were typed. What the environment says is not refused, for it is
+                there for other commands too.
+            names: The flags that the command has.
+
+        Raises:
+            typer.BadParameter: It names the flag, and the one that it does not go with.
+        """
+        for unused, without in self._unused(names):
+            for name in (each for each in unused if each in names):
+                # By its name: typer brings a click of its own, or takes the one that is installed.
+                source = context.get_parameter_source(name)
+                if source is not None and source.name == "COMMANDLINE":
+                    raise typer.BadParameter(f"--{name.replace('_', '-')} has no meaning {without}")
+
+    def _unused(self, names: Collection[str]) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield flags that have no meaning, and the reason."""
+        if self.gateway:
+            services = (*_OF_SERVICES, *OF_EMBEDDED, "engine", *_OF_FILES, *_OF_SPARK, *_OF_PINOT)
+            yield services, "with --gateway or GRIS_GATEWAY: a gateway has its own services and data"
+            return
+        if self.embedded:
+            yield _OF_SERVICES, "with --embedded, which runs services of its own"
+        elif "embedded" in names:
+            yield OF_EMBEDDED, "without --embedded: services that run already have their own"
+        if "engine" not in names:
+            return
+        if self.engine is not EngineName.PINOT:
+            yield _OF_PINOT, f"with --engine {self.engine.value}; it is of --engine pinot"
+        if self.engine is not EngineName.SPARK:
+            yield _OF_SPARK, f"with --engine {self.engine.value}; it is of --engine spark"
+        if self.engine is EngineName.PINOT:
+            yield _OF_FILES, "with --engine pinot, which has the tables itself"
+
 
 # Parts of `ConnectionFlags`, for commands that have only some of them.
 OF_EMBEDDED = ("policy", "budget_config", "directory", "examples")
@@ -233,3 +270,7 @@ OF_ENGINE = (
     *("pinot_server_admin", "pinot_server_admin_port", "pinot_settle_seconds"),
 )
 OF_PINOT_FILES = ("pinot_authorization_file", "pinot_ca_file", "pinot_certificate_file")
+_OF_SERVICES = ("dp", "budget", "releases", "releases_key_file")
+_OF_FILES = ("data",)
+_OF_SPARK = ("spark",)
+_OF_PINOT = tuple(each.name for each in fields(ConnectionFlags) if each.name.startswith("pinot_"))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import OF_GUARANTEE, ConnectionFlags, JsonFlag
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import OF_GUARANTEE, ConnectionFlags
 
 # typer copies a list before it hands it over.
 NO_DOMAINS: list[str] = []
@@ -14,6 +13,7 @@ NO_DOMAINS: list[str] = []
 
 @with_flags
 def guarantee(
+    *,
     connection: Annotated[ConnectionFlags, OF_GUARANTEE],
     domains: list[str] = flag(
         NO_DOMAINS,
@@ -21,7 +21,7 @@ def guarantee(
         "--domain",
         metavar="RHO:DELTA",
     ),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show the guarantee for everything that an account is shown in a window, whatever it asks. Needs no engine."""
     from gris_cli.clients import fetch_guarantee

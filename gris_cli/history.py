@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import ConnectionFlags, JsonFlag
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import ConnectionFlags
 
 
 @with_flags
 def history(
+    *,
     connection: Annotated[ConnectionFlags, ("gateway", "account")],
     most: int = flag(20, "How many results, newest first.", min=1, max=100_000),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show the results that an account has paid for and the gateway keeps. Asks nothing and costs nothing."""
     from gris_cli.past_results import past_results, print_past_results

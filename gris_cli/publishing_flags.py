@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gris_cli.declaring import flag
+from gris_cli.flag_groups import flag
 from gris_cli.flags import DEFAULT_BUDGET, BudgetFlag
 
 TableFlag = Annotated[str, typer.Option(help="The table's name in the policy.")]

@@ -12,8 +12,8 @@ from typing import Any
 import typer
 from gris_api.dp.v1 import question_pb2
 
-from gris_cli.declaring import flags_of
 from gris_cli.examples import locations_of
+from gris_cli.flag_groups import flags_of
 from gris_cli.flags import AskFlags, MeasureName, QuestionFlags
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.questions import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from gris_cli.flag_groups import with_flags
-from gris_cli.flags import ConnectionFlags, JsonFlag
+from gris_cli.flags import ConnectionFlags
 
 
 @with_flags
 def remaining(
-    connection: Annotated[ConnectionFlags, ("budget", "gateway", "account")], as_json: JsonFlag = False
+    connection: Annotated[ConnectionFlags, ("budget", "gateway", "account")], as_json: bool
 ) -> None:
     """Show what is left of an account's budget, level by level. Asks nothing and costs nothing."""
     from gris_cli.clients import remaining_budget

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gris_cli.declaring import flag
 from gris_cli.examples import ServiceFiles, locations_of, require_tables, service_files
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import DEFAULT_DIRECTORY, JsonFlag
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import DEFAULT_DIRECTORY
 
 if TYPE_CHECKING:
     from dp_service.queries.tables import Table
@@ -50,7 +49,7 @@ def serve(
     budget_port: int = _port(BUDGET_PORT, "budget_service"),
     admin_port: int = _port(ADMIN_PORT, "budget_service's administration"),
     examples: Path | None = flag(None, "The directory of the examples."),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Run both services and the ledger's administration on this machine, until Ctrl-C."""
     from gris_cli.clients import files_and_copies

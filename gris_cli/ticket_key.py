@@ -7,16 +7,15 @@ from pathlib import Path
 
 import typer
 
-from gris_cli.declaring import required
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import required, with_flags
 
 
 @with_flags
 def ticket_key(
+    *,
     key_file: Path = required("The noise key of dp_service."),
     out: Path = required("The file to write the ticket key to. It must not exist yet."),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Write the key with which budget_service verifies charge tickets. It reveals nothing about the noise key."""
     from dp_service.releases.ticket import ticket_key as derived

@@ -24,7 +24,7 @@ LINES = {
     "gris_mcp": 1_650,
     "gris_data": 5_400,
     "gris_lab": 4_500,
-    "gris_cli": 7_510,
+    "gris_cli": 7_470,
     "gris_serving": 3_300,
 }
 OPTIONAL_FIELDS = 510

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gris_cli.declaring import flag, required
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import DEFAULT_SPARK, JsonFlag, SparkFlag
+from gris_cli.flag_groups import flag, required, with_flags
+from gris_cli.flags import DEFAULT_SPARK, SparkFlag
 
 if TYPE_CHECKING:
     from gris_data.bound.source import Columns
@@ -151,7 +150,7 @@ def bound(
     ),
     pairs: PairsFlags,
     engine: EngineFlags,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Copy a table: bounded, with at most so many elements of every member, or as pairs. For the owner of the data."""
     from gris_cli.bound.bounded_copy import make_bounded

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import with_flags
 
 
-def backup(*, admin: AdminFlag = DEFAULT_ADMIN, as_json: JsonFlag = False) -> None:
+@with_flags
+def backup(*, admin: AdminFlag = DEFAULT_ADMIN, as_json: bool) -> None:
     """Copy a ledger in SQLite into the service's folder for backups, while it is used."""
     from gris_api.budget.v1 import admin_pb2
 

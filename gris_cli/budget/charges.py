@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AccountFlag, AdminFlag
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 
 
 @with_flags
@@ -20,7 +18,7 @@ def charges(
     ),
     most: int = flag(100, "The most charges to list.", min=1, max=1_000_000),
     admin: AdminFlag = DEFAULT_ADMIN,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """List the charges of an account and of every account below it, oldest first."""
     from gris_api.budget.v1 import admin_pb2

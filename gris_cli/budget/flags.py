@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gris_cli.declaring import required
+from gris_cli.flag_groups import required
 
 AccountFlag = Annotated[str, typer.Option(metavar="A/B", help="The account.")]
 AdminFlag = Annotated[

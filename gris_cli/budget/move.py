@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from gris_cli.budget.flags import ChangeFlags
-from gris_cli.declaring import required
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import required, with_flags
 
 
 @with_flags
 def move(
+    *,
     change: ChangeFlags,
     target: str = required("The new name, below the same level.", "--to", metavar="A/C"),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Move an account to another name, with all that it has spent and paid for. The old name stays closed."""
     from gris_api.budget.v1 import admin_pb2

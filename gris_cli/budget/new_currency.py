@@ -5,9 +5,7 @@ from __future__ import annotations
 import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, RequestFlag, RootFlag
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 
 
 @with_flags
@@ -18,7 +16,7 @@ def new_currency(
     withdraw: bool = flag(False, "Withdraw the plan, before the new currency begins."),
     request_id: RequestFlag = "",
     admin: AdminFlag = DEFAULT_ADMIN,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Let a root account count in another currency from its next window on. Nothing is carried over."""
     from gris_api.budget.v1 import admin_pb2, budget_pb2

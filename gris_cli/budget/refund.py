@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from gris_cli.budget.flags import ChangeFlags
-from gris_cli.declaring import required
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import required, with_flags
 
 
 @with_flags
 def refund(
+    *,
     change: ChangeFlags,
     release: str = required("The release whose answer was wrong.", metavar="ID"),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Refund what an account was charged for a release. Asking the question again charges it again."""
     from gris_api.budget.v1 import admin_pb2

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from gris_cli.budget.flags import ChangeFlags
 from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
 
 
 @with_flags
-def reopen(change: ChangeFlags, as_json: JsonFlag = False) -> None:
+def reopen(change: ChangeFlags, as_json: bool) -> None:
     """Open a closed account again, with all that it had spent."""
     from gris_api.budget.v1 import admin_pb2
 

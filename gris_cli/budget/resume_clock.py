@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, RequestFlag, RootFlag
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import with_flags
 
 
+@with_flags
 def resume_clock(
     *,
     root: RootFlag,
     request_id: RequestFlag = "",
     admin: AdminFlag = DEFAULT_ADMIN,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Let the time of a root account go on after its store's clock jumped ahead. This machine's clock must be right."""
     from gris_api.budget.v1 import admin_pb2, budget_pb2

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, RootFlag
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 
 
 @with_flags
@@ -14,7 +12,7 @@ def seal(
     root: RootFlag,
     archive: bool = flag(False, "Move the entries before the checkpoint to a file in the service's archive."),
     admin: AdminFlag = DEFAULT_ADMIN,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Verify a root account and write a checkpoint of its journal, from which later verifications begin."""
     from gris_api.budget.v1 import admin_pb2, budget_pb2

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AccountFlag, AdminFlag
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 
 if TYPE_CHECKING:
     from gris_api.budget.v1 import admin_pb2
@@ -53,11 +51,12 @@ class LimitFlags:
 
 @with_flags
 def set_limit(
+    *,
     account: AccountFlag,
     flags: LimitFlags,
     remove: bool = flag(False, "Remove the limit; the configuration applies again."),
     admin: AdminFlag = DEFAULT_ADMIN,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Set the limit of one level in the ledger. It overrides the configuration and holds at once.
 

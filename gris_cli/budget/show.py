@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag
-from gris_cli.declaring import flag, required
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import DEFAULT_BUDGET, BudgetFlag, JsonFlag
+from gris_cli.flag_groups import flag, required, with_flags
+from gris_cli.flags import DEFAULT_BUDGET, BudgetFlag
 
 MAX_HISTORY = 10_000
 
@@ -17,7 +16,7 @@ def show(
     history: bool = flag(False, "Show for how many more questions like the past ones the budget lasts."),
     budget: BudgetFlag = DEFAULT_BUDGET,
     admin: AdminFlag = DEFAULT_ADMIN,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show what every level of an account may spend, has spent and has left."""
     from gris_api.budget.v1 import admin_pb2

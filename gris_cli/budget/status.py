@@ -5,10 +5,11 @@ from __future__ import annotations
 import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, UNSOUND, AdminFlag
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import with_flags
 
 
-def status(*, admin: AdminFlag = DEFAULT_ADMIN, as_json: JsonFlag = False) -> None:
+@with_flags
+def status(*, admin: AdminFlag = DEFAULT_ADMIN, as_json: bool) -> None:
     """Show whether the configuration in the file is in force, and if not, since when and why (exit code 1)."""
     from gris_api.budget.v1 import admin_pb2
 

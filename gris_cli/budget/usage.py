@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AccountFlag, AdminFlag
-from gris_cli.declaring import flag, required
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, required, with_flags
 from gris_cli.plan.flags import OutFlag
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ def usage(
     calls: list[int] = flag([], "A limit in calls, repeatable."),
     out: OutFlag = None,
     admin: AdminFlag = DEFAULT_ADMIN,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show how many accounts would have exhausted a limit by each day (Rogers et al. 2020, figure 5)."""
     from gris_cli.budget.ledger import READ_SECONDS, administered

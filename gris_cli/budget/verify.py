@@ -7,9 +7,7 @@ from pathlib import Path
 import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, UNSOUND, AdminFlag
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 
 
 @with_flags
@@ -20,7 +18,7 @@ def verify(
         [], "Check archived journals instead, by their digests; repeatable, in any order.", metavar="FILE"
     ),
     admin: AdminFlag = DEFAULT_ADMIN,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Add up the journal again and compare every balance with it. Exit code 1 if any differs."""
     from gris_api.budget.v1 import admin_pb2, budget_pb2

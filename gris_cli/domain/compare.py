@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.declaring import flag
 from gris_cli.domain.flags import (
     DELTA_0,
     ITERATIONS,
@@ -19,8 +18,7 @@ from gris_cli.domain.flags import (
     delta_flag,
     method_of,
 )
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 from gris_cli.inputs import named_by, named_errors, number
 from gris_cli.plan.flags import OutFlag, SeedFlag
 
@@ -86,7 +84,7 @@ def compare(
     runs: int = flag(3, "How often each method runs.", min=1, max=1000),
     seed: SeedFlag = None,
     out: OutFlag = None,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show how many elements each method would release. For the owner of the data, never for analysts."""
     from gris_cli.sheets import print_sheets

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gris_cli.declaring import flag
+from gris_cli.flag_groups import flag
 from gris_cli.inputs import number
 
 if TYPE_CHECKING:

@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 
 
 @with_flags
@@ -18,7 +16,7 @@ def inspect(
     *,
     policy: Path | None = flag(None, "A policy, to state the price in its currency.", metavar="FILE"),
     elements: bool = flag(False, "List the elements too."),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show what a domain file holds and what it cost, and check that it is intact."""
     from gris_cli.domain.reports import print_domain

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from gris_cli.declaring import flag, required
 from gris_cli.domain.flags import (
     DELTA_0,
     ITERATIONS,
@@ -20,8 +19,8 @@ from gris_cli.domain.flags import (
     delta_flag,
     method_of,
 )
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import DEFAULT_SPARK, JsonFlag, SparkFlag
+from gris_cli.flag_groups import flag, required, with_flags
+from gris_cli.flags import DEFAULT_SPARK, SparkFlag
 from gris_cli.inputs import named_errors, number
 from gris_cli.publishing_flags import DataVersionFlag, PriceFlags, TableFlag
 
@@ -96,7 +95,7 @@ def publish(
     engine: EngineFlags,
     rows: RowsFlags,
     method: MethodFlags,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Publish the elements of a column that are safe to name, and record the price for everyone who sees them."""
     from gris_cli.domain.reports import print_domain

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 from gris_cli.inputs import named_errors
 from gris_cli.plan.flags import (
     CALLS,
@@ -25,7 +23,7 @@ def attacks(
     calls: CallsFlag = CALLS,
     answers: int = flag(30, "How many fresh answers are averaged."),
     d_bar: DBarFlag = 1000,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show an attacker's chances: averaging, differencing, and finding a single member's element."""
     from gris_cli.sheets import print_sheets

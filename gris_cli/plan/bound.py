@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 from gris_cli.inputs import named_errors
 from gris_cli.plan.bound_flags import DataFlags, Planned, StatedFlags, planned
 from gris_cli.plan.flags import DELTA, EPSILON_PER, DBarFlag, DeltaFlag, EpsilonPerFlag, OutFlag, SeedFlag
@@ -65,7 +63,7 @@ def bound(
     search: SearchFlags,
     choose: bool = flag(False, "Print a block with which the service chooses the cheapest way for each k."),
     out: OutFlag = None,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Propose bounds and units for a top k: one look beside two looks and UnkGumb. For the owner of the data.
 

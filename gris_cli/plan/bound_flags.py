@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.declaring import flag
+from gris_cli.flag_groups import flag
 from gris_cli.inputs import named_by, named_errors, number
 
 if TYPE_CHECKING:

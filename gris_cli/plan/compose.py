@@ -5,9 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 from gris_cli.inputs import named_errors, number
 from gris_cli.plan.flags import (
     OutFlag,
@@ -30,7 +28,7 @@ def compose(
     delta: Annotated[Fraction, number("The delta of all together.", default="1e-6")] = Fraction("1e-6"),
     out: OutFlag = None,
     quick: QuickFlag = False,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Compare composition bounds. The figure is figure 1 of Durfee and Rogers 2019: what bounded range gains."""
     from dp_service.accounting.bounds import Portion

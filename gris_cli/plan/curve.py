@@ -6,9 +6,7 @@ from fractions import Fraction
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 from gris_cli.inputs import named_errors
 from gris_cli.plan.flags import EpsilonsFlag, HistogramFlags, SimulationFlags
 
@@ -25,7 +23,7 @@ def curve(
     k: int = flag(50, "How many elements are asked for."),
     epsilons: EpsilonsFlag = CURVE_EPSILONS,
     d_bars: list[int] = flag(CURVE_D_BARS, "How many elements are fetched; repeatable.", "--d-bar"),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Simulate how many elements a top-k of an unknown domain returns (Rogers et al. 2020, figure 3).
 

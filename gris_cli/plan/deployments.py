@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import with_flags
 from gris_cli.inputs import named_errors
 from gris_cli.plan.flags import (
     CALLS,
@@ -19,6 +19,7 @@ from gris_cli.plan.flags import (
 )
 
 
+@with_flags
 def deployments(
     *,
     epsilon_per: EpsilonPerFlag = EPSILON_PER,
@@ -27,7 +28,7 @@ def deployments(
     calls: CallsFlag = CALLS,
     slack: SlackFlag = SLACK,
     quick: QuickFlag = False,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Compare a budget with the published parameters of other deployments."""
     from gris_cli.sheets import print_sheets

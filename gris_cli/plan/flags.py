@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.declaring import flag
+from gris_cli.flag_groups import flag
 from gris_cli.inputs import exact, number, parts_of
 
 if TYPE_CHECKING:

@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 from gris_cli.inputs import named_errors
 from gris_cli.plan.flags import EPSILON_PER, DBarFlag, EpsilonsFlag, HistogramFlags, SimulationFlags
 
@@ -40,7 +38,7 @@ def found(
     delta_l0: _DeltaL0Flag = None,
     known: _KnownFlag = False,
     d_bar: DBarFlag = 1000,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show which counts are found. With a histogram, simulate how often, at what price and how exactly.
 

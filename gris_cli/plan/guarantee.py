@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 from gris_cli.inputs import named_errors
 from gris_cli.plan.flags import (
     CALLS,
@@ -44,7 +42,7 @@ def guarantee(
         False, "Count delta once for each call, by Gris's own proof, not twice.", "--delta-once"
     ),
     quick: QuickFlag = False,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show what a budget is worth, by each composition bound."""
     from dp_service.accounting.calls import CallRule

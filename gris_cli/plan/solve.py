@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import with_flags
 from gris_cli.inputs import named_errors, number
 from gris_cli.plan.flags import (
     CALLS,
@@ -25,6 +25,7 @@ from gris_cli.plan.flags import (
 )
 
 
+@with_flags
 def solve(
     *,
     epsilon: Annotated[Fraction, number("The epsilon that is wanted.")],
@@ -39,7 +40,7 @@ def solve(
     domains: DomainsFlag = NO_DOMAINS,
     policy: PolicyFlag = None,
     quick: QuickFlag = False,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Find the largest epsilon_per for a guarantee and a budget; or, with --epsilon-per, the largest budget."""
     from dp_service.accounting.solving import Split, Target, papers_split

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 from gris_cli.inputs import named_errors
 from gris_cli.plan.flags import (
     EPSILON_PER,
@@ -28,7 +26,7 @@ def table(
     directory: Path | None = flag(
         None, "Where the table is kept; by default in the cache of the user.", file_okay=False
     ),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Make the table of the adaptive bound for a currency, so that dp_service can use it (--adaptive-tables)."""
     from gris_cli.sheets import print_sheets

@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, with_flags
 from gris_cli.plan.flags import (
     OutFlag,
 )
@@ -33,7 +31,7 @@ def usage(
     calls: list[int] = flag(CALL_LIMITS, "A limit of calls; repeatable.", min=0),
     title: str = flag("", "The picture's title: whose charges these are."),
     out: OutFlag = None,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show how many accounts would use up a budget, by day since refresh (Rogers et al. 2020, figure 5)."""
     from gris_cli.sheets import print_sheets

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.declaring import flag, required
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import flag, required, with_flags
 from gris_cli.inputs import exact, file_errors, named_errors, number, parts_of
 from gris_cli.plan.flags import DELTA, EPSILON_PER, EpsilonPerFlag
 
@@ -108,7 +106,7 @@ class TableFlags:
 
 
 @with_flags
-def value(values: ValueFlags, price: PriceFlags, size: TableFlags, as_json: JsonFlag = False) -> None:
+def value(values: ValueFlags, price: PriceFlags, size: TableFlags, as_json: bool) -> None:
     """Choose bounds, quantum and grid of a value column from what is known of its values; no data are read."""
     from gris_cli.sheets import print_sheets
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import OF_PINOT_FILES, ConnectionFlags, JsonFlag
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import OF_PINOT_FILES, ConnectionFlags
 from gris_cli.inputs import file_errors
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy file (YAML).")],
     flags: DataFlags,
     connection: Annotated[ConnectionFlags, OF_PINOT_FILES],
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show every fault of a policy file with its line; of a valid one, what it allows, promises and leaves out.
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.declaring import flag
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import OF_PINOT_FILES, ConnectionFlags, JsonFlag
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import OF_PINOT_FILES, ConnectionFlags
 from gris_cli.inputs import named_by
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def draft(
         None, "The file to write, which must not exist; by default standard output.", metavar="FILE"
     ),
     connection: Annotated[ConnectionFlags, OF_PINOT_FILES],
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Write a first policy for your own tables, with a comment at each decision. No row of the data is read."""
     if misplaced:

@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import with_flags
 from gris_cli.inputs import file_errors
 
 
+@with_flags
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file of a bound.")],
     *,
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Show what the file of a bound holds, and check that it is intact."""
     from dp_service.queries.published_bounds import BoundFileError, read_bound

@@ -6,9 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
-from gris_cli.declaring import required
-from gris_cli.flag_groups import with_flags
-from gris_cli.flags import JsonFlag
+from gris_cli.flag_groups import required, with_flags
 from gris_cli.inputs import number
 from gris_cli.publishing_flags import DataVersionFlag, PriceFlags, TableFlag
 
@@ -26,7 +24,7 @@ def publish(
     quantile: Annotated[
         Fraction, number("Which part of the members is below the bound.", default="0.95")
     ] = Fraction(95, 100),
-    as_json: JsonFlag = False,
+    as_json: bool,
 ) -> None:
     """Publish a quantile of members' totals as an upper bound, and record the price for everyone who sees it."""
     from gris_cli.value.reports import print_bound

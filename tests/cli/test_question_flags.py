@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gris_api.dp.v1 import question_pb2
 
-from gris_cli.declaring import flags_of
+from gris_cli.flag_groups import flags_of
 from gris_cli.flags import MeasureName, QuestionFlags
 from gris_cli.question_arguments import question_of
 

@@ -22,3 +22,11 @@ def run_text(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) 
     """Run a command; return what it prints for people on standard output, with one blank between words."""
     assert main([*map(str, words)]) == code
     return " ".join(capsys.readouterr().out.split())
+
+
+def run_plan(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """Run `gris plan` as `run_json` does; on standard error it may say how long it takes."""
+    assert main(["plan", *words, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert all(" takes about " in line for line in printed.err.splitlines())
+    return json.loads(printed.out)
