@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 
+from gris_cli.formatting import format_currency, format_published
 from gris_cli.terminal import grid, print_json, say, show
 from pinot_connector import formats
 from pinot_connector.catalog import (
@@ -29,8 +30,7 @@ def print_catalog(catalog: Catalog, *, as_json: bool) -> None:
     if as_json:
         print_json(catalog.to_dict())
         return
-    epsilon, delta = float(catalog.epsilon_per), float(catalog.delta)
-    say("currency", f"epsilon_per {epsilon:g}, delta {delta:g}; unit {catalog.unit_id}")
+    say("currency", format_currency(catalog.epsilon_per, catalog.delta, catalog.unit_id))
     say("policy", catalog.policy_id)
     for table in catalog.tables:
         _print_table(table)
@@ -60,8 +60,7 @@ def _cells(column: ColumnEntry) -> tuple[str, ...]:
     filters = ", ".join(operator.value for operator in column.filters) or "-"
     values = _format_domain(column.domain)
     if column.published is not None:
-        rho, delta = float(column.published.rho), float(column.published.delta)
-        values += f"; published at rho {rho:g}, delta {delta:g}"
+        values += f"; {format_published(column.published.rho, column.published.delta)}"
     if column.looked_up_by is not None:
         values += f"; looked up by {column.looked_up_by}"
     return column.name, column.type.value, " or ".join(may_answer) or "-", filters, values

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from pinot_connector import formats
 from pinot_connector.parameters import Aggregate
 from pinot_connector.questions import AggregateFunction
@@ -30,3 +32,13 @@ def value_cells(value: ShownValue) -> list[str]:
     """Return a sum, an average or a quantile, and its interval."""
     number, *ends = formats.written(value.value, value.interval)
     return [number, formats.interval((ends[0], ends[1]))]
+
+
+def format_currency(epsilon_per: Fraction | str, delta: Fraction | str, unit_id: str) -> str:
+    """Return what a unit of the budget is."""
+    return f"epsilon_per {float(epsilon_per):g}, delta {float(delta):g}; unit {unit_id}"
+
+
+def format_published(rho: Fraction | str, delta: Fraction | str) -> str:
+    """Return what a domain was published for."""
+    return f"published at rho {float(rho):g}, delta {float(delta):g}"

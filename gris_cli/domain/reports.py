@@ -34,8 +34,7 @@ def print_domain(
         f"({upwards(domain.epsilon)}, {domain.dp_delta:.3g})-DP for adding or removing a member",
     )
     say("", f"{float(domain.delta):g}-approximate {float(domain.rho):g}-zCDP")
-    say("price", "" if price is None else formats.cost(price))
-    say("counts", f"for everyone who sees it: --domain {domain_flag(domain)} of gris plan guarantee")
+    say_price(price, f"{domain.rho}:{domain.delta}")
     say("policy", _policy_text(domain, integrity))
     if lists_elements:
         for value in domain.elements:
@@ -55,9 +54,10 @@ def _policy_text(domain: DomainFile, integrity: str) -> str:
     return f"domain: {{published: FILE, integrity: {integrity}}}"
 
 
-def domain_flag(domain: DomainFile) -> str:
-    """Return what `gris plan` takes a published domain as."""
-    return f"{domain.rho}:{domain.delta}"
+def say_price(price: Cost | None, domain: str) -> None:
+    """Print what something published costs, and how `gris plan` is told of it."""
+    say("price", "" if price is None else formats.cost(price))
+    say("counts", f"for everyone who sees it: --domain {domain} of gris plan guarantee")
 
 
 def _plain(domain: DomainFile, price: Cost | None, integrity: str, *, lists_elements: bool) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from itertools import groupby
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review, review
+from gris_cli.formatting import format_currency
 from gris_cli.policy.comparing import Compared
 from gris_cli.policy.data_text import print_data, print_promises
 from gris_cli.policy.json_report import data_json, policy_json, problem_json
-from gris_cli.policy.table_text import format_currency, print_table
+from gris_cli.policy.table_text import print_table
 from gris_cli.terminal import print_json, printable, say, show
 from pinot_connector import formats
 
@@ -49,9 +50,9 @@ def print_report(file: PolicyFile, compared: Compared, *, as_json: bool) -> None
         facts = {name: reports for name, reports in counted.items() if reports}
         print_json({**policy_json(file, found), "not_compared": unseen, **facts})
         return
-    policy = file.policy
+    policy, currency = file.policy, file.policy.currency
     say("policy", f"{file.document.source} is sound")
-    say("currency", format_currency(policy))
+    say("currency", format_currency(currency.epsilon_per, currency.delta, currency.unit_id))
     say("count noise", policy.count_noise)
     for table in policy.tables:
         print_table(table)

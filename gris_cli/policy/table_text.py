@@ -6,18 +6,13 @@ from dp_service.queries.columns import Column, QuantileColumn, ValueColumn, Valu
 from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Choice, Contributions, Names, Totals
-from dp_service.queries.tables import OfferedMeasure, Policy, PreparedPairs, Table, TauIs
+from dp_service.queries.tables import OfferedMeasure, PreparedPairs, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
 from dp_service.terms import BoundedBy, ValueType
 from dp_service.values.cells import Grid as PublicGrid
+from gris_cli.formatting import format_published
 from gris_cli.terminal import grid, say, show
 from pinot_connector import formats
-
-
-def format_currency(policy: Policy) -> str:
-    """Return what a unit of the budget is."""
-    epsilon, delta = float(policy.currency.epsilon_per), float(policy.currency.delta)
-    return f"epsilon_per {epsilon:g}, delta {delta:g}; unit {policy.currency.unit_id}"
 
 
 def print_table(table: Table) -> None:
@@ -52,8 +47,7 @@ def _format_grouping(column: Column, table: Table) -> str:
     mechanism = mechanism_for(table, [column])
     domain = "unknown domain" if column.domain is None else f"domain of {len(column.domain)}"
     if column.publication is not None:
-        rho, slack = float(column.publication.rho), float(column.publication.delta)
-        domain += f" (published at rho {rho:g}, delta {slack:g})"
+        domain += f" ({format_published(column.publication.rho, column.publication.delta)})"
     if column.lookup is not None:
         domain += f" (looked up by {column.lookup.key.name}, of {formats.counted(len(column.lookup.entries), 'key')})"
     delta = column.delta_within(restricted=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dp_service.queries.published import integrity_of
 from dp_service.queries.published_bounds import BoundFile
+from gris_cli.domain.reports import say_price
 from gris_cli.terminal import print_json, say
 from pinot_connector import formats
 from pinot_connector.budgets import Cost
@@ -21,6 +22,5 @@ def print_bound(bound: BoundFile, content: bytes, price: Cost | None, *, as_json
     say("bound", f"{bound.table}.{bound.column}: {share}")
     say("data", f"version {bound.data_version}, published {bound.published_at}")
     say("guarantee", f"{float(bound.rho):g}-zCDP for adding or removing a member")
-    say("price", "" if price is None else formats.cost(price))
-    say("counts", f"for everyone who sees it: --domain {bound.rho}:{bound.delta} of gris plan guarantee")
+    say_price(price, f"{bound.rho}:{bound.delta}")
     say("policy", f"upper: {{published: FILE, integrity: '{integrity}'}}")
