@@ -18,7 +18,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class _Option:
-    """What typer is told of a flag, and the field of a question that the flag stands for; empty: that of its name."""
+    """What typer has to know of a flag, and the field of a question that it stands for; empty: that of its name."""
 
     names: tuple[str, ...]
     more: dict[str, Any]

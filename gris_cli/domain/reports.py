@@ -55,7 +55,7 @@ def _policy_text(domain: DomainFile, integrity: str) -> str:
 
 
 def say_price(price: Cost | None, domain: str) -> None:
-    """Print what something published costs, and how `gris plan` is told of it."""
+    """Print what something published costs, and which flag counts it in `gris plan`."""
     say("price", "" if price is None else formats.cost(price))
     say("counts", f"for everyone who sees it: --domain {domain} of gris plan guarantee")
 
