@@ -191,6 +191,22 @@ def test_a_flag_that_would_be_ignored_is_refused_by_name(
     assert expected in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("remaining --gateway gris://h:1 --budget h:2", "--budget has no meaning with --gateway"),
+        ("catalog --embedded --dp h:2", "--dp has no meaning with --embedded"),
+        ("demo --pinot-broker http://b", "--pinot-broker has no meaning with --engine duckdb"),
+    ],
+)
+def test_commands_with_some_of_the_flags_refuse_it_too(
+    capsys: pytest.CaptureFixture[str], words: str, expected: str
+) -> None:
+    """Of the flags that they have: the rule stands with the flags, and with no command."""
+    assert main(words.split()) == 2
+    assert expected in capsys.readouterr().err
+
+
 def test_a_file_of_rows_without_types_is_refused_with_what_to_do(
     sales: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
