@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Annotated, Any, Protocol, TypeVar, get_args, get_origin, get_type_hints, runtime_checkable
 
 import typer
@@ -116,10 +117,14 @@ def _group(annotation: Any) -> tuple[Any, Collection[str]]:
 
 def _parameters_of(kind: Any, names: Collection[str]) -> Iterator[inspect.Parameter]:
     """Yield a parameter for each flag of a group, or for those of them that are named."""
-    hints = get_type_hints(kind, include_extras=True)
     for each in fields(kind):
         if not names or each.name in names:
-            yield _made(each.name, hints[each.name], each)
+            yield _made(each.name, _hints(kind)[each.name], each)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
 def _declared(given: inspect.Parameter) -> inspect.Parameter:
