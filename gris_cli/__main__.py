@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        from gris_cli.app import run  # noqa: PLC0415 - its libraries are an extra
+        from gris_cli.app import run
     except ModuleNotFoundError as error:
         # A module of our own that is missing is a fault of ours, not of the installation.
         if (error.name or "").startswith("gris"):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from gris_cli.terminal import grid
 from pinot_connector import formats
 from pinot_connector.parameters import Parameters
 from pinot_connector.results import Alternative, Explanation
@@ -17,12 +18,8 @@ def alternatives_table(explanation: Explanation) -> Table | None:
     """Return what each way costs at most and finds, and which one answers; None: the policy leaves no choice."""
     if not explanation.alternatives:
         return None
-    table = Table(show_edge=False, header_style="bold")
-    for name in ("", "answered by", "at most", "found from (95 %)", "off by", "finds all"):
-        table.add_column(name)
-    for each in explanation.alternatives:
-        table.add_row(*_cells(each))
-    return table
+    heads = ("", "answered by", "at most", "found from (95 %)", "off by", "finds all")
+    return grid(heads, map(_cells, explanation.alternatives))
 
 
 def _cells(alternative: Alternative) -> Iterator[str]:

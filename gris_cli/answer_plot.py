@@ -40,7 +40,7 @@ def require_drawable(path: Path | None, *, counts: bool, quantiles: bool) -> Non
         raise typer.BadParameter(f"--plot: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise typer.BadParameter(f"--plot: {path} cannot be written")
-    import matplotlib  # noqa: F401, PLC0415 - an extra of its own: before anything is paid
+    import matplotlib  # noqa: F401 - an extra of its own: before anything is paid
 
 
 def require_counts(parameters: Parameters) -> None:
@@ -60,8 +60,8 @@ def draw_answer(result: PrivateResult, path: Path) -> None:
         InvalidQuestion: The answer has no counts.
         typer.BadParameter: The file cannot be written.
     """
-    import matplotlib  # noqa: PLC0415 - an extra of its own
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    import matplotlib
+    from matplotlib.figure import Figure
 
     heights = _heights(result)
     # Neither the date nor a random salt: the same answer gives the same file.
@@ -79,7 +79,7 @@ def draw_answer(result: PrivateResult, path: Path) -> None:
 
 def _heights(result: PrivateResult) -> list[float]:
     """Return how high the plot of the elements is, and below it that of totals, in inches."""
-    from pinot_connector.notebooks.plots import MAX_BARS, MAX_TOTALS, is_series  # noqa: PLC0415 - an extra
+    from pinot_connector.notebooks.plots import MAX_BARS, MAX_TOTALS, is_series
 
     bars = 0 if is_series(result) else min(len(result.rows), MAX_BARS)
     elements = max(_HEIGHT, bars * _BAR)

@@ -11,26 +11,20 @@ from typing import Any
 
 import typer
 
-from gris_cli import (
-    ask,
-    catalog,
-    connection_options,
-    console,
-    demo,
-    explain,
-    guarantee,
-    history,
-    remaining,
-    serve,
-    shell,
-    ticket_key,
-)
-from gris_cli.bound import command as bound
-from gris_cli.budget import commands as budget
-from gris_cli.domain import commands as domain
-from gris_cli.plan import commands as plan
-from gris_cli.policy import commands as policy
-from gris_cli.value import commands as value
+from gris_cli import budget, domain, plan, policy, value
+from gris_cli.ask import ask
+from gris_cli.bound.command import bound
+from gris_cli.catalog import catalog
+from gris_cli.connection_options import read_connection_options
+from gris_cli.console import console
+from gris_cli.demo import demo
+from gris_cli.explain import explain
+from gris_cli.guarantee import guarantee
+from gris_cli.history import history
+from gris_cli.remaining import remaining
+from gris_cli.serve import serve
+from gris_cli.shell import shell
+from gris_cli.ticket_key import ticket_key
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 anything unexpected, or refused by an engine or a service, or a check found a fault; 2 "
@@ -44,19 +38,12 @@ app = typer.Typer(
     # Local variables hold true counts; no trace may ever print them.
     pretty_exceptions_enable=False,
 )
-app.callback()(connection_options.read_connection_options)
-app.command("ask")(ask.ask)
-app.command("bound")(bound.bound)
-app.command("explain")(explain.explain)
-app.command("catalog")(catalog.catalog)
-app.command("remaining")(remaining.remaining)
-app.command("history")(history.history)
-app.command("guarantee")(guarantee.guarantee)
-app.command("shell")(shell.shell)
-app.command("console")(console.console)
-app.command("demo")(demo.demo)
-app.command("serve")(serve.serve)
-app.command("ticket-key")(ticket_key.ticket_key)
+app.callback()(read_connection_options)
+for each in (
+    *(ask, bound, explain, catalog, remaining, history),
+    *(guarantee, shell, console, demo, serve, ticket_key),
+):
+    app.command()(each)
 app.add_typer(budget.app, name="budget")
 app.add_typer(domain.app, name="domain")
 app.add_typer(plan.app, name="plan")
@@ -127,9 +114,9 @@ def _nobody_reads() -> bool:
 
 
 def _failed(error: Exception, *, as_json: bool) -> int:
-    from gris_cli.failures import failure_of, usage_failure  # noqa: PLC0415 - only a failure needs them
-    from gris_cli.printing import print_failure  # noqa: PLC0415
-    from gris_data.errors import InputError  # noqa: PLC0415
+    from gris_cli.failures import failure_of, usage_failure
+    from gris_cli.printing import print_failure
+    from gris_data.errors import InputError
 
     failure = usage_failure(error) if isinstance(error, (_UsageError, InputError)) else failure_of(error)
     with suppress(BrokenPipeError):

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gris_cli.flags import AskFlags, ConnectionFlags, with_ask_flags
+from gris_cli.flag_groups import with_flags
+from gris_cli.flags import AskFlags, ConnectionFlags
 
 
-@with_ask_flags
+@with_flags
 def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Ask a question privately and pay for it."""
-    from gris_cli.answer_plot import draw_answer, require_counts, require_drawable  # noqa: PLC0415
-    from gris_cli.clients import connected, remaining_after  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.printing import print_check, print_result  # noqa: PLC0415
-    from gris_cli.question_arguments import (  # noqa: PLC0415
+    from gris_cli.answer_plot import draw_answer, require_counts, require_drawable
+    from gris_cli.clients import connected, remaining_after
+    from gris_cli.printing import print_check, print_result
+    from gris_cli.question_arguments import (
         flags_named,
         is_only_a_check,
         question_of,
         require_data_of,
     )
-    from pinot_connector.budgets import questions_left  # noqa: PLC0415
+    from pinot_connector.budgets import questions_left
 
     if is_only_a_check(question):
         print_check(as_json=as_json)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import datetime
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from gris_cli.printing import console_of_width, print_json, printable, say
+from gris_cli.formatting import format_currency, format_published
+from gris_cli.terminal import grid, print_json, say, show
 from pinot_connector import formats
 from pinot_connector.catalog import (
     Answering,
@@ -33,36 +30,29 @@ def print_catalog(catalog: Catalog, *, as_json: bool) -> None:
     if as_json:
         print_json(catalog.to_dict())
         return
-    console = console_of_width()
-    epsilon, delta = float(catalog.epsilon_per), float(catalog.delta)
-    say(console, "currency", f"epsilon_per {epsilon:g}, delta {delta:g}; unit {catalog.unit_id}")
-    say(console, "policy", catalog.policy_id)
+    say("currency", format_currency(catalog.epsilon_per, catalog.delta, catalog.unit_id))
+    say("policy", catalog.policy_id)
     for table in catalog.tables:
-        _print_table(console, table)
+        _print_table(table)
 
 
-def _print_table(console: Console, table: TableEntry) -> None:
-    console.print()
-    say(console, "table", f"{table.name}; its members are {table.member}")
-    say(console, "counts", "; ".join(map(_format_measure, table.measures)))
+def _print_table(table: TableEntry) -> None:
+    show()
+    say("table", f"{table.name}; its members are {table.member}")
+    say("counts", "; ".join(map(_format_measure, table.measures)))
     if table.contributions is not None:
-        say(console, "bounded", _format_contributions(table.contributions))
+        say("bounded", _format_contributions(table.contributions))
     if table.choice is not None:
-        say(console, "chosen", _format_choice(table.choice))
+        say("chosen", _format_choice(table.choice))
     for value in table.values:
-        say(console, "sums", _format_value(value))
+        say("sums", _format_value(value))
     for quantile in table.quantiles:
-        say(console, "quantiles", _format_quantiles(quantile))
+        say("quantiles", _format_quantiles(quantile))
     if table.time is not None:
-        say(console, "time", _format_time(table.time))
+        say("time", _format_time(table.time))
     is_keyed = table.consistency is Consistency.KEYED
-    say(console, "asked again", "the same answer" if is_keyed else "other noise, paid again")
-    grid = Table(show_edge=False, header_style="bold")
-    for head in ("column", "type", "group by", "filter", "values"):
-        grid.add_column(head)
-    for column in table.columns:
-        grid.add_row(*(Text(printable(cell)) for cell in _cells(column)))
-    console.print(grid)
+    say("asked again", "the same answer" if is_keyed else "other noise, paid again")
+    show(grid(("column", "type", "group by", "filter", "values"), map(_cells, table.columns)))
 
 
 def _cells(column: ColumnEntry) -> tuple[str, ...]:
@@ -70,8 +60,7 @@ def _cells(column: ColumnEntry) -> tuple[str, ...]:
     filters = ", ".join(operator.value for operator in column.filters) or "-"
     values = _format_domain(column.domain)
     if column.published is not None:
-        rho, delta = float(column.published.rho), float(column.published.delta)
-        values += f"; published at rho {rho:g}, delta {delta:g}"
+        values += f"; {format_published(column.published.rho, column.published.delta)}"
     if column.looked_up_by is not None:
         values += f"; looked up by {column.looked_up_by}"
     return column.name, column.type.value, " or ".join(may_answer) or "-", filters, values

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import typer
 from gris_api.dp.v1 import question_pb2
@@ -13,6 +14,7 @@ from gris_api.dp.v1 import question_pb2
 from gris_cli.connection_options import credentials, protected_address, remember_account, remember_address
 from gris_cli.examples import copies_of, find_examples, locations_of, require_tables, service_files
 from gris_cli.flags import ConnectionFlags, EngineName
+from gris_cli.inputs import parts_of
 from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_engine, spark_engine
 from gris_lab.caching import cache_directory
 from pinot_connector.budget_service_client import BudgetServiceClient
@@ -44,14 +46,14 @@ def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]
         GrisError: A service or the engine is not available.
     """
     if flags.gateway:
-        with GatewayClient(gateway_of(flags), account=flags.account or None) as client:
+        with _gateway(flags) as client:
             yield client
         return
     account = _account(flags)
     if not account:
         raise typer.BadParameter("--account says whose budget pays")
     with ExitStack() as stack:
-        engine = stack.enter_context(closing(_engine(flags)))
+        engine = stack.enter_context(closing(engine_of(flags)))
         dp, budget = stack.enter_context(_addresses(flags))
         releases = stack.enter_context(_releases(flags))
         asking = PrivateClient(dp=dp, budget=budget, account=account, engine=engine, releases=releases)
@@ -65,12 +67,13 @@ def fetch_explanation(flags: ConnectionFlags, question: question_pb2.Question) -
         GrisError: The question may not be asked, the account has no budget, or a service is not available.
     """
     if flags.gateway:
-        with GatewayClient(gateway_of(flags), account=flags.account or None) as client:
+        with _gateway(flags) as client:
             return client.explain(question)
     with _addresses(flags) as (dp, budget):
-        explanation = asyncio.run(_fetch_explanation(dp, question))
+        message = asyncio.run(_called(_noise(dp), lambda noise: noise.estimate(question)))
+        explanation = explanation_of(message.estimate, message.engine_queries)
         account = _account(flags)
-        return explanation.of_budget(asyncio.run(_levels(budget, account))) if account else explanation
+        return explanation.of_budget(_levels(budget, account)) if account else explanation
 
 
 def remaining_budget(flags: ConnectionFlags) -> tuple[Level, ...]:
@@ -81,12 +84,13 @@ def remaining_budget(flags: ConnectionFlags) -> tuple[Level, ...]:
         GrisError: The account has no budget, or a service is not available.
     """
     if flags.gateway:
-        with GatewayClient(gateway_of(flags), account=flags.account or None) as client:
+        with _gateway(flags) as client:
             return client.remaining()
     if not _account(flags):
         raise typer.BadParameter("--account says whose budget it is")
-    budget = protected_address(flags.budget, "budget_service", "--budget or GRIS_BUDGET")
-    return asyncio.run(_levels(budget, flags.account))
+    return _levels(
+        protected_address(flags.budget, "budget_service", "--budget or GRIS_BUDGET"), flags.account
+    )
 
 
 def remaining_after(remaining: tuple[Level, ...], client: PrivateClient | GatewayClient) -> tuple[Level, ...]:
@@ -110,10 +114,11 @@ def fetch_catalog(flags: ConnectionFlags, table: str) -> Catalog:
         GrisError: The policy lists no such table, or dp_service is not available.
     """
     if flags.gateway:
-        with GatewayClient(gateway_of(flags)) as client:
+        with _gateway(flags) as client:
             return client.catalog(table)
     with _addresses(flags) as (dp, _):
-        return asyncio.run(_fetch_catalog(dp, table))
+        found: Catalog = asyncio.run(_called(_noise(dp), lambda noise: noise.catalog(table)))
+        return found
 
 
 def fetch_guarantee(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGuarantee:
@@ -125,7 +130,7 @@ def fetch_guarantee(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGu
     """
     more = [_domain(text) for text in domains]
     if flags.gateway:
-        with GatewayClient(gateway_of(flags), account=flags.account or None) as client:
+        with _gateway(flags) as client:
             return client.guarantee(domains=more)
     account = _account(flags)
     if not account:
@@ -135,47 +140,53 @@ def fetch_guarantee(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGu
 
 
 def _domain(text: str) -> PublishedDomain:
-    rho, colon, delta = text.partition(":")
-    if not colon:
-        raise typer.BadParameter(f"--domain expects RHO:DELTA, such as 0.1:1e-9, got {text}")
+    rho, delta = parts_of("--domain", "RHO:DELTA, such as 0.1:1e-9", text)
     return PublishedDomain(checked_text("domains", rho), checked_text("domains", delta))
 
 
 async def _fetch_guarantee(
     dp: Address, budget: Address, account: str, domains: Sequence[PublishedDomain]
 ) -> AccountGuarantee:
-    noise = DpServiceClient(dp, Timeouts())
-    ledger = BudgetServiceClient(budget, checked_texts("account", account.split("/")), Timeouts())
+    return await _called(
+        _noise(dp),
+        lambda noise: _called(
+            _ledger(budget, account), lambda ledger: account_guarantee(noise, ledger, domains=domains)
+        ),
+    )
+
+
+def _levels(budget: Address, account: str) -> tuple[Level, ...]:
+    levels = asyncio.run(_called(_ledger(budget, account), lambda ledger: ledger.levels()))
+    return tuple(map(level_of, levels))
+
+
+def _noise(dp: Address) -> Callable[[], DpServiceClient]:
+    return lambda: DpServiceClient(dp, Timeouts())
+
+
+def _ledger(budget: Address, account: str) -> Callable[[], BudgetServiceClient]:
+    return lambda: BudgetServiceClient(budget, checked_texts("account", account.split("/")), Timeouts())
+
+
+class _Closable(Protocol):
+    async def close(self) -> None: ...
+
+
+_Client = TypeVar("_Client", bound=_Closable)
+_Answer = TypeVar("_Answer")
+
+
+async def _called(made: Callable[[], _Client], call: Callable[[_Client], Awaitable[_Answer]]) -> _Answer:
+    """Make a client where its loop runs, one call by it, and close it."""
+    client = made()
     try:
-        return await account_guarantee(noise, ledger, domains=domains)
+        return await call(client)
     finally:
-        await noise.close()
-        await ledger.close()
+        await client.close()
 
 
-async def _fetch_catalog(dp: Address, table: str) -> Catalog:
-    calls = DpServiceClient(dp, Timeouts())
-    try:
-        return await calls.catalog(table)
-    finally:
-        await calls.close()
-
-
-async def _fetch_explanation(dp: Address, question: question_pb2.Question) -> Explanation:
-    calls = DpServiceClient(dp, Timeouts())
-    try:
-        message = await calls.estimate(question)
-        return explanation_of(message.estimate, message.engine_queries)
-    finally:
-        await calls.close()
-
-
-async def _levels(budget: Address, account: str) -> tuple[Level, ...]:
-    calls = BudgetServiceClient(budget, checked_texts("account", account.split("/")), Timeouts())
-    try:
-        return tuple(map(level_of, await calls.levels()))
-    finally:
-        await calls.close()
+def _gateway(flags: ConnectionFlags) -> GatewayClient:
+    return GatewayClient(gateway_of(flags), account=flags.account or None)
 
 
 def _account(flags: ConnectionFlags) -> str:
@@ -269,16 +280,19 @@ DATA_SUFFIXES = frozenset({".parquet", ".duckdb", ".db"})
 _MANIFEST_SUFFIX = ".json"
 
 
-def _engine(flags: ConnectionFlags) -> Engine:
+def pinot_access(flags: ConnectionFlags) -> PinotAccess:
+    """Return the files by which Pinot is asked."""
+    return PinotAccess(flags.pinot_authorization_file, flags.pinot_ca_file, flags.pinot_certificate_file)
+
+
+def engine_of(flags: ConnectionFlags) -> Engine:
+    """Return the engine that the flags name, over the tables of `--data` or those of the examples."""
     match flags.engine:
         case EngineName.PINOT:
-            access = PinotAccess(
-                flags.pinot_authorization_file, flags.pinot_ca_file, flags.pinot_certificate_file
-            )
             loading = PinotLoading(
                 flags.pinot_settle_seconds, flags.pinot_server_admin, flags.pinot_server_admin_port
             )
-            return pinot_engine(flags.pinot_broker, flags.pinot_controller, loading, access)
+            return pinot_engine(flags.pinot_broker, flags.pinot_controller, loading, pinot_access(flags))
         case EngineName.SPARK:
             return spark_engine(flags.spark, _locations(flags))
         case EngineName.DUCKDB:
@@ -301,7 +315,7 @@ def files_and_copies(policy: Path, locations: Mapping[str, str]) -> dict[str, Pa
     Raises:
         typer.BadParameter: The policy has faults, a file is not there, or is not of a kind that DuckDB reads.
     """
-    from gris_data.policies import policy_of  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.policies import policy_of
 
     if not locations:
         return {}

@@ -6,9 +6,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from gris_cli.flag_groups import flag, with_flags
 
 if TYPE_CHECKING:
     from pinot_connector.endpoints import Address, Credentials
@@ -18,16 +20,19 @@ if TYPE_CHECKING:
 class ConnectionOptions:
     """The authority to trust and the credentials to send; without any of them connections are in plain text."""
 
-    tls: bool = False
-    ca_file: Path | None = None
-    certificate_file: Path | None = None
-    key_file: Path | None = None
-    token_file: Path | None = None
-
-    @property
-    def is_protected(self) -> bool:
-        """Whether any option asks for TLS."""
-        return self != _PLAIN
+    tls: bool = flag(
+        False, "Connect to the services with TLS. The next four options imply it.", envvar="GRIS_TLS"
+    )
+    ca_file: Path | None = flag(
+        None, "The authority that signs the services' certificates.", envvar="GRIS_CA_FILE", metavar="PEM"
+    )
+    certificate_file: Path | None = flag(
+        None, "The certificate of this client.", envvar="GRIS_CERTIFICATE_FILE", metavar="PEM"
+    )
+    key_file: Path | None = flag(None, "Its private key.", envvar="GRIS_KEY_FILE", metavar="PEM")
+    token_file: Path | None = flag(
+        None, "A file with the token to send.", envvar="GRIS_TOKEN_FILE", metavar="FILE"
+    )
 
 
 _PLAIN = ConnectionOptions()
@@ -44,42 +49,16 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+@with_flags
 def read_connection_options(
-    *,
-    tls: Annotated[
-        bool,
-        typer.Option(
-            "--tls",
-            envvar="GRIS_TLS",
-            help="Connect to the services with TLS. The next four options imply it.",
-        ),
-    ] = False,
-    ca_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="GRIS_CA_FILE", metavar="PEM", help="The authority that signs the services' certificates."
-        ),
-    ] = None,
-    certificate_file: Annotated[
-        Path | None,
-        typer.Option(envvar="GRIS_CERTIFICATE_FILE", metavar="PEM", help="The certificate of this client."),
-    ] = None,
-    key_file: Annotated[
-        Path | None, typer.Option(envvar="GRIS_KEY_FILE", metavar="PEM", help="Its private key.")
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(envvar="GRIS_TOKEN_FILE", metavar="FILE", help="A file with the token to send."),
-    ] = None,
-    version: Annotated[
-        bool,
-        typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit."),
-    ] = False,
+    options: ConnectionOptions,
+    version: bool = flag(False, "Print the version and exit.", is_eager=True, callback=_print_version),
 ) -> None:
     """Keep the options for the command that follows."""
+    del version
     _addresses.set({})
     _account.set("")
-    _flags.set(ConnectionOptions(tls, ca_file, certificate_file, key_file, token_file))
+    _flags.set(options)
 
 
 def protected_address(address: str, service: str, setting: str) -> Address:
@@ -93,9 +72,9 @@ def protected_address(address: str, service: str, setting: str) -> Address:
     if address.startswith(("http://", "https://")):
         raise typer.BadParameter(f"{setting} expects HOST:PORT, without http://, got {address}")
     remember_address(service, address, setting)
-    from pinot_connector.endpoints import Endpoint  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from pinot_connector.endpoints import Endpoint
 
-    return Endpoint(address, credentials()) if _flags.get().is_protected else address
+    return address if _flags.get() == _PLAIN else Endpoint(address, credentials())
 
 
 def remember_address(service: str, address: str, setting: str) -> None:
@@ -128,7 +107,7 @@ def address_of(service: str) -> str:
 
 def credentials() -> Credentials:
     """Return the credentials of the options."""
-    from pinot_connector.endpoints import Credentials  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from pinot_connector.endpoints import Credentials
 
     flags = _flags.get()
     return Credentials(flags.ca_file, flags.certificate_file, flags.key_file, flags.token_file)

@@ -3,109 +3,98 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.flags import GatewayFlag, JsonFlag
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import ConnectionFlags
 
 if TYPE_CHECKING:
-    from gris_console.process import Announce, HostedConsole, LocalConsole
+    from gris_console.process import Announce, LocalConsole
     from gris_console.services import OwnerAddresses
 
-LISTEN = "127.0.0.1:50056"
+PORT = 50056
 
 
+@dataclass(frozen=True)
+class OwnerFlags:
+    """The services that the owner's pages ask."""
+
+    dp: str = flag("", "dp_service, for the owner's pages.", metavar="ADDRESS")
+    budget: str = flag("", "budget_service, for the owner's pages.", metavar="ADDRESS")
+    admin: str = flag("", "The administrator's address, for the owner's pages.", metavar="ADDRESS")
+
+    def addresses(self) -> OwnerAddresses | None:
+        """Return the addresses with credentials; None: none was given."""
+        from gris_cli.connection_options import protected_address
+        from gris_console.services import OwnerAddresses
+
+        if self == OwnerFlags():
+            return None
+        if not all((self.dp, self.budget, self.admin)):
+            raise typer.BadParameter("the owner's pages need --dp, --budget and --admin together")
+        return OwnerAddresses(
+            protected_address(self.dp, "dp_service", "--dp"),
+            protected_address(self.budget, "budget_service", "--budget"),
+            protected_address(self.admin, "budget_service", "--admin"),
+        )
+
+
+@with_flags
 def console(
     *,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The configuration of a console for several people (console.yaml). Without it the console is yours "
-            "alone: it presents your certificate or token to --gateway.",
-        ),
-    ] = None,
-    validate: Annotated[
-        bool, typer.Option("--validate", help="With --config: only check it, and every file that it names.")
-    ] = False,
-    gateway: GatewayFlag = "",
-    dp: Annotated[str, typer.Option(metavar="ADDRESS", help="dp_service, for the owner's pages.")] = "",
-    budget: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="budget_service, for the owner's pages.")
-    ] = "",
-    admin: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="The administrator's address, for the owner's pages.")
-    ] = "",
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65535, help="Without --config: the port of this machine; 0 takes a free one."
-        ),
-    ] = int(LISTEN.rpartition(":")[2]),
-    as_json: JsonFlag = False,
+    connection: Annotated[ConnectionFlags, ("gateway",)],
+    owner: OwnerFlags,
+    config: Path | None = flag(
+        None,
+        "The configuration of a console for several people (console.yaml). Without it the console is yours "
+        "alone: it presents your certificate or token to --gateway.",
+        metavar="FILE",
+    ),
+    validate: bool = flag(False, "With --config: only check it, and every file that it names."),
+    port: int = flag(
+        PORT, "Without --config: the port of this machine; 0 takes a free one.", min=0, max=65535
+    ),
+    as_json: bool,
 ) -> None:
     """Serve web pages for analysts and owners until Ctrl-C: questions with their price, answers, history, budgets."""
-    from gris_console.process import run  # noqa: PLC0415 - an extra
-    from gris_serving import logs  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_serving.listening import ListeningError  # noqa: PLC0415
-    from gris_serving.options import LogFormat, LogLevel  # noqa: PLC0415
-    from gris_serving.reloading_files import SecurityError  # noqa: PLC0415
+    from gris_console.process import HostedConsole, read_configuration, run
+    from gris_serving import logs
+    from gris_serving.listening import ListeningError
+    from gris_serving.options import LogFormat, LogLevel
+    from gris_serving.reloading_files import SecurityError
 
     logs.configure(LogFormat.JSON if as_json else LogFormat.TEXT, LogLevel.INFO)
-    owner = (dp, budget, admin)
     try:
         if config is not None:
-            if gateway or any(owner):
+            if connection.gateway or owner != OwnerFlags():
                 raise typer.BadParameter("--config says where everything is: give it alone")
-            hosted = _hosted(config)
-            if validate:
-                return
-            run(hosted, _announce(as_json, ""))
-        else:
-            if not gateway or validate:
-                raise typer.BadParameter(
-                    "--gateway or GRIS_GATEWAY says whom to ask; --config serves several people"
-                )
-            local = _local(gateway, owner, port)
-            run(local, _announce(as_json, local.authenticator.code))
+            hosted = HostedConsole(read_configuration(config))
+            if not validate:
+                run(hosted, _announce(as_json, ""))
+            return
+        if not connection.gateway or validate:
+            raise typer.BadParameter(
+                "--gateway or GRIS_GATEWAY says whom to ask; --config serves several people"
+            )
+        local = _local(connection, owner, port)
+        run(local, _announce(as_json, local.authenticator.code))
     except (SecurityError, ListeningError) as error:
         raise typer.BadParameter(str(error)) from None
 
 
-def _hosted(config: Path) -> HostedConsole:
-    from gris_console.process import HostedConsole, read_configuration  # noqa: PLC0415 - an extra
+def _local(connection: ConnectionFlags, owner: OwnerFlags, port: int) -> LocalConsole:
+    from gris_cli.clients import gateway_of
+    from gris_console.process import LocalConsole
 
-    return HostedConsole(read_configuration(config))
-
-
-def _local(gateway: str, owner: tuple[str, str, str], port: int) -> LocalConsole:
-    from gris_cli.connection_options import credentials, remember_address  # noqa: PLC0415 - loads gRPC
-    from gris_console.process import LocalConsole  # noqa: PLC0415 - an extra
-    from pinot_connector.gateway_client import gateway_address  # noqa: PLC0415
-
-    remember_address("gateway", gateway, "--gateway or GRIS_GATEWAY")
-    return LocalConsole(f"127.0.0.1:{port}", gateway_address(gateway, credentials()), _owner(*owner))
-
-
-def _owner(dp: str, budget: str, admin: str) -> OwnerAddresses | None:
-    from gris_cli.connection_options import protected_address  # noqa: PLC0415 - loads gRPC
-    from gris_console.services import OwnerAddresses  # noqa: PLC0415
-
-    if not any((dp, budget, admin)):
-        return None
-    if not all((dp, budget, admin)):
-        raise typer.BadParameter("the owner's pages need --dp, --budget and --admin together")
-    return OwnerAddresses(
-        protected_address(dp, "dp_service", "--dp"),
-        protected_address(budget, "budget_service", "--budget"),
-        protected_address(admin, "budget_service", "--admin"),
-    )
+    return LocalConsole(f"127.0.0.1:{port}", gateway_of(connection), owner.addresses())
 
 
 def _announce(as_json: bool, code: str) -> Announce:
-    from gris_console.process import announce_as_json  # noqa: PLC0415 - an extra
+    from gris_console.process import announce_as_json
 
     def announced(address: str, url: str) -> None:
         if as_json:

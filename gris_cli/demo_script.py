@@ -4,40 +4,28 @@ from __future__ import annotations
 
 import datetime
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from gris_api.dp.v1 import question_pb2
 
+from gris_cli.demo_report import ANALYST, SMALL_ANALYST, DemoQuestion, DemoReport, NoiseKey
 from gris_cli.examples import COFACTS, Examples
 from gris_lab.caching import cache_directory
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import BudgetExhausted
-from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.questions import sql_question, structured_question
 from pinot_connector.results import PrivateResult
 from pinot_connector.sync_client import PrivateClient
 
-ANALYST = "demo/analyst"
-SMALL_ANALYST = "demo/small"
 MONTHS_TO_TRY = 12
 PINOT = "pinot"
 
 _SQL = f"""SELECT article_id, COUNT(DISTINCT member_id) FROM {COFACTS}
 WHERE score = 1 AND day >= '2019-01-01' AND day < '2019-04-01'
 GROUP BY article_id ORDER BY 2 DESC LIMIT 10"""  # noqa: S608 - this is the question, and no engine ever sees it
-
-
-@dataclass(frozen=True)
-class DemoQuestion:
-    """One question of the demonstration, and its description."""
-
-    title: str
-    question: question_pb2.Question
 
 
 DEMO_QUESTIONS = (
@@ -61,44 +49,10 @@ COMPARED = DemoQuestion(
 )
 
 
-@dataclass(frozen=True)
-class NoiseKey:
-    """Where the noise key is, whether it was made just now, and whether it stays."""
-
-    path: Path
-    made: bool
-    kept: bool
-
-
-class Report(Protocol):
-    """What reports the demonstration to people or programs."""
-
-    def begins(self, key: NoiseKey) -> None:
-        """The services are about to start with this key."""
-
-    def answered(self, number: int, question: DemoQuestion, result: PrivateResult) -> None:
-        """A question was answered and paid for."""
-
-    def promised(self, guarantee: AccountGuarantee) -> None:
-        """This is the guarantee for everything that the account is shown."""
-
-    def repeated(self, result: PrivateResult, *, identical: bool) -> None:
-        """The first question was asked again."""
-
-    def compared(self, question: DemoQuestion, results: Sequence[PrivateResult]) -> None:
-        """One question was answered under two policies: by UnkGumb, and of bounded contributions."""
-
-    def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
-        """The small account got this many answers and then was refused; None: it never was."""
-
-    def ends(self) -> None:
-        """Everything was stopped."""
-
-
 class DemoScript:
     """Runs the demonstration on one engine, and both services with it."""
 
-    def __init__(self, examples: Examples, engine: Engine, report: Report) -> None:
+    def __init__(self, examples: Examples, engine: Engine, report: DemoReport) -> None:
         self._examples = examples
         self._engine = engine
         self._report = report
@@ -114,7 +68,7 @@ class DemoScript:
         """
         with _kept_or_temporary(directory) as folder:
             key = folder / KEY_FILE
-            self._report.begins(NoiseKey(key, made=not key.exists(), kept=directory is not None))
+            self._report.begins(NoiseKey(str(key), made=not key.exists(), kept=directory is not None))
             with EmbeddedServices(
                 policy=self._examples.policy,
                 budget_config=self._examples.budget,

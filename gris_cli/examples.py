@@ -119,7 +119,7 @@ def require_tables(policy: Path, tables: Collection[str]) -> None:
     Raises:
         typer.BadParameter: The policy has faults, or does not list a table; the message names the table.
     """
-    from gris_data.policies import policy_of  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.policies import policy_of
 
     if not tables:
         return

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from gris_cli.flags import ConnectionFlags, QuestionFlags, with_flags
+from gris_cli.flag_groups import with_flags
+from gris_cli.flags import ConnectionFlags, QuestionFlags
 
 
 @with_flags
 def explain(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Show what a question would cost at most, without asking it. Takes every flag of ask."""
-    from gris_cli.clients import fetch_explanation  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.printing import print_check, print_explanation  # noqa: PLC0415
-    from gris_cli.question_arguments import flags_named, is_only_a_check, question_of  # noqa: PLC0415
+    from gris_cli.clients import fetch_explanation
+    from gris_cli.printing import print_check, print_explanation
+    from gris_cli.question_arguments import flags_named, is_only_a_check, question_of
 
     if is_only_a_check(question):
         print_check(as_json=as_json)

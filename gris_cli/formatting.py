@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+from pinot_connector import formats
 from pinot_connector.parameters import Aggregate
 from pinot_connector.questions import AggregateFunction
 from pinot_connector.results import PrivateResult
+from pinot_connector.shown_values import ShownValue
 
 
 def format_aggregate(aggregate: Aggregate) -> str:
@@ -20,5 +24,21 @@ def format_total(result: PrivateResult) -> str:
     """Return how many members count in any element, empty where that is no part of the release."""
     if result.total is None:
         return ""
-    lower, upper = result.total.interval
-    return f"{result.total.noisy_count} members count in any of the elements, {lower} to {upper}"
+    total = result.total
+    return f"{total.noisy_count} members count in any of the elements, {formats.interval(total.interval)}"
+
+
+def value_cells(value: ShownValue) -> list[str]:
+    """Return a sum, an average or a quantile, and its interval."""
+    number, *ends = formats.written(value.value, value.interval)
+    return [number, formats.interval((ends[0], ends[1]))]
+
+
+def format_currency(epsilon_per: Fraction | str, delta: Fraction | str, unit_id: str) -> str:
+    """Return what a unit of the budget is."""
+    return f"epsilon_per {float(epsilon_per):g}, delta {float(delta):g}; unit {unit_id}"
+
+
+def format_published(rho: Fraction | str, delta: Fraction | str) -> str:
+    """Return what a domain was published for."""
+    return f"published at rho {float(rho):g}, delta {float(delta):g}"

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from gris_cli.flags import AccountFlag, ConnectionFlags, GatewayFlag, JsonFlag
-
-DEFAULT_MOST = 20
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import ConnectionFlags
 
 
+@with_flags
 def history(
-    gateway: GatewayFlag = "",
-    account: AccountFlag = "",
-    most: Annotated[
-        int, typer.Option(min=1, max=100_000, help="How many results, newest first.")
-    ] = DEFAULT_MOST,
-    as_json: JsonFlag = False,
+    *,
+    connection: Annotated[ConnectionFlags, ("gateway", "account")],
+    most: int = flag(20, "How many results, newest first.", min=1, max=100_000),
+    as_json: bool,
 ) -> None:
     """Show the results that an account has paid for and the gateway keeps. Asks nothing and costs nothing."""
-    from gris_cli.past_results import past_results, print_past_results  # noqa: PLC0415 - they load gRPC
+    from gris_cli.past_results import past_results, print_past_results
 
-    print_past_results(past_results(ConnectionFlags(gateway=gateway, account=account), most), as_json=as_json)
+    print_past_results(past_results(connection, most), as_json=as_json)

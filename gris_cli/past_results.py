@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 import typer
 from gris_api.dp.v1 import question_pb2
-from rich.table import Table
-from rich.text import Text
 
 from gris_cli.clients import gateway_of
 from gris_cli.flags import ConnectionFlags
-from gris_cli.printing import console_of_width, print_json, printable, say
+from gris_cli.terminal import grid, print_json, say, show
 from pinot_connector import formats
 from pinot_connector.gateway_client import AsyncGatewayClient
 from pinot_connector.past_results import PastResult
@@ -47,16 +45,10 @@ def print_past_results(results: list[PastResult], *, as_json: bool) -> None:
     if as_json:
         print_json({"releases": [each.to_dict() for each in results]})
         return
-    console = console_of_width()
     if not results:
-        say(console, "history", "nothing was paid for, or nothing is kept of it")
+        say("history", "nothing was paid for, or nothing is kept of it")
         return
-    table = Table(show_edge=False, header_style="bold")
-    for head in ("asked", "question", "elements", "cost"):
-        table.add_column(head)
-    for each in results:
-        table.add_row(*(Text(printable(cell)) for cell in _cells(each)))
-    console.print(table)
+    show(grid(("asked", "question", "elements", "cost"), map(_cells, results)))
 
 
 def _cells(past: PastResult) -> Iterator[str]:

@@ -13,7 +13,8 @@ import typer
 from gris_api.dp.v1 import question_pb2
 
 from gris_cli.examples import locations_of
-from gris_cli.flags import MeasureName, QuestionFlags
+from gris_cli.flag_groups import flags_of
+from gris_cli.flags import AskFlags, MeasureName, QuestionFlags
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.questions import (
     Condition,
@@ -148,51 +149,24 @@ def _flag_of(field_name: str, flags: QuestionFlags) -> str:
     """Return the flags that were typed for a field of a structured question; empty if there is none."""
     times = [name for name, value in (("--from", flags.since), ("--to", flags.until)) if value]
     # A time range is a condition like any other.
-    if field_name == "time_range" or (field_name == "filters" and not flags.where):
-        return ", ".join(times) or ("--from, --to" if field_name == "time_range" else "")
-    return _FLAGS.get(field_name, "")
-
-
-_FLAGS = {
-    "table": "--table",
-    "dimensions": "--by",
-    "filters": "--where",
-    "k": "--k",
-    "measure": "--measure",
-    "aggregates": "--sum, --avg",
-    "ordered_by": "--order-by",
-    "quantiles": "--quantiles",
-    "bucket": "--bucket",
-    "having": "--having",
-    "totals_by": "--totals",
-    "omit_counts": "--no-counts",
-    "sharpening": "--sharpen",
-    "confidence": "--confidence",
-}
+    if times and (field_name == "time_range" or (field_name == "filters" and not flags.where)):
+        return ", ".join(times)
+    if field_name == "filters" and not flags.where:
+        return ""
+    return ", ".join(each.option for each in flags_of(AskFlags) if each.asks == field_name)
 
 
 def _refuse_beside_sql(flags: QuestionFlags) -> None:
-    given = {
-        "--table": flags.table,
-        "--by": flags.by,
-        "--k": flags.k is not None,
-        "--where": flags.where,
-        "--from": flags.since,
-        "--to": flags.until,
-        "--measure": flags.measure,
-        "--no-counts": flags.no_counts,
-        "--sum": flags.sums,
-        "--avg": flags.averages,
-        "--order-by": flags.order_by,
-        "--quantiles": flags.quantiles,
-        "--bucket": flags.bucket,
-        "--ranked": flags.ranked,
-        "--having": flags.having,
-        "--totals": flags.totals,
-    }
-    others = [name for name, value in given.items() if value]
+    others = [
+        each.option
+        for each in flags_of(QuestionFlags)
+        if each.asks.partition(".")[0] in _FIELDS and getattr(flags, each.name) != each.default
+    ]
     if others:
         raise typer.BadParameter(f"--sql is the whole question; {', '.join(others)} cannot be given with it")
+
+
+_FIELDS = question_pb2.HistogramQuery.DESCRIPTOR.fields_by_name
 
 
 def _quantiles(texts: list[str]) -> dict[str, list[str]]:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from gris_cli.flags import (
-    DEFAULT_BUDGET,
-    AccountFlag,
-    BudgetFlag,
-    ConnectionFlags,
-    GatewayFlag,
-    JsonFlag,
-)
+from typing import Annotated
+
+from gris_cli.flag_groups import with_flags
+from gris_cli.flags import ConnectionFlags
 
 
+@with_flags
 def remaining(
-    budget: BudgetFlag = DEFAULT_BUDGET,
-    gateway: GatewayFlag = "",
-    account: AccountFlag = "",
-    as_json: JsonFlag = False,
+    connection: Annotated[ConnectionFlags, ("budget", "gateway", "account")], as_json: bool
 ) -> None:
     """Show what is left of an account's budget, level by level. Asks nothing and costs nothing."""
-    from gris_cli.clients import remaining_budget  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.printing import print_levels  # noqa: PLC0415
+    from gris_cli.clients import remaining_budget
+    from gris_cli.printing import print_levels
 
-    flags = ConnectionFlags(budget=budget, gateway=gateway, account=account)
-    print_levels(remaining_budget(flags), as_json=as_json)
+    print_levels(remaining_budget(connection), as_json=as_json)

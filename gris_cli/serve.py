@@ -8,12 +8,13 @@ import socket
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from gris_cli.examples import ServiceFiles, locations_of, require_tables, service_files
-from gris_cli.flags import DEFAULT_DIRECTORY, JsonFlag
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import DEFAULT_DIRECTORY
 
 if TYPE_CHECKING:
     from dp_service.queries.tables import Table
@@ -26,42 +27,34 @@ LARGEST_PORT = 65535
 SHOWN = 5
 
 
-def _port(name: str, what: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(
-        name, min=0, max=LARGEST_PORT, metavar="PORT", help=f"The port of {what}; 0 takes a free one."
-    )
-    return option
+def _port(default: int, what: str) -> int:
+    return flag(default, f"The port of {what}; 0 takes a free one.", min=0, max=LARGEST_PORT, metavar="PORT")
 
 
-def serve(  # noqa: PLR0917 - typer calls it by name
-    policy: Annotated[
-        Path | None, typer.Option(help="The policy of dp_service; by default that of the examples.")
-    ] = None,
-    data: Annotated[
-        list[str],
-        typer.Option(
-            metavar="TABLE=PATH",
-            help="A table's file, Parquet or DuckDB, to compare with the policy before the services start. Anyone who "
-            "asks names it again: the services see no data. Repeatable.",
-        ),
-    ] = [],  # noqa: B006 - typer copies a list before it hands it over
-    budget_config: Annotated[
-        Path | None,
-        typer.Option(help="The configuration of budget_service; by default that of the examples."),
-    ] = None,
-    directory: Annotated[
-        Path, typer.Option(help="Where noise key, ledger and logs are kept.")
-    ] = DEFAULT_DIRECTORY,
-    dp_port: Annotated[int, _port("--dp-port", "dp_service")] = DP_PORT,
-    budget_port: Annotated[int, _port("--budget-port", "budget_service")] = BUDGET_PORT,
-    admin_port: Annotated[int, _port("--admin-port", "budget_service's administration")] = ADMIN_PORT,
-    examples: Annotated[Path | None, typer.Option(help="The directory of the examples.")] = None,
-    as_json: JsonFlag = False,
+@with_flags
+def serve(
+    *,
+    policy: Path | None = flag(None, "The policy of dp_service; by default that of the examples."),
+    data: list[str] = flag(
+        [],
+        "A table's file, Parquet or DuckDB, to compare with the policy before the services start. Anyone who "
+        "asks names it again: the services see no data. Repeatable.",
+        metavar="TABLE=PATH",
+    ),
+    budget_config: Path | None = flag(
+        None, "The configuration of budget_service; by default that of the examples."
+    ),
+    directory: Path = flag(DEFAULT_DIRECTORY, "Where noise key, ledger and logs are kept."),
+    dp_port: int = _port(DP_PORT, "dp_service"),
+    budget_port: int = _port(BUDGET_PORT, "budget_service"),
+    admin_port: int = _port(ADMIN_PORT, "budget_service's administration"),
+    examples: Path | None = flag(None, "The directory of the examples."),
+    as_json: bool,
 ) -> None:
     """Run both services and the ledger's administration on this machine, until Ctrl-C."""
-    from gris_cli.clients import files_and_copies  # noqa: PLC0415
-    from gris_lab.caching import cache_directory  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from pinot_connector.embedded import EmbeddedServices, Ports  # noqa: PLC0415
+    from gris_cli.clients import files_and_copies
+    from gris_lab.caching import cache_directory
+    from pinot_connector.embedded import EmbeddedServices, Ports
 
     files = service_files(policy, budget_config, examples)
     locations = locations_of(data)
@@ -88,9 +81,9 @@ def _require_kept(policy: Path, tables: dict[str, Path]) -> None:
     """Refuse data that are not as the policy says, or break what it promises of every member."""
     if not tables:
         return
-    from gris_data.errors import InputError  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_data.policies import policy_of  # noqa: PLC0415
-    from gris_data.policy.data import require_kept  # noqa: PLC0415 - duckdb is an extra
+    from gris_data.errors import InputError
+    from gris_data.policies import policy_of
+    from gris_data.policy.data import require_kept
 
     for table in policy_of(policy).tables:
         if table.name in tables:
@@ -105,11 +98,11 @@ def _require_kept(policy: Path, tables: dict[str, Path]) -> None:
 
 def _require_free(ports: dict[str, int]) -> None:
     """Refuse a port that two services were given or another program listens on, by the flag that sets it."""
-    for flag, port in ports.items():
-        alike = [other for other, given in ports.items() if given == port and other != flag]
+    for name, port in ports.items():
+        alike = [other for other, given in ports.items() if given == port and other != name]
         if port and alike:
             raise typer.BadParameter(
-                f"{flag} and {alike[0]} are both {port}: each needs a port of its own, or 0 for a free one"
+                f"{name} and {alike[0]} are both {port}: each needs a port of its own, or 0 for a free one"
             )
         with socket.socket() as found:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -117,7 +110,7 @@ def _require_free(ports: dict[str, int]) -> None:
                 found.bind(("127.0.0.1", port))
             except OSError as error:
                 raise typer.BadParameter(
-                    f"{flag}: 127.0.0.1:{port}: {(error.strerror or 'cannot be used').lower()}; {flag} 0 takes a free "
+                    f"{name}: 127.0.0.1:{port}: {(error.strerror or 'cannot be used').lower()}; {name} 0 takes a free "
                     "port"
                 ) from None
 
@@ -133,7 +126,7 @@ class _Commands:
 def _announce(
     services: EmbeddedServices, files: ServiceFiles, tables: dict[str, Path], *, as_json: bool
 ) -> None:
-    from gris_cli.printing import console_of_width, print_json, say  # noqa: PLC0415
+    from gris_cli.terminal import print_json, say
 
     addresses = {
         "dp": services.dp_address,
@@ -143,10 +136,9 @@ def _announce(
     if as_json:
         print_json(addresses)
         return
-    console = console_of_width()
-    say(console, "dp_service", f"{services.dp_address}, policy {files.policy}")
-    say(console, "budget", f"{services.budget_address}, budgets {files.budget}")
-    say(console, "admin", f"{services.admin_address}, for gris budget")
+    say("dp_service", f"{services.dp_address}, policy {files.policy}")
+    say("budget", f"{services.budget_address}, budgets {files.budget}")
+    say("admin", f"{services.admin_address}, for gris budget")
     commands = _commands(services, files, tables)
     typer.echo("\nIn another terminal:")
     for name, value in commands.environment.items():
@@ -158,7 +150,7 @@ def _announce(
 
 
 def _commands(services: EmbeddedServices, files: ServiceFiles, tables: dict[str, Path]) -> _Commands:
-    from gris_data.policies import policy_of  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.policies import policy_of
 
     environment = {
         "GRIS_DP": services.dp_address,
@@ -177,7 +169,7 @@ def _commands(services: EmbeddedServices, files: ServiceFiles, tables: dict[str,
 
 def _some_account(path: Path) -> str:
     """Return an account that the budgets allow: of those with the longest path, rather one that a wildcard makes."""
-    from budget_service.configuration.budget_file import ConfigurationError, load_configuration  # noqa: PLC0415
+    from budget_service.configuration.budget_file import ConfigurationError, load_configuration
 
     try:
         entries = load_configuration(path).accounts

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
-from gris_cli.printing import console_of_width, print_json, say
+from rich.table import Table
+
+from gris_cli.terminal import grid, print_json, say, show
 from gris_lab.sheets import Sheet, sheet_rows
 
 
-def print_sheets(sheets: dict[str, Sheet], *, as_json: bool) -> None:
-    """Print tables one after the other, or one JSON object with a list of rows for each, by its name."""
+def print_sheets(
+    sheets: Mapping[str, Sheet], facts: Mapping[str, Any] = MappingProxyType({}), *, as_json: bool
+) -> None:
+    """Print tables one after the other, or one JSON object with a list of rows for each, by its name.
+
+    Args:
+        sheets: The tables, with notes for people.
+        facts: What the notes say, for programs: more of the JSON object.
+        as_json: Whether to print JSON.
+    """
     if as_json:
-        print_json({name: sheet_rows(sheet) for name, sheet in sheets.items()})
+        print_json({**{name: sheet_rows(sheet) for name, sheet in sheets.items()}, **facts})
         return
-    console = console_of_width()
     for sheet in sheets.values():
-        console.print(_table(sheet))
+        show(_table(sheet))
         for label, text in sheet.notes:
-            say(console, label, text)
+            say(label, text)
 
 
 def _table(sheet: Sheet) -> Table:
-    table = Table(show_edge=False, header_style="bold")
-    for column in sheet.columns:
-        table.add_column(column.heading, justify="left" if column.is_text else "right")
-    for row in sheet.rows:
-        cells = zip(sheet.columns, row, strict=True)
-        table.add_row(*(Text(column.format_cell(cell)) for column, cell in cells))
-    return table
+    columns = sheet.columns
+    rows = ([each.format_cell(cell) for each, cell in zip(columns, row, strict=True)] for row in sheet.rows)
+    numbers = [position for position, each in enumerate(columns) if not each.is_text]
+    return grid([each.heading for each in columns], rows, numbers=numbers)

@@ -19,11 +19,10 @@ from gris_cli.printing import (
     print_check,
     print_explanation,
     print_failure,
-    print_json,
     print_levels,
     print_result,
-    printable,
 )
+from gris_cli.terminal import print_json, printable
 from pinot_connector import formats
 from pinot_connector.budgets import questions_left
 from pinot_connector.catalog import Catalog
@@ -159,7 +158,7 @@ class ShellSession:
                 raise InvalidQuestion("sql", f"expected SELECT .., or one of {', '.join(COMMANDS)}")
 
     def _catalog(self, table: str) -> None:
-        from gris_cli.catalog_tables import print_catalog  # noqa: PLC0415 - only this command needs it
+        from gris_cli.catalog_tables import print_catalog
 
         catalog = self._client.catalog(table)
         print_catalog(catalog, as_json=self._as_json)
@@ -220,7 +219,7 @@ def matching(words: Sequence[str], begun: str) -> list[str]:
 def complete_from(words: Sequence[str]) -> None:
     """Have the terminal complete words by the tab key, where Python can."""
     with suppress(ModuleNotFoundError):
-        import readline  # noqa: PLC0415 - not on Windows
+        import readline
 
         def completed(begun: str, number: int) -> str | None:
             return next(iter(matching(words, begun)[number:]), None)

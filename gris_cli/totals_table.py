@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.table import Table
-from rich.text import Text
 
-from gris_cli.formatting import format_aggregate
-from pinot_connector.formats import written
-from pinot_connector.notebooks.cells import isolated, visible
+from gris_cli.formatting import format_aggregate, value_cells
+from gris_cli.terminal import grid
+from pinot_connector import formats
 from pinot_connector.results import PrivateResult
-from pinot_connector.shown_values import AggregateValue
 from pinot_connector.totals import TotalRow
 
 
@@ -20,34 +16,19 @@ def totals_table(result: PrivateResult, most: int) -> Table | None:
     stated = result.parameters.totals
     if stated is None or result.totals is None:
         return None
-    table = Table(show_edge=False, header_style="bold")
     title = next(column.title for column in result.columns if column.name == stated.column)
-    table.add_column(Text(_printable(f"total of {title}")))
-    heads = [f"noisy count of {stated.counted.value}", *map(format_aggregate, result.parameters.aggregates)]
-    for head in heads:
-        for each in (head, "interval", "other", "interval"):
-            table.add_column(Text(_printable(each)), justify="right")
-    for total in result.totals[:most]:
-        table.add_row(*(Text(_printable(cell)) for cell in _cells(total)))
-    return table
+    counted = [f"noisy count of {stated.counted.value}", *map(format_aggregate, result.parameters.aggregates)]
+    heads = [f"total of {title}"]
+    for each in counted:
+        heads += [each, "interval", "other", "interval"]
+    return grid(heads, map(_cells, result.totals[:most]), numbers=range(1, len(heads)))
 
 
-def _cells(total: TotalRow) -> Sequence[str]:
-    cells = [str(total.value)]
-    for count, (lower, upper) in (
-        (total.noisy_count, total.interval),
-        (total.other_count, total.other_interval),
-    ):
-        cells += [str(count), f"{lower} to {upper}"]
+def _cells(total: TotalRow) -> list[str]:
+    cells = [
+        *(str(total.value), str(total.noisy_count), formats.interval(total.interval)),
+        *(str(total.other_count), formats.interval(total.other_interval)),
+    ]
     for whole, other in zip(total.sums, total.other_sums, strict=True):
-        cells += [*_value_cells(whole), *_value_cells(other)]
+        cells += [*value_cells(whole), *value_cells(other)]
     return cells
-
-
-def _value_cells(value: AggregateValue) -> list[str]:
-    number, lower, upper = written(value.value, value.interval)
-    return [number, f"{lower} to {upper}"]
-
-
-def _printable(text: str) -> str:
-    return isolated(visible(text))

@@ -24,10 +24,10 @@ LINES = {
     "gris_mcp": 1_650,
     "gris_data": 5_400,
     "gris_lab": 4_500,
-    "gris_cli": 7_700,
+    "gris_cli": 7_470,
     "gris_serving": 3_300,
 }
-OPTIONAL_FIELDS = 510
+OPTIONAL_FIELDS = 500
 LINES_OF_A_MODULE = 480
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
@@ -67,9 +67,9 @@ def test_a_package_has_no_more_lines_than_its_budget(package: str) -> None:
 
 
 def test_fields_that_may_be_none_do_not_become_more() -> None:
-    """A field that is None unless another one has some value stands for two classes."""
+    """A field that is None unless another one has some value stands for two classes; a flag may be left out."""
     found = sum(
-        isinstance(each, ast.AnnAssign) and "None" in ast.unparse(each.annotation)
+        isinstance(each, ast.AnnAssign) and "None" in ast.unparse(each.annotation) and not _is_flag(each)
         for package in LINES
         for path in _modules(package)
         for kind in ast.walk(ast.parse(path.read_text()))
@@ -77,6 +77,10 @@ def test_fields_that_may_be_none_do_not_become_more() -> None:
         for each in kind.body
     )
     assert found <= OPTIONAL_FIELDS
+
+
+def _is_flag(field: ast.AnnAssign) -> bool:
+    return isinstance(field.value, ast.Call) and ast.unparse(field.value.func) == "flag"
 
 
 def test_nobody_else_asks_which_kind_a_release_is_of() -> None:

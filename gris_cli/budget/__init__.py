@@ -1,1 +1,38 @@
-"""`gris budget`: what accounts have left and spent, their limits, and whether the ledger is right."""
+"""`gris budget`: one module a command; `ledger` calls budget_service, `reports` lays out what it says."""
+
+from __future__ import annotations
+
+import os
+
+import typer
+
+from gris_cli.budget.backup import backup
+from gris_cli.budget.charges import charges
+from gris_cli.budget.close import close
+from gris_cli.budget.move import move
+from gris_cli.budget.new_currency import new_currency
+from gris_cli.budget.refund import refund
+from gris_cli.budget.reopen import reopen
+from gris_cli.budget.resume_clock import resume_clock
+from gris_cli.budget.seal import seal
+from gris_cli.budget.set_limit import set_limit
+from gris_cli.budget.show import show
+from gris_cli.budget.status import status
+from gris_cli.budget.usage import usage
+from gris_cli.budget.verify import verify
+
+app = typer.Typer(
+    help="What accounts have left, their limits, and whether the ledger is right.", no_args_is_help=True
+)
+for each in (
+    *(show, set_limit, new_currency, resume_clock, refund, close, reopen, move),
+    *(seal, backup, charges, usage, verify, status),
+):
+    app.command()(each)
+
+
+@app.callback()
+def refuse_retired_variables() -> None:
+    """Refuse a variable that a script may still set: its address would be ignored in silence."""
+    if "GRIS_ADMIN" in os.environ:
+        raise typer.BadParameter("GRIS_ADMIN is not read; the variable is called GRIS_BUDGET_ADMIN")

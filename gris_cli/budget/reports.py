@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,14 @@ import numpy as np
 from gris_api.budget.v1 import admin_pb2, budget_pb2
 
 from budget_service.server.archives import Checked
-from gris_cli.budget.ledger_client import Budget, format_timestamp
-from gris_cli.printing import print_json
-from gris_cli.sheets import print_sheets
+from gris_cli.budget.ledger import format_timestamp
 from gris_lab.plots import draw_usage
-from gris_lab.sheets import Column, Sheet, percent, sheet_rows
+from gris_lab.sheets import Column, Sheet, percent
 from gris_lab.usage import Exhausted
 from pinot_connector.budgets import Cost, Level, questions_left
 
-_KINDS = {
-    admin_pb2.CHARGE_KIND_SETTLED: "settled",
-    admin_pb2.CHARGE_KIND_DIRECT: "direct",
-    admin_pb2.CHARGE_KIND_FORFEITED: "forfeited",
-    admin_pb2.CHARGE_KIND_LOST: "lost",
+# What is no charge, in the words of people; each charge is called by the end of its name.
+_NO_CHARGES = {
     admin_pb2.CHARGE_KIND_CURRENCY: "new currency",
     admin_pb2.CHARGE_KIND_CLOCK: "clock resumed",
     admin_pb2.CHARGE_KIND_REFUNDED: "refunded",
@@ -35,68 +29,59 @@ _KINDS = {
 }
 
 
-NO_CHARGES = (
-    admin_pb2.CHARGE_KIND_CURRENCY,
-    admin_pb2.CHARGE_KIND_CLOCK,
-    admin_pb2.CHARGE_KIND_REFUNDED,
-    admin_pb2.CHARGE_KIND_LIMIT,
-    admin_pb2.CHARGE_KIND_CLOSE,
-    admin_pb2.CHARGE_KIND_REOPEN,
-    admin_pb2.CHARGE_KIND_MOVE,
-)
-
-
 def _text(key: str, heading: str) -> Column:
     return Column(key, heading, is_text=True)
 
 
-def print_report(sheets: dict[str, Sheet], facts: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print tables with their notes, or one JSON object with their rows and `facts`, which the notes say to people."""
-    if as_json:
-        print_json({**{name: sheet_rows(sheet) for name, sheet in sheets.items()}, **facts})
-    else:
-        print_sheets(sheets, as_json=False)
-
-
-def currency_facts(found: Budget) -> dict[str, Any]:
+def currency_facts(found: budget_pb2.GetBudgetResponse) -> dict[str, Any]:
     """Return for JSON what `currency_notes` says to people."""
-    planned = {"unit_id": found.next_unit_id, "begins_at": found.next_unit_begins_at}
+    planned = {"unit_id": found.next_unit_id, "begins_at": format_timestamp(found.next_unit_begins_at)}
     return {
         "currency": found.unit_id or None,
         "next_currency": planned if found.next_unit_id else None,
-        "closed": "/".join(found.closed) or None,
-        "held_by": [asdict(each) for each in found.held_by],
-        "lost_by": [asdict(each) for each in found.lost_by],
-        "seconds_ahead": found.seconds_ahead,
+        "closed": "/".join(found.closed_level) or None,
+        "held_by": [_share_json(each) for each in found.region_shares],
+        "lost_by": [_share_json(each) for each in found.lapsed_shares],
+        "seconds_ahead": found.clock_ahead.ToTimedelta().total_seconds(),
     }
 
 
-def currency_notes(found: Budget) -> tuple[tuple[str, str], ...]:
+def _share_json(share: budget_pb2.RegionShare) -> dict[str, Any]:
+    held = {"information": share.held.information, "calls": share.held.calls}
+    return {"region": share.region, **held, "until": format_timestamp(share.ends_at)}
+
+
+def currency_notes(found: budget_pb2.GetBudgetResponse) -> tuple[tuple[str, str], ...]:
     """Return what the root counts in, and what follows."""
     notes = [("currency", found.unit_id or "none yet: the first charge decides")]
     if found.next_unit_id:
-        notes.append(("next currency", f"{found.next_unit_id} from {found.next_unit_begins_at} (UTC) on"))
-    if found.closed:
-        notes.append(("closed", f"{'/'.join(found.closed)}: nothing can be asked"))
+        begins_at = format_timestamp(found.next_unit_begins_at)
+        notes.append(("next currency", f"{found.next_unit_id} from {begins_at} (UTC) on"))
+    if found.closed_level:
+        notes.append(("closed", f"{'/'.join(found.closed_level)}: nothing can be asked"))
     notes += [
         (
             f"held by {each.region}",
-            f"{each.information} information units and {each.calls} calls until {each.until} (UTC); part of reserved",
+            f"{_held(each)} until {format_timestamp(each.ends_at)} (UTC); part of reserved",
         )
-        for each in found.held_by
+        for each in found.region_shares
     ]
     notes += [
         (
             f"lost by {each.region}",
-            f"{each.information} information units and {each.calls} calls: not reported when its share ended on "
-            f"{each.until} (UTC); part of spent",
+            f"{_held(each)}: not reported when its share ended on {format_timestamp(each.ends_at)} (UTC); "
+            "part of spent",
         )
-        for each in found.lost_by
+        for each in found.lapsed_shares
     ]
-    if found.seconds_ahead:
-        ahead = timedelta(seconds=round(found.seconds_ahead))
+    if seconds := found.clock_ahead.ToTimedelta().total_seconds():
+        ahead = timedelta(seconds=round(seconds))
         notes.append(("clock", f"all moments are those of the ledger, {ahead} ahead of its store's clock"))
     return tuple(notes)
+
+
+def _held(share: budget_pb2.RegionShare) -> str:
+    return f"{share.held.information} information units and {share.held.calls} calls"
 
 
 def levels_sheet(levels: Sequence[Level], notes: Sequence[tuple[str, str]]) -> Sheet:
@@ -120,7 +105,7 @@ def levels_sheet(levels: Sequence[Level], notes: Sequence[tuple[str, str]]) -> S
 
 def history_sheet(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEntry]) -> Sheet:
     """Return what the account's charges of this window cost on average, and for how many more that lasts."""
-    charges = [each for each in charges if each.kind not in NO_CHARGES]
+    charges = [each for each in charges if each.kind not in _NO_CHARGES]
     number = len(charges)
     information = sum(each.cost.information for each in charges)
     calls = sum(each.cost.calls for each in charges)
@@ -138,7 +123,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
     rows = [
         (
             format_timestamp(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
-            _KINDS.get(each.kind, "unknown"), each.release_id, each.request_id, each.policy_statement,
+            _kind_text(each.kind), each.release_id, each.request_id, each.policy_statement,
             each.shared_cost.information if each.HasField("shared_cost") else None,
             _reason_text(each),
         )
@@ -152,6 +137,11 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
     )  # fmt: skip
     more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
     return Sheet(columns, rows, more)
+
+
+def _kind_text(kind: admin_pb2.ChargeKind) -> str:
+    names = {number: name for name, number in admin_pb2.ChargeKind.items()}
+    return _NO_CHARGES.get(kind) or names.get(kind, "unknown").removeprefix("CHARGE_KIND_").lower()
 
 
 def _reason_text(entry: admin_pb2.ChargeEntry) -> str:

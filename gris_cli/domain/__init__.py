@@ -1,1 +1,16 @@
-"""Publish which elements of a column are safe to name, inspect what was published, compare methods."""
+"""`gris domain`: one module a command."""
+
+from __future__ import annotations
+
+import typer
+
+from gris_cli.domain.compare import compare
+from gris_cli.domain.inspect import inspect
+from gris_cli.domain.publish import publish
+
+app = typer.Typer(
+    help="Publish which elements of a column are safe to name, and inspect what was published.",
+    no_args_is_help=True,
+)
+for each in (publish, inspect, compare):
+    app.command()(each)

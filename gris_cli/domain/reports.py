@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import typer
+
 from dp_service.queries.policy_types import MAXIMUM_DOMAIN_SIZE
 from dp_service.queries.published import DomainFile, plain_value
-from gris_cli.printing import console_of_width, print_json, printable, say
+from gris_cli.terminal import print_json, printable, say
 from gris_lab.sheets import upwards
 from pinot_connector import formats
 from pinot_connector.budgets import Cost
@@ -24,22 +26,19 @@ def print_domain(
     if as_json:
         print_json(_plain(domain, price, integrity, lists_elements=lists_elements))
         return
-    console = console_of_width()
-    say(console, "domain", f"{domain.table}.{domain.column}: {len(domain.elements)} elements ({domain.type})")
-    say(console, "data", f"version {domain.data_version}, published {domain.published_at}")
-    say(console, "method", f"{domain.method}, at most {domain.delta_0} elements of a member in each round")
+    say("domain", f"{domain.table}.{domain.column}: {len(domain.elements)} elements ({domain.type})")
+    say("data", f"version {domain.data_version}, published {domain.published_at}")
+    say("method", f"{domain.method}, at most {domain.delta_0} elements of a member in each round")
     say(
-        console,
         "guarantee",
         f"({upwards(domain.epsilon)}, {domain.dp_delta:.3g})-DP for adding or removing a member",
     )
-    say(console, "", f"{float(domain.delta):g}-approximate {float(domain.rho):g}-zCDP")
-    say(console, "price", "" if price is None else formats.cost(price))
-    say(console, "counts", f"for everyone who sees it: --domain {domain_flag(domain)} of gris plan guarantee")
-    say(console, "policy", _policy_text(domain, integrity))
+    say("", f"{float(domain.delta):g}-approximate {float(domain.rho):g}-zCDP")
+    say_price(price, f"{domain.rho}:{domain.delta}")
+    say("policy", _policy_text(domain, integrity))
     if lists_elements:
         for value in domain.elements:
-            console.print(printable(str(plain_value(value))), markup=False, highlight=False, soft_wrap=True)
+            typer.echo(printable(str(plain_value(value))))
 
 
 def _policy_text(domain: DomainFile, integrity: str) -> str:
@@ -55,9 +54,10 @@ def _policy_text(domain: DomainFile, integrity: str) -> str:
     return f"domain: {{published: FILE, integrity: {integrity}}}"
 
 
-def domain_flag(domain: DomainFile) -> str:
-    """Return what `gris plan` takes a published domain as."""
-    return f"{domain.rho}:{domain.delta}"
+def say_price(price: Cost | None, domain: str) -> None:
+    """Print what something published costs, and which flag counts it in `gris plan`."""
+    say("price", "" if price is None else formats.cost(price))
+    say("counts", f"for everyone who sees it: --domain {domain} of gris plan guarantee")
 
 
 def _plain(domain: DomainFile, price: Cost | None, integrity: str, *, lists_elements: bool) -> dict[str, Any]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gris_cli.flag_groups import flag
+from gris_cli.inputs import exact, number, parts_of
+
 if TYPE_CHECKING:
     from dp_service.accounting.composition import PublishedDomain
     from dp_service.queries.tables import Policy
+    from gris_lab.histograms import NamedHistogram
 
 EPSILON_PER = Fraction("0.15")
 DELTA = Fraction("1e-10")
@@ -21,21 +25,11 @@ CALLS = 30
 SLACK = Fraction("1e-9")
 
 
-def exact(text: str) -> Fraction:
-    """Return the number that a text spells, exactly: 0.15 is three twentieths, and no float near it."""
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise typer.BadParameter(f"{text} is no number such as 0.15 or 1e-10") from None
-
-
-def domain(text: str) -> PublishedDomain:
+def _domain(text: str) -> PublishedDomain:
     """Return the published domain that RHO:DELTA names."""
-    from dp_service.accounting.composition import PublishedDomain  # noqa: PLC0415 - `gris --help` should be quick
+    from dp_service.accounting.composition import PublishedDomain
 
-    rho, colon, delta = text.partition(":")
-    if not colon:
-        raise typer.BadParameter(f"--domain expects RHO:DELTA, such as 0.1:1e-9, got {text}")
+    rho, delta = parts_of("--domain", "RHO:DELTA, such as 0.1:1e-9", text)
     try:
         return PublishedDomain(exact(rho), exact(delta))
     except ValueError as error:
@@ -44,11 +38,11 @@ def domain(text: str) -> PublishedDomain:
 
 def domains_of(policy: Policy | None, texts: Iterable[str]) -> tuple[PublishedDomain, ...]:
     """Return the domains that a policy has published, and those that flags name."""
-    from dp_service.accounting.composition import PublishedDomain  # noqa: PLC0415 - `gris --help` should be quick
+    from dp_service.accounting.composition import PublishedDomain
 
     published = () if policy is None else policy.publications
     own = (PublishedDomain(each.rho, each.delta) for each in sorted(published))
-    return (*own, *map(domain, texts))
+    return (*own, *map(_domain, texts))
 
 
 def is_gaussian(policy: Policy | None) -> bool:
@@ -56,37 +50,20 @@ def is_gaussian(policy: Policy | None) -> bool:
     return policy is not None and policy.count_noise == "gaussian"
 
 
-@contextmanager
-def named_errors() -> Iterator[None]:
-    """Turn errors of arguments, which name them, into errors of flags."""
-    try:
-        yield
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-_EPSILON_PER = typer.Option(
-    parser=exact, metavar="NUMBER", show_default="0.15", help="What one information unit buys."
-)
-_DELTA = typer.Option(parser=exact, metavar="NUMBER", show_default="1e-10", help="What one call may add.")
+_EPSILON_PER = number("What one information unit buys.", default="0.15")
+_DELTA = number("What one call may add.", default="1e-10")
 EpsilonPerFlag = Annotated[Fraction, _EPSILON_PER]
 MaybeEpsilonPerFlag = Annotated[Fraction | None, _EPSILON_PER]
 DeltaFlag = Annotated[Fraction, _DELTA]
 MaybeDeltaFlag = Annotated[Fraction | None, _DELTA]
 InformationFlag = Annotated[int, typer.Option(help="The information units of a budget.")]
 CallsFlag = Annotated[int, typer.Option(help="The calls of a budget.")]
-SlackFlag = Annotated[
-    Fraction,
-    typer.Option(
-        parser=exact,
-        metavar="NUMBER",
-        show_default="1e-9",
-        help="The part of delta for the better composition.",
-    ),
-]
+SlackFlag = Annotated[Fraction, number("The part of delta for the better composition.", default="1e-9")]
 GaussianFlag = Annotated[
     bool, typer.Option("--gaussian", help="The policy permits Gaussian noise somewhere.")
 ]
+# typer copies a list before it hands it over.
+NO_DOMAINS: list[str] = []
 DomainsFlag = Annotated[
     list[str],
     typer.Option(
@@ -122,3 +99,31 @@ TrialsFlag = Annotated[
 OutFlag = Annotated[
     Path | None, typer.Option(help="Draw a figure into this file, .png or .svg.", dir_okay=False)
 ]
+EpsilonsFlag = Annotated[list[Fraction], number("An epsilon_per; repeatable.", "--epsilon-per")]
+
+
+@dataclass(frozen=True)
+class HistogramFlags:
+    """Which histogram a mechanism is simulated on."""
+
+    counts: Path | None = flag(None, "A file with one count on each line.", exists=True, dir_okay=False)
+    data: Path | None = flag(None, "A Parquet file whose members are counted.", exists=True, dir_okay=False)
+    by: str = flag("", "With --data: the column of elements.")
+    member: str = flag("", "With --data: the column of members.")
+
+    def histogram(self) -> NamedHistogram | None:
+        """Return the histogram; None: no flag names one."""
+        from gris_lab.histograms import CountsFlags, histogram_of
+
+        return histogram_of(CountsFlags(self.counts, self.data, self.by, self.member))
+
+
+@dataclass(frozen=True)
+class SimulationFlags:
+    """How a mechanism is simulated, and where the picture goes."""
+
+    delta: DeltaFlag = DELTA
+    tau: TauFlag = 1
+    trials: TrialsFlag = 1000
+    seed: SeedFlag = None
+    out: OutFlag = None

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
-
-from gris_cli.printing import printable, say
+from gris_cli.terminal import grid, say, show
 from gris_data.policy.promises import ONE_VALUE, is_size
 from pinot_connector import formats
 
@@ -19,31 +15,25 @@ if TYPE_CHECKING:
     from gris_data.policy.values import Clamped
 
 
-def print_data(console: Console, report: DataReport) -> None:
+def print_data(report: DataReport) -> None:
     """Print how many of a table's rows count; true counts, for the owner alone."""
-    console.print()
+    show()
     say(
-        console,
         "data",
         f"{report.table}: {formats.counted(report.rows, 'row')}; true counts, for the owner alone",
     )
     say(
-        console,
         "left out",
         f"{formats.counted(report.rows_in_no_question, 'row')} that cannot be read as text",
     )
-    grid = Grid(show_edge=False, header_style="bold")
-    for head in ("column", "rows", "with", "left out of"):
-        grid.add_column(head)
-    for each in report.left_out:
-        grid.add_row(*(Text(printable(cell)) for cell in (each.column, str(each.rows), each.reason, each.of)))
     if report.left_out:
-        console.print(grid)
+        rows = ((each.column, str(each.rows), each.reason, each.of) for each in report.left_out)
+        show(grid(("column", "rows", "with", "left out of"), rows))
     for clipped in report.clipped:
-        say(console, "clipped", _format_clipped(clipped))
+        say("clipped", _format_clipped(clipped))
     for clamped in report.clamped:
-        say(console, "clamped", _format_clamped(clamped))
-    print_promises(console, report.promises)
+        say("clamped", _format_clamped(clamped))
+    print_promises(report.promises)
 
 
 def _format_clipped(clipped: Clipped) -> str:
@@ -79,10 +69,10 @@ def _format_amounts(clamped: Clamped) -> str:
     )
 
 
-def print_promises(console: Console, promises: Sequence[Promise]) -> None:
+def print_promises(promises: Sequence[Promise]) -> None:
     """Print which promises of the policy the data keep; true counts, for the owner alone."""
     for promise in promises:
-        say(console, "promise", _format_promise(promise))
+        say("promise", _format_promise(promise))
 
 
 def _format_promise(promise: Promise) -> str:

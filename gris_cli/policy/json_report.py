@@ -45,22 +45,23 @@ def _table_json(table: Table) -> dict[str, Any]:
         "measures": [
             {"measure": each.measure, "tau": each.tau, "tau_is": each.tau_is} for each in table.measures
         ],
-        "time": None
-        if table.time is None
-        else _time_json(table.time) | ({"buckets": list(table.buckets)} if table.buckets else {}),
+        "time": table.time and _time_json(table.time) | _stated(buckets=list(table.buckets)),
         "consistency": table.consistency,
-        **(
-            {}
-            if table.contributions is None
-            else {
-                "contributions": table.contributions.model_dump(mode="json", by_alias=True, exclude_none=True)
-            }
+        **_stated(
+            contributions=table.contributions
+            and table.contributions.model_dump(mode="json", by_alias=True, exclude_none=True),
+            prepared=table.prepared and _prepared_json(table.prepared),
         ),
-        **({} if table.prepared is None else {"prepared": _prepared_json(table.prepared)}),
         "columns": [_column_json(column, table) for column in table.usable_columns],
-        **({"values": [_value_json(value) for value in table.values]} if table.values else {}),
-        **({"quantiles": list(map(_quantiles_json, table.quantiles))} if table.quantiles else {}),
+        **_stated(
+            values=list(map(_value_json, table.values)), quantiles=list(map(_quantiles_json, table.quantiles))
+        ),
     }
+
+
+def _stated(**values: Any) -> dict[str, Any]:
+    """Return what a policy states; what it does not is no part of the JSON."""
+    return {name: value for name, value in values.items() if value}
 
 
 def _prepared_json(prepared: PreparedPairs) -> dict[str, Any]:
@@ -147,8 +148,7 @@ def _column_json(column: Column, table: Table) -> dict[str, Any]:
         "delta": column.delta_within(restricted=True),
         "published": _publication_json(column),
         "filter": sorted(table.operators(column)),
-        **({"attribute": True} if column.attribute else {}),
-        **({} if column.lookup is None else {"looked_up_by": column.lookup.key.name}),
+        **_stated(attribute=column.attribute, looked_up_by=column.lookup and column.lookup.key.name),
     }
 
 

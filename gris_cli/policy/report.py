@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review, review
+from gris_cli.formatting import format_currency
+from gris_cli.policy.comparing import Compared
 from gris_cli.policy.data_text import print_data, print_promises
 from gris_cli.policy.json_report import data_json, policy_json, problem_json
-from gris_cli.policy.table_text import format_currency, print_table
-from gris_cli.printing import console_of_width, print_json, printable, say
+from gris_cli.policy.table_text import print_table
+from gris_cli.terminal import print_json, printable, say, show
 from pinot_connector import formats
-
-if TYPE_CHECKING:
-    from gris_data.policy.data import DataReport
-    from gris_data.policy.promises import PromiseReport
 
 CODE = "policy"
 
@@ -41,49 +38,36 @@ def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) 
             sys.stderr.write(f"{problem.line:6} | {printable(lines[problem.line - 1].rstrip())}\n")
 
 
-def print_report(
-    file: PolicyFile,
-    data: Sequence[DataReport] = (),
-    engines: Sequence[PromiseReport] = (),
-    *,
-    compared: Collection[str] = (),
-    as_json: bool,
-) -> None:
-    """Print what a valid policy allows, its defaults, warnings, and what of the data is left out.
-
-    Args:
-        file: The policy.
-        data: What was counted in files.
-        engines: What was counted by engines.
-        compared: The tables whose columns were compared with the data.
-        as_json: Whether to print JSON.
-    """
+def print_report(file: PolicyFile, compared: Compared, *, as_json: bool) -> None:
+    """Print what a valid policy allows, its defaults, warnings, and what of the data is left out."""
     found = review(file)
-    unseen = [table.name for table in file.policy.tables if table.name not in compared]
+    unseen = [table.name for table in file.policy.tables if table.name not in compared.tables]
     if as_json:
-        counted = {"data": [data_json(each) for each in data]} if data else {}
-        kept = {"promises": [data_json(each) for each in engines]} if engines else {}
-        print_json({**policy_json(file, found), "not_compared": unseen, **counted, **kept})
+        counted = {
+            "data": list(map(data_json, compared.files)),
+            "promises": list(map(data_json, compared.engines)),
+        }
+        facts = {name: reports for name, reports in counted.items() if reports}
+        print_json({**policy_json(file, found), "not_compared": unseen, **facts})
         return
-    console = console_of_width()
-    policy = file.policy
-    say(console, "policy", f"{file.document.source} is sound")
-    say(console, "currency", format_currency(policy))
-    say(console, "count noise", policy.count_noise)
+    policy, currency = file.policy, file.policy.currency
+    say("policy", f"{file.document.source} is sound")
+    say("currency", format_currency(currency.epsilon_per, currency.delta, currency.unit_id))
+    say("count noise", policy.count_noise)
     for table in policy.tables:
-        print_table(console, table)
-    console.print()
+        print_table(table)
+    show()
     for location, values in _defaults_by_location(found):
-        say(console, "default", f"{location}: {', '.join(values)}")
+        say("default", f"{location}: {', '.join(values)}")
     for warning in found.warnings:
-        say(console, "warning", str(warning))
-    say(console, "not checked", _format_unseen(unseen))
-    for report in data:
-        print_data(console, report)
-    for each in engines:
-        console.print()
-        say(console, "data", f"{each.table}, as the engine has it; true counts, for the owner alone")
-        print_promises(console, each.promises)
+        say("warning", str(warning))
+    say("not checked", _format_unseen(unseen))
+    for report in compared.files:
+        print_data(report)
+    for each in compared.engines:
+        show()
+        say("data", f"{each.table}, as the engine has it; true counts, for the owner alone")
+        print_promises(each.promises)
 
 
 def _format_unseen(tables: Sequence[str]) -> str:

@@ -2,52 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
-
 from dp_service.queries.columns import Column, QuantileColumn, ValueColumn, ValueNulls
 from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Choice, Contributions, Names, Totals
-from dp_service.queries.tables import OfferedMeasure, Policy, PreparedPairs, Table, TauIs
+from dp_service.queries.tables import OfferedMeasure, PreparedPairs, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
 from dp_service.terms import BoundedBy, ValueType
 from dp_service.values.cells import Grid as PublicGrid
-from gris_cli.printing import printable, say
+from gris_cli.formatting import format_published
+from gris_cli.terminal import grid, say, show
 from pinot_connector import formats
 
-if TYPE_CHECKING:
-    pass
 
-
-def format_currency(policy: Policy) -> str:
-    """Return what a unit of the budget is."""
-    epsilon, delta = float(policy.currency.epsilon_per), float(policy.currency.delta)
-    return f"epsilon_per {epsilon:g}, delta {delta:g}; unit {policy.currency.unit_id}"
-
-
-def print_table(console: Console, table: Table) -> None:
+def print_table(table: Table) -> None:
     """Print what may be asked of a table, and what it costs a member."""
-    console.print()
-    say(console, "table", f"{table.name}; its members are {table.member}")
-    say(console, "counts", "; ".join(map(_format_measure, table.measures)))
-    say(console, "bounded", _format_contributions(table.contributions))
+    show()
+    say("table", f"{table.name}; its members are {table.member}")
+    say("counts", "; ".join(map(_format_measure, table.measures)))
+    say("bounded", _format_contributions(table.contributions))
     for value in table.values:
-        say(console, "sums", _format_value(value))
+        say("sums", _format_value(value))
     for column in table.quantiles:
-        say(console, "quantiles", _format_quantiles(column))
-    say(console, "time", _format_time(table.time) + _format_buckets(table))
-    say(console, "asked again", _format_consistency(table))
-    say(console, "prepared", _format_prepared(table.prepared))
-    grid = Grid(show_edge=False, header_style="bold")
-    for head in ("column", "type", "group by", "filter"):
-        grid.add_column(head)
-    for each in table.usable_columns:
-        grid.add_row(*(Text(printable(cell)) for cell in _cells(each, table)))
-    console.print(grid)
+        say("quantiles", _format_quantiles(column))
+    say("time", _format_time(table.time) + _format_buckets(table))
+    say("asked again", _format_consistency(table))
+    say("prepared", _format_prepared(table.prepared))
+    cells = [_cells(each, table) for each in table.usable_columns]
+    show(grid(("column", "type", "group by", "filter"), cells))
 
 
 def _cells(column: Column, table: Table) -> tuple[str, ...]:
@@ -65,8 +47,7 @@ def _format_grouping(column: Column, table: Table) -> str:
     mechanism = mechanism_for(table, [column])
     domain = "unknown domain" if column.domain is None else f"domain of {len(column.domain)}"
     if column.publication is not None:
-        rho, slack = float(column.publication.rho), float(column.publication.delta)
-        domain += f" (published at rho {rho:g}, delta {slack:g})"
+        domain += f" ({format_published(column.publication.rho, column.publication.delta)})"
     if column.lookup is not None:
         domain += f" (looked up by {column.lookup.key.name}, of {formats.counted(len(column.lookup.entries), 'key')})"
     delta = column.delta_within(restricted=True)

@@ -18,13 +18,15 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
 from gris_cli.__main__ import main
-from gris_cli.budget.ledger_client import Budget, RegionShare
 from gris_cli.budget.reports import currency_facts
 from tests.support.budget_client import connected
 from tests.support.budget_process import Service, service
 from tests.support.budget_samples import UNIT
+from tests.support.command_line import run_json
 from tests.support.rings import needs
 
+NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
 COSTS = (("ann", 7, 1), ("ann", 5, 1), ("bob", 3, 0))
 
 
@@ -58,8 +60,7 @@ async def _charge_all(address: str) -> None:
 
 def reported(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
     """Runs a command with --json and returns the object it prints."""
-    assert main(["budget", *arguments, "--json"]) == code
-    return json.loads(capsys.readouterr().out)
+    return run_json(capsys, "budget", *arguments, code=code)
 
 
 def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,17 +241,13 @@ def test_a_limit_that_is_set_holds_at_once_and_can_be_removed(
 
 def test_what_regions_hold_or_lost_and_how_far_the_clock_is_ahead_is_told_to_programs_too() -> None:
     """What `show` says below its table, as data."""
-    facts = currency_facts(
-        Budget(
-            levels=(),
-            unit_id="",
-            next_unit_id="",
-            next_unit_begins_at="",
-            seconds_ahead=90.0,
-            held_by=(RegionShare("eu", 4, 1, "2026-11-24 12:00:00"),),
-            lost_by=(RegionShare("us", 2, 0, "2026-11-23 12:00:00"),),
-        )
+    share = {"information": 4, "calls": 1}
+    found = budget_pb2.GetBudgetResponse(
+        region_shares=[budget_pb2.RegionShare(region="eu", held=share, ends_at=NOON)],
+        lapsed_shares=[budget_pb2.RegionShare(region="us", held={"information": 2}, ends_at=NOON - DAY)],
+        clock_ahead=timedelta(seconds=90),
     )
+    facts = currency_facts(found)
     assert facts["held_by"] == [
         {"region": "eu", "information": 4, "calls": 1, "until": "2026-11-24 12:00:00"}
     ]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from dp_service.server.served_policy import ServedPolicy
 from gris_cli.__main__ import main
 from gris_cli.catalog_tables import print_catalog
 from tests.support.catalog_calls import DOMAIN, calls_to, content
+from tests.support.command_line import run_json
 from tests.support.world import World
 
 
@@ -41,13 +40,12 @@ async def test_long_domains_are_cut_and_closed_periods_told(capsys: pytest.Captu
 
 def test_it_is_told_as_json(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """Every table of the policy."""
-    assert main(["catalog", "--dp", world.dp, "--json"]) == 0
-    reported = json.loads(capsys.readouterr().out)
+    reported = run_json(capsys, "catalog", "--dp", world.dp)
     assert {"feedback", "wide", "small", "pinned"} <= {table["name"] for table in reported["tables"]}
     assert reported["epsilon_per"] == "8"
 
 
 def test_an_unknown_table_is_refused_by_policy(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 3, as for a question about it."""
-    assert main(["catalog", "--table", "employees", "--dp", world.dp, "--json"]) == 3
-    assert json.loads(capsys.readouterr().out)["error"]["code"] == "refused_by_policy"
+    refused = run_json(capsys, "catalog", "--table", "employees", "--dp", world.dp, code=3)
+    assert refused["error"]["code"] == "refused_by_policy"

@@ -20,6 +20,7 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_cli.__main__ import main
 from pinot_connector import PrivateClient, PrivateResult
+from tests.support.command_line import run_json
 from tests.support.rings import needs
 
 GRIS = (sys.executable, "-m", "gris_cli")
@@ -130,8 +131,7 @@ def test_another_answer_to_the_same_question_fails_the_demonstration(
         return dataclasses.replace(ask(client, question), release_id=f"{next(numbers):064}")
 
     monkeypatch.setattr(PrivateClient, "ask", ask_for_another)
-    assert main(["demo", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["repeated"]["identical"] is False
+    assert run_json(capsys, "demo", code=1)["repeated"]["identical"] is False
 
 
 def test_examples_that_are_not_there_are_a_usage_error(
@@ -178,5 +178,5 @@ def _listens(address: str) -> bool:
 def test_one_embedded_question_needs_no_service(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`gris ask --embedded` starts what it needs, on the example data."""
     question = ("--table", "cofacts_feedback", "--by", "score", "--k", "1")
-    assert main(["ask", *question, "--embedded", "--directory", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"][0]["element"] == [1]
+    answer = run_json(capsys, "ask", *question, "--embedded", "--directory", tmp_path)
+    assert answer["rows"][0]["element"] == [1]

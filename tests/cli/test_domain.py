@@ -22,6 +22,7 @@ from pinot_connector.errors import OutcomeUnknown
 from pinot_connector.rpc_errors import Service as Named
 from tests.support import publishing
 from tests.support.budget_process import Service, service
+from tests.support.command_line import run_json
 
 POLICY = """
 epsilon_per: 0.15
@@ -66,8 +67,8 @@ def publish(folder: Path, *more: str, column: str = "page") -> int:
 def spent(ledger: Service, account: str, capsys: pytest.CaptureFixture[str]) -> list[int]:
     """Return the information and calls that an account has spent."""
     capsys.readouterr()
-    assert 0 == main(["budget", "show", "--account", account, "--budget", ledger.address, "--json"])
-    return [level["spent"] for level in json.loads(capsys.readouterr().out)["levels"][-2:]]
+    shown = run_json(capsys, "budget", "show", "--account", account, "--budget", ledger.address)
+    return [level["spent"] for level in shown["levels"][-2:]]
 
 
 def test_a_publication_is_recorded_and_names_what_many_have(

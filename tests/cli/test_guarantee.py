@@ -11,6 +11,7 @@ from gris_cli.__main__ import main
 from gris_cli.budget_formatting import format_guarantee, format_own_guarantee
 from pinot_connector.budgets import Cost
 from pinot_connector.guarantees import AccountGuarantee, Bound, BudgetGuarantee, Guarantee, Sharing
+from tests.support.command_line import run_json
 from tests.support.world import World
 
 OWN = BudgetGuarantee(
@@ -133,5 +134,5 @@ def test_wrong_use_is_told(
     world: World, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], code: int, said: str
 ) -> None:
     """By flag or field."""
-    assert main(["guarantee", *flags, "--dp", world.dp, "--budget", world.budget, "--json"]) == code
-    assert said in json.loads(capsys.readouterr().out)["error"]["message"]
+    services = ("--dp", world.dp, "--budget", world.budget)
+    assert said in run_json(capsys, "guarantee", *flags, *services, code=code)["error"]["message"]

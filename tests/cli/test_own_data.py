@@ -24,6 +24,7 @@ from gris_data.policies import policy_of
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import ServiceUnavailable
 from tests.support import pairs_copies
+from tests.support.command_line import run_json, run_text
 from tests.support.rings import needs
 
 GRIS = (sys.executable, "-m", "gris_cli")
@@ -86,8 +87,7 @@ def test_what_serve_prints_asks_and_verifies(
             name, _, value = line.removeprefix("export ").partition("=")
             monkeypatch.setenv(name, value)
     (question,) = [line for line in printed if line.startswith("gris ask")]
-    assert main([*question.split()[1:], "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["charged"]["calls"] == 1
+    assert run_json(capsys, *question.split()[1:])["charged"]["calls"] == 1
     assert main(["budget", "verify"]) == 0
     assert "0 differences" in capsys.readouterr().out
 
@@ -125,8 +125,7 @@ def test_a_question_about_own_data_starts_its_own_services(
 ) -> None:
     """With the policy and the data that the flags name."""
     own = ("--policy", str(sales / "policy.yaml"), "--data", f"sales={sales / 'sales.parquet'}")
-    assert main(["ask", "--embedded", *own, *QUESTION, "--directory", str(sales / "state"), "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    rows = run_json(capsys, "ask", "--embedded", *own, *QUESTION, "--directory", str(sales / "state"))["rows"]
     assert 2 == len(rows)
 
 
@@ -189,6 +188,22 @@ def test_a_flag_that_would_be_ignored_is_refused_by_name(
     named = {"policy": str(sales / "policy.yaml"), "data": str(sales / "sales.parquet")}
     account = ("--account", "demo/ana")
     assert main([command, *account, *QUESTION, *(flag.format_map(named) for flag in flags)]) == 2
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("remaining --gateway gris://h:1 --budget h:2", "--budget has no meaning with --gateway"),
+        ("catalog --embedded --dp h:2", "--dp has no meaning with --embedded"),
+        ("demo --pinot-broker http://b", "--pinot-broker has no meaning with --engine duckdb"),
+    ],
+)
+def test_commands_with_some_of_the_flags_refuse_it_too(
+    capsys: pytest.CaptureFixture[str], words: str, expected: str
+) -> None:
+    """Of the flags that they have: the rule stands with the flags, and with no command."""
+    assert main(words.split()) == 2
     assert expected in capsys.readouterr().err
 
 
@@ -387,19 +402,16 @@ def test_people_are_told_that_a_copy_answers_and_of_which_values(
     )
     first = "Members whose attribute changed are counted by the value that they had first"
     for condition, is_of_attribute in (("", False), ("AND country = 'FR' ", True)):
-        assert main(["explain", *own, question[0], question[1].format(condition)]) == 0
-        printed = " ".join(capsys.readouterr().out.split())
+        printed = run_text(capsys, "explain", *own, question[0], question[1].format(condition))
         assert "The prepared copy visits_pairs answers for visits" in printed
         assert (first in printed) is is_of_attribute
-    assert main(["policy", "check", str(policy)]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+    printed = run_text(capsys, "policy", "check", policy)
     assert (
         "visits_pairs has a row for each member, what and month before 2024-07-01, with country, each the first"
         in printed
     )
     assert "string, attribute" in printed
-    assert main(["policy", "check", str(policy), "--json"]) == 0
-    (table,) = json.loads(capsys.readouterr().out)["tables"]
+    (table,) = run_json(capsys, "policy", "check", policy)["tables"]
     assert table["prepared"]["attributes"] == [
         each["name"] for each in table["columns"] if each.get("attribute")
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import random
 from collections import defaultdict
 from fractions import Fraction
@@ -32,6 +31,7 @@ from gris_lab.bound.proposal import TradeOff, Tried, proposal
 from gris_lab.bound.search import best
 from gris_lab.bound.stated import Stated, counts_of_stated
 from gris_lab.simulation import Draws
+from tests.support.command_line import run_json, run_text
 
 ROOT = Path(__file__).resolve().parents[2]
 FEEDBACK = ROOT / "examples" / "cofacts" / "feedback.parquet"
@@ -45,8 +45,7 @@ QUICK = ["--trials", "4", "--seed", "1", "--units", "5", "--units", "20"]
 
 def reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     """Run the command with --json and return what it prints."""
-    assert main(["plan", "bound", *arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    return run_json(capsys, "plan", "bound", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -221,8 +220,7 @@ def test_the_fewest_units_that_do_as_well_as_unk_gumb_are_proposed(
 @pytest.mark.slow
 def test_the_command_proposes_and_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     """A row for each setting and one for UnkGumb; powers of two; two looks are better; and what data may tell."""
-    assert main(["plan", "bound", *OF_COFACTS, *QUICK]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+    printed = run_text(capsys, "plan", "bound", *OF_COFACTS, *QUICK)
     assert "outside of the guarantee" in printed
     assert "of another period" in printed
     assert "Bounds are powers of two" in printed

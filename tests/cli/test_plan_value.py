@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from gris_cli.__main__ import main
 from gris_lab.value.spread import Known, Spread, released, stated
+from tests.support.command_line import run_json
 
 
 def reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     """Return the JSON of the command."""
-    assert main(["plan", "value", *arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    return run_json(capsys, "plan", "value", *arguments)
 
 
 @settings(deadline=None)

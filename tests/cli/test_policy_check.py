@@ -16,6 +16,7 @@ from gris_cli.__main__ import main
 from gris_data.policy.promises import counted, require_columns
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused
+from tests.support.command_line import run_json, run_text
 from tests.support.publishing import domain_file, policy_of
 from tests.support.texts import NOT_UTF8, write_rows
 
@@ -66,8 +67,7 @@ def test_a_sound_policy_is_told_for_people(written: Path, capsys: pytest.Capture
 
 def test_a_sound_policy_is_told_as_json(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One object, in which programs find the same."""
-    assert main(["policy", "check", str(written), "--json"]) == 0
-    reported = json.loads(capsys.readouterr().out)
+    reported = run_json(capsys, "policy", "check", written)
     assert reported["currency"] == {
         "epsilon_per": "3/20",
         "delta": "1/10000000000",
@@ -91,8 +91,7 @@ def test_a_sound_policy_is_told_as_json(written: Path, capsys: pytest.CaptureFix
 
 def test_warnings_do_not_change_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     """The examples promise two things, and say so."""
-    assert main(["policy", "check", str(EXAMPLE), "--json"]) == 0
-    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    warnings = run_json(capsys, "policy", "check", EXAMPLE)["warnings"]
     lines = EXAMPLE.read_text().splitlines()
     assert ["delta", "events"] == [warning["key"].rpartition(".")[2] for warning in warnings]
     assert ["delta: 1", "events: {tau"] == [
@@ -110,8 +109,7 @@ def test_every_fault_is_told_with_its_line(written: Path, capsys: pytest.Capture
     assert f"{written}:10: tables.visits.columns.page.filter: range: expected" in printed.err
     assert "    10 |       page: {type: string" in printed.err
     assert f"{written}:11: tables.visits.columns.app.domain.1: expected a value of type string" in printed.err
-    assert main(["policy", "check", str(written), "--json"]) == 2
-    error = json.loads(capsys.readouterr().out)["error"]
+    error = run_json(capsys, "policy", "check", written, code=2)["error"]
     assert error["code"] == "policy"
     assert sorted((each["line"], each["key"]) for each in error["problems"]) == [
         (10, "tables.visits.columns.page.filter"),
@@ -133,8 +131,7 @@ def test_whatever_cannot_be_served_is_a_fault(
 ) -> None:
     """What is no YAML, empty, no text, or leaves no noise that can be drawn."""
     written.write_bytes(content)
-    assert main(["policy", "check", str(written), "--json"]) == 2
-    (problem,) = json.loads(capsys.readouterr().out)["error"]["problems"]
+    (problem,) = run_json(capsys, "policy", "check", written, code=2)["error"]["problems"]
     assert problem["line"] == line
     assert message in problem["message"]
 
@@ -142,8 +139,7 @@ def test_whatever_cannot_be_served_is_a_fault(
 @pytest.mark.parametrize("arguments", [["policy"], ["policy", "check"], ["policy", "check", "/nowhere.yaml"]])
 def test_a_wrong_command_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """No command, no file, or one that is not there: exit code 2 and one message."""
-    assert main([*arguments, "--json"]) == 2
-    error = json.loads(capsys.readouterr().out)["error"]
+    error = run_json(capsys, *arguments, code=2)["error"]
     assert error["code"] == "usage"
     assert error["message"]
 
@@ -174,8 +170,7 @@ def _check_data(
     )
     path = written.parent / "visits.parquet"
     write_rows(path, rows)
-    assert main(["policy", "check", str(written), "--data", f"visits={path}", "--json"]) == 0
-    return json.loads(capsys.readouterr().out)["data"]
+    return run_json(capsys, "policy", "check", written, "--data", f"visits={path}")["data"]
 
 
 def test_the_owner_is_told_which_rows_of_the_data_are_left_out(
@@ -264,8 +259,7 @@ def test_a_misspelt_member_or_time_column_is_named_once_there_are_data(
     assert main(["policy", "check", str(written), "--data", str(path)]) == 0
     assert "not checked" not in capsys.readouterr().out
     written.write_text(policy.replace(old, misspelt))
-    assert main(["policy", "check", str(written)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = run_text(capsys, "policy", "check", written)
     assert "not checked whether the data of visits have these columns (member and time too)" in said
     assert main(["policy", "check", str(written), "--data", str(path)]) == 2
     assert expected in " ".join(capsys.readouterr().err.split())
@@ -288,8 +282,7 @@ def test_the_owner_is_told_how_many_rows_clipping_cuts(
         (each["column"], each["rows"], each["cut"]) for each in reported["clipped"]
     ]
     data = f"visits={written.parent / 'visits.parquet'}"
-    assert main(["policy", "check", str(written), "--data", data]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = run_text(capsys, "policy", "check", written, "--data", data)
     assert "clipped 1 of 6 rows (16.7 %) left out of events counted by app" in said
 
 
@@ -327,10 +320,8 @@ def test_what_was_published_is_told_with_its_price(
 ) -> None:
     """It counts towards every guarantee."""
     policy = policy_of(tmp_path, domain_file("one", "1/10", "1e-9"))
-    assert main(["policy", "check", str(policy)]) == 0
-    assert "published at rho 0.1, delta 1e-09" in " ".join(capsys.readouterr().out.split())
-    assert main(["policy", "check", str(policy), "--json"]) == 0
-    (column,) = json.loads(capsys.readouterr().out)["tables"][0]["columns"]
+    assert "published at rho 0.1, delta 1e-09" in run_text(capsys, "policy", "check", policy)
+    (column,) = run_json(capsys, "policy", "check", policy)["tables"][0]["columns"]
     assert {"rho": "1/10", "delta": "1/1000000000"} == column["published"]
 
 

@@ -18,6 +18,7 @@ from gris_data.errors import InputError
 from gris_data.policy.data import require_kept
 from gris_data.policy.promises import counted
 from pinot_connector.engines.duckdb import DuckDBEngine
+from tests.support.command_line import run_json
 
 POLICY = """
 epsilon_per: 0.15
@@ -198,8 +199,7 @@ def test_the_owner_sees_what_a_grid_changes(
     policy.write_text(QUANTILES.replace("RULE", rule))
     columns = dict(zip(("m", "shop", "amount", "pieces"), map(list, zip(*ROWS, strict=True)), strict=True))
     pq.write_table(pa.table(columns), data)
-    assert main(["policy", "check", str(policy), "--data", f"spending={data}", "--json"]) == 0
-    stated = json.loads(capsys.readouterr().out)
+    stated = run_json(capsys, "policy", "check", policy, "--data", f"spending={data}")
     assert stated["tables"][0]["quantiles"][0]["grid"]["cells"] == 5
     (reported,) = stated["data"]
     found = [tuple(each[key] for key in ("by", "counted", "below", "above")) for each in reported["clamped"]]
@@ -247,7 +247,6 @@ def test_days_are_shown_as_days_and_what_bounds_are_for(
         "0 of 2 largest member values by shop (0 %) count with an end of the bounds of seen in quantiles",
     ):
         assert line in text, line
-    assert main([*command, "--json"]) == 0
-    seen = json.loads(capsys.readouterr().out)["tables"][0]["quantiles"][1]
+    seen = run_json(capsys, *command)["tables"][0]["quantiles"][1]
     ends = (seen["grid"]["from"], seen["grid"]["to"], seen["row_lower"], seen["row_upper"])
     assert ends == ("2025-01-01", "2025-01-15", "2025-01-01", "2025-01-14")

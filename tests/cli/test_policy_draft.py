@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.tables import TauIs
 from gris_cli.__main__ import main
 from gris_data.policy.draft import is_person
+from tests.support.command_line import run_json
 from tests.support.fake_pinot import FakePinot
 
 COLUMNS = (
@@ -31,8 +31,7 @@ def write(path: Path, columns: str = COLUMNS, rows: str = "range(3)") -> Path:
 
 def drafted(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[Policy, str, dict[str, Any]]:
     """Draft a policy; return it, its text, and what is reported of the first table."""
-    assert main(["policy", "draft", *flags, "--json"]) == 0
-    reported = json.loads(capsys.readouterr().out)
+    reported = run_json(capsys, "policy", "draft", *flags)
     return parse_policy(reported["policy"]), reported["policy"], reported["tables"][0]
 
 

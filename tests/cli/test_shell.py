@@ -1,68 +1,85 @@
-"""What a shell expects of a program: its version, completion, and no error if a reader stops early."""
+"""`gris shell`: lines in, answers out, at a terminal and from a file."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from importlib import metadata
-from pathlib import Path
+import io
+import json
 
 import pytest
 
 from gris_cli.__main__ import main
+from gris_cli.shell_session import completions, matching
+from pinot_connector import PrivateClient
+from pinot_connector.engines.duckdb import DuckDBEngine
+from tests.support.world import World, new_account
 
-ROOT = Path(__file__).resolve().parents[2]
-POLICY = str(ROOT / "examples" / "policy.yaml")
-
-
-def ended_unread(*arguments: str) -> tuple[int, str]:
-    """Run a command whose output nobody reads; return its exit code and what it says on standard error."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        command = [sys.executable, "-m", "gris_cli", *arguments]
-        done = subprocess.run(
-            command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT
-        )
-    finally:
-        os.close(writing)
-    return done.returncode, done.stderr
-
-
-@pytest.mark.usefixtures("starts_processes")
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (("policy", "check", POLICY), 0),
-        (("policy", "check", POLICY, "--json"), 0),
-        (("--help",), 0),
-        # A failure stays one.
-        (("policy", "check", "nowhere.yaml", "--json"), 2),
-        (("ask", "--json"), 2),
-    ],
+ARTICLES = (
+    "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 5"
 )
-def test_a_reader_that_leaves_is_no_error(arguments: tuple[str, ...], code: int) -> None:
-    """Tables and JSON alike: `gris ask .. | head` ends with 0, and complains of nothing."""
-    assert (code, "") == ended_unread(*arguments)
+TOTAL = "SELECT COUNT(DISTINCT member_id) FROM feedback"
 
 
-def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line, whatever else is on the command line."""
-    assert 0 == main(["--version"])
-    assert f"gris {metadata.version('gris-dp')}\n" == capsys.readouterr().out
+class Terminal(io.StringIO):
+    """What somebody types."""
+
+    def isatty(self) -> bool:
+        """Say that it is a terminal."""
+        return True
 
 
-@pytest.mark.usefixtures("starts_processes")
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [("gris rem", "remaining"), ("gris budget cha", "charges"), ("gris ask --pinot-b", "--pinot-broker")],
-)
-def test_a_shell_completes_commands_and_options(words: str, expected: str) -> None:
-    """By the script that `gris --show-completion` prints."""
-    asked = {"_GRIS_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    command = [sys.executable, "-m", "gris_cli"]
-    done = subprocess.run(
-        command, env={**os.environ, **asked}, capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert expected in done.stdout.split()
+def shell(
+    monkeypatch: pytest.MonkeyPatch, world: World, typed: io.StringIO, *flags: str, account: str = ""
+) -> int:
+    """Run the shell on these lines; return its exit code."""
+    monkeypatch.setattr("sys.stdin", typed)
+    to = ["--dp", world.dp, "--budget", world.budget, "--account", account or new_account()]
+    return main(["shell", *to, "--data", f"feedback={world.tables['feedback']}", *flags])
+
+
+def test_a_question_is_asked_once_its_price_was_agreed_to(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An error does not end the session, and a question that was not agreed to costs nothing."""
+    lines = [
+        ARTICLES,
+        "n",
+        "SELECT nonsense;",
+        f"explain {ARTICLES}",
+        TOTAL,
+        "y",
+        "help",
+        "catalog feedback",
+        "quit",
+    ]
+    account = new_account()
+    assert 0 == shell(monkeypatch, world, Terminal("\n".join(lines)), account=account)
+    printed = capsys.readouterr()
+    assert "at most 11 information and 1 call" in printed.out
+    assert "invalid question: sql:" in printed.err
+    assert "noisy count" in printed.out
+    assert "its members are member_id" in printed.out
+    assert 0 == shell(monkeypatch, world, io.StringIO("remaining\n"), "--json", account=account)
+    (left,) = (json.loads(line)["remaining"] for line in capsys.readouterr().out.splitlines())
+    assert 1 == left[-1]["spent"]["information"]
+
+
+def test_lines_of_a_file_are_asked_as_they_are_and_end_at_the_first_error(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One object of JSON for each, and the exit code of the error; what comes after it is not asked."""
+    lines = f"{TOTAL}\nSELECT 1\nSELECT reason, COUNT(*) FROM feedback GROUP BY reason\n{ARTICLES}\n"
+    assert 3 == shell(monkeypatch, world, io.StringIO(lines), "--json")
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [1, 1] == [len(each["rows"]) for each in printed[:2]]
+    assert "refused_by_policy" == printed[2]["error"]["code"]
+    assert 3 == len(printed)
+
+
+def test_words_are_completed_from_the_catalogue(world: World, engine: DuckDBEngine) -> None:
+    """Names of tables and columns, the member column, and words of SQL in whatever letters they begin."""
+    with PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine) as client:
+        words = completions(client.catalog())
+    assert ["cohort", "COUNT(*)", "COUNT(DISTINCT"] == sorted(matching(words, "co"), key=str.casefold)
+    assert ["feedback"] == matching(words, "feed")
+    assert ["member_id"] == matching(words, "MEM")
+    assert [] == matching(words, "reason")

@@ -14,6 +14,7 @@ from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices, noise_key
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import GrisError
+from tests.support.command_line import run_json
 from tests.support.world import BUDGET, COFACTS, POLICY, new_account
 
 
@@ -80,8 +81,12 @@ def test_a_noise_key_that_is_none_is_a_usage_error(
     """Exit code 2, and the option that is wrong."""
     key = noise_key(tmp_path)
     spoil(key)
-    assert 2 == main(["ticket-key", "--key-file", str(key), "--out", str(tmp_path / "t"), "--json"])
-    assert "key file" in json.loads(capsys.readouterr().out)["error"]["message"]
+    assert (
+        "key file"
+        in run_json(capsys, "ticket-key", "--key-file", key, "--out", str(tmp_path / "t"), code=2)["error"][
+            "message"
+        ]
+    )
 
 
 def test_an_existing_file_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

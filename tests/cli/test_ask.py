@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from gris_cli.__main__ import main
-from gris_cli.printing import print_json
+from gris_cli.terminal import print_json
+from tests.support.command_line import run_text
 from tests.support.fake_pinot import FakePinot, refusing_server, renamed
 from tests.support.world import World, free_port, new_account
 
@@ -87,10 +88,8 @@ def test_a_limit_that_the_policy_lowers_is_told(world: World, capsys: pytest.Cap
     """With the price and with the result, for people and for programs."""
     sql = ARTICLES.replace("LIMIT 5", "LIMIT 50000")
     lowered = "The question asks for 50000 elements; the policy shows at most 100."
-    assert main(["ask", "--sql", sql, *_connection(world)]) == 0
-    assert lowered in " ".join(capsys.readouterr().out.split())
-    assert main(["explain", "--sql", sql, "--dp", world.dp]) == 0
-    assert lowered in " ".join(capsys.readouterr().out.split())
+    assert lowered in run_text(capsys, "ask", "--sql", sql, *_connection(world))
+    assert lowered in run_text(capsys, "explain", "--sql", sql, "--dp", world.dp)
     _, reported = _json(capsys, "explain", "--sql", sql, "--dp", world.dp)
     assert 50_000 == reported["requested_k"]
 
@@ -133,8 +132,7 @@ def test_explaining_to_an_account_says_what_part_of_its_budget_a_question_is(
     )
     assert information == reported["narrowest"]
     assert ("calls", 1, 299) == (calls["unit"], calls["cost"], calls["remaining"])
-    assert main(["explain", "--sql", ARTICLES, *connection]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = run_text(capsys, "explain", "--sql", ARTICLES, *connection)
     assert "11 of 2,989 that are left (0.367 % of the limit of 3,000)" in said
     assert "enough for 271 questions like this one, by the information of t/" in said
     assert "is free while the data stay the same" in said
@@ -333,8 +331,7 @@ def test_gris_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_explaining_says_everything_once(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """The price, the mechanism and the noise each have one place, and one call is not 1 calls."""
-    assert main(["explain", "--sql", ARTICLES, "--dp", world.dp]) == 0
-    reported = " ".join(capsys.readouterr().out.split())
+    reported = run_text(capsys, "explain", "--sql", ARTICLES, "--dp", world.dp)
     for words in ("11 information and 1 call", "UnkGumb", "noise of scale", "epsilon_per"):
         assert 1 == reported.count(words)
     assert "1 calls" not in reported
@@ -354,21 +351,17 @@ def test_one_of_anything_is_no_plural(world: World, capsys: pytest.CaptureFixtur
     """An account of one call, asked for people and refused."""
     account = new_account("poor")
     assert main(["ask", "--table", "feedback", "--by", "cohort", *_connection(world, account)]) == 0
-    assert (
-        main(
-            [
-                "ask",
-                "--table",
-                "feedback",
-                "--by",
-                "cohort",
-                "--where",
-                "score=1",
-                *_connection(world, account),
-            ]
-        )
-        == 4
-    )
+    again = [
+        "ask",
+        "--table",
+        "feedback",
+        "--by",
+        "cohort",
+        "--where",
+        "score=1",
+        *_connection(world, account),
+    ]
+    assert main(again) == 4
     printed = capsys.readouterr()
     shown = " ".join(printed.out.split())
     assert "0 of 1 call," in shown

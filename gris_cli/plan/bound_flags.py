@@ -1,31 +1,40 @@
-"""What a plan is made from: a file of another period, or numbers that the owner states."""
+"""What `gris plan bound` makes a plan from: a file of another period, or numbers that the owner states."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.inputs import named_by
-from gris_cli.plan.flags import named_errors
-from gris_data.bound.source import Columns
-from gris_lab.bound.contributions import BoundedCounts, DataFile, counts_of_file
-from gris_lab.bound.looks import Question
-from gris_lab.bound.stated import STEEPEST, Stated, counts_of_stated
+from gris_cli.flag_groups import flag
+from gris_cli.inputs import named_by, named_errors, number
+
+if TYPE_CHECKING:
+    from gris_lab.bound.contributions import BoundedCounts
+    from gris_lab.bound.looks import Question
 
 
 @dataclass(frozen=True)
 class DataFlags:
     """The flags that name data."""
 
-    source: Path | None
-    member: str
-    elements: str
-    is_other_period: bool
-    drops_nulls: bool
-    memory: str
+    source: Path | None = flag(
+        None, "Data of another period: Parquet or CSV.", "--input", metavar="FILE", dir_okay=False
+    )
+    member: str = flag("", "With --input: the column of members.", metavar="COLUMN")
+    elements: str = flag(
+        "", "With --input or --choose: the columns that make up an element.", metavar="COLUMN[,COLUMN..]"
+    )
+    is_other_period: bool = flag(
+        False, "With --input: say that no question will be about these data.", "--other-period"
+    )
+    drop_nulls: bool = flag(False, "Leave out rows without member or element.")
+    memory: str = flag(
+        "2GB", "How much memory reading may use, about; the rest goes to disk.", metavar="SIZE"
+    )
 
     def counts(self, source: Path, question: Question, bounds: tuple[int, ...]) -> BoundedCounts:
         """Return what bounds leave of the counts of a file.
@@ -33,6 +42,9 @@ class DataFlags:
         Raises:
             typer.BadParameter: A flag is missing, or the file cannot be read.
         """
+        from gris_data.bound.source import Columns
+        from gris_lab.bound.contributions import DataFile, counts_of_file
+
         if not self.member or not self.elements:
             raise typer.BadParameter("--input needs --member and --elements")
         if not self.is_other_period:
@@ -41,7 +53,7 @@ class DataFlags:
                 "be about them"
             )
         columns = Columns(self.member, tuple(self.elements.split(",")))
-        data = DataFile(source, columns, self.drops_nulls, self.memory)
+        data = DataFile(source, columns, self.drop_nulls, self.memory)
         with named_by("--input"):
             return counts_of_file(data, question.k, question.most_names, bounds)
 
@@ -50,15 +62,15 @@ class DataFlags:
 class StatedFlags:
     """The flags that describe members and elements."""
 
-    members: int
-    element_count: int
-    per_member: str
-    exponent: Fraction
-
-    @property
-    def are_there(self) -> bool:
-        """Whether one of them was given."""
-        return bool(self.members or self.element_count or self.per_member)
+    members: int = flag(0, "Instead of --input: how many members there are.")
+    element_count: int = flag(0, "Instead of --input: how many elements there are.")
+    per_member: str = flag(
+        "", "Instead of --input: how many elements a member has.", metavar="MEDIAN,P90,P99,LARGEST"
+    )
+    exponent: Annotated[
+        Fraction,
+        number("Instead of --input: the element of rank r is held in proportion to r^-NUMBER.", default="1"),
+    ] = Fraction(1)
 
     def counts(self, question: Question, bounds: tuple[int, ...]) -> BoundedCounts:
         """Return what bounds leave of the counts of such members.
@@ -66,6 +78,8 @@ class StatedFlags:
         Raises:
             typer.BadParameter: A flag is missing or out of range.
         """
+        from gris_lab.bound.stated import STEEPEST, Stated, counts_of_stated
+
         if not (self.members and self.element_count and self.per_member):
             raise typer.BadParameter("--members, --element-count and --per-member are given together")
         try:
@@ -94,7 +108,7 @@ def planned(data: DataFlags, stated: StatedFlags, question: Question, bounds: tu
     Raises:
         typer.BadParameter: The flags name nothing, or both; or what they name cannot be used.
     """
-    if (data.source is None) != stated.are_there:
+    if (data.source is None) != bool(stated.members or stated.element_count or stated.per_member):
         raise typer.BadParameter("give either --input, or --members, --element-count and --per-member")
     if data.source is None:
         return Planned(stated.counts(question, bounds), f"{stated.members} members as stated", is_data=False)

@@ -1,0 +1,135 @@
+"""Calls to budget_service, for its administrators, and the values that they are made of."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import grpc
+import typer
+from google.protobuf import timestamp_pb2
+from google.rpc import error_details_pb2
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
+from grpc_status import rpc_status
+
+from gris_cli.connection_options import protected_address
+from pinot_connector.channels import open_channel
+from pinot_connector.errors import GrisError
+from pinot_connector.rpc_errors import Service, error_of_rpc
+
+CALL_SECONDS = 5.0
+# The whole journal is read.
+READ_SECONDS = 600.0
+PAGE = 1000
+
+_Response = TypeVar("_Response")
+
+
+def administered(address: str, method: str, request: Any, *, seconds: float = CALL_SECONDS) -> Any:
+    """Return the answer of the administrator's service; a request without an id gets a new one.
+
+    Raises:
+        GrisError: The service cannot be reached or refuses, or the ledger is damaged.
+        typer.BadParameter: It says which part of the request is wrong.
+    """
+    if "request_id" in request.DESCRIPTOR.fields_by_name and not request.request_id:
+        request.request_id = uuid.uuid4().hex
+
+    return _on_ledger(address, lambda admin: _called(getattr(admin, method), request, seconds))
+
+
+def charges_of(address: str, request: admin_pb2.ListChargesRequest, most: int) -> list[admin_pb2.ChargeEntry]:
+    """Return charges, oldest first, at most so many; errors are those of `administered`."""
+
+    async def listed(admin: Any) -> list[admin_pb2.ChargeEntry]:
+        found: list[admin_pb2.ChargeEntry] = []
+        while len(found) < most:
+            request.page_size = min(most - len(found), PAGE)
+            page = await _called(admin.ListCharges, request, READ_SECONDS)
+            found += page.charges
+            request.page_token = page.next_page_token
+            if not request.page_token:
+                break
+        return found
+
+    return _on_ledger(address, listed)
+
+
+def budget_of(address: str, account: str) -> budget_pb2.GetBudgetResponse:
+    """Return what an account has on each level, from the widest; errors are those of `administered`."""
+    request = budget_pb2.GetBudgetRequest(account=account_of(account), with_region_shares=True)
+
+    async def asked() -> budget_pb2.GetBudgetResponse:
+        async with open_channel(protected_address(address, *_BUDGET)) as channel:
+            ledger = budget_pb2_grpc.BudgetServiceStub(channel)
+            found: budget_pb2.GetBudgetResponse = await _called(ledger.GetBudget, request, CALL_SECONDS)
+            return found
+
+    return asyncio.run(asked())
+
+
+_BUDGET = ("budget_service", "--budget or GRIS_BUDGET")
+_ADMIN = ("budget_service", "--admin or GRIS_BUDGET_ADMIN")
+
+
+def _on_ledger(address: str, work: Callable[[Any], Awaitable[_Response]]) -> _Response:
+    async def connected() -> _Response:
+        async with open_channel(protected_address(address, *_ADMIN)) as channel:
+            return await work(admin_pb2_grpc.BudgetAdminServiceStub(channel))
+
+    return asyncio.run(connected())
+
+
+async def _called(call: Callable[..., Any], request: object, seconds: float) -> Any:
+    try:
+        return await call(request, timeout=seconds)
+    except grpc.aio.AioRpcError as error:
+        if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+            raise typer.BadParameter(
+                "this address does not serve the administrator: see --admin-listen"
+            ) from None
+        if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
+            # The text of the ledger says what is wrong.
+            raise typer.BadParameter(error.details() or "the ledger refuses") from None
+        if error.code() is grpc.StatusCode.DATA_LOSS:
+            # It names the row that cannot be read.
+            raise GrisError(error.details() or "the ledger is damaged") from None
+        if problem := _violation(error):
+            raise typer.BadParameter(problem) from None
+        raise error_of_rpc(Service.BUDGET, error) from None
+
+
+def _violation(error: grpc.aio.AioRpcError) -> str:
+    """Return which field budget_service finds wrong and why, or nothing."""
+    status = rpc_status.from_call(error)  # type: ignore[arg-type]  # it needs what both kinds of call have
+    for detail in () if status is None else status.details:
+        bad = error_details_pb2.BadRequest()
+        if detail.Unpack(bad) and bad.field_violations:
+            return f"{bad.field_violations[0].field}: {bad.field_violations[0].description}"
+    return ""
+
+
+def account_of(text: str) -> budget_pb2.Account:
+    """Return an account that is written with slashes; the service checks its segments."""
+    return budget_pb2.Account(path=text.split("/"))
+
+
+def format_timestamp(stamp: timestamp_pb2.Timestamp) -> str:
+    """Return a timestamp for people, in UTC."""
+    return stamp.ToDatetime().isoformat(sep=" ", timespec="seconds")
+
+
+def timestamp_of(flag: str, text: str) -> timestamp_pb2.Timestamp | None:
+    """Return the timestamp that a flag names, a day meaning its start in UTC; None where it is empty."""
+    if not text:
+        return None
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{flag} expects a day such as 2026-01-31 or a time") from None
+    stamp = timestamp_pb2.Timestamp()
+    stamp.FromDatetime(found if found.tzinfo else found.replace(tzinfo=datetime.UTC))
+    return stamp

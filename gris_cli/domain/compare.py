@@ -1,0 +1,108 @@
+"""`gris domain compare`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gris_cli.domain.flags import (
+    DELTA_0,
+    ITERATIONS,
+    Delta0Flag,
+    MemberFlag,
+    RowsFlags,
+    delta_flag,
+    method_of,
+)
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.inputs import named_by, named_errors, number
+from gris_cli.plan.flags import OutFlag, SeedFlag
+
+if TYPE_CHECKING:
+    from gris_data.domain.member_data import Source
+
+# The delta of the paper's own comparison.
+DELTA = Fraction(1, 10**5)
+METHODS = ("gaussian", "sips", "dpsu", "gw", "mad", "mad2r")
+MOST_SYNTHETIC = 10**7
+
+
+@dataclass(frozen=True)
+class SourceFlags:
+    """The data that methods are compared on."""
+
+    data: Path | None = flag(None, "Parquet, CSV, or a DuckDB database.", metavar="FILE")
+    column: str = flag("", "The column of elements.")
+    member: MemberFlag = ""
+    synthetic: int = flag(0, "Instead of --data: synthetic data of this many members.", metavar="MEMBERS")
+
+    def source(self, rows: RowsFlags) -> Source:
+        """Return the data.
+
+        Raises:
+            typer.BadParameter: The flags name none, or both.
+        """
+        from gris_data.domain.member_data import Source
+        from gris_lab.synthetic_data import synthetic
+
+        if (self.data is None) == (self.synthetic == 0):
+            raise typer.BadParameter("give either --data with --column and --member, or --synthetic")
+        if self.data is None:
+            if not 0 < self.synthetic <= MOST_SYNTHETIC:
+                raise typer.BadParameter(f"--synthetic expects 1 to {MOST_SYNTHETIC} members")
+            return Source(synthetic(self.synthetic, seed=1), "member", "element")
+        if not self.member or not self.column:
+            raise typer.BadParameter("--data needs --column and --member")
+        return Source(
+            self.data, self.member, self.column, table=rows.source_table, drops_nulls=rows.drop_nulls
+        )
+
+
+@dataclass(frozen=True)
+class GridFlags:
+    """What is compared."""
+
+    methods: list[str] = flag(list(METHODS), "A method; repeatable.", "--method")
+    rhos: Annotated[list[Fraction], number("A price in zCDP; repeatable.", "--rho")] = field(
+        default_factory=lambda: [Fraction(1, 10)]
+    )
+    iterations: list[int] = flag([1, 2, 3, 4, 5], "A number of rounds of sips; repeatable.")
+    delta: Annotated[Fraction, delta_flag("1e-5")] = DELTA
+    delta_0: Delta0Flag = DELTA_0
+
+
+@with_flags
+def compare(
+    *,
+    flags: SourceFlags,
+    rows: RowsFlags,
+    grid: GridFlags,
+    runs: int = flag(3, "How often each method runs.", min=1, max=1000),
+    seed: SeedFlag = None,
+    out: OutFlag = None,
+    as_json: bool,
+) -> None:
+    """Show how many elements each method would release. For the owner of the data, never for analysts."""
+    from gris_cli.sheets import print_sheets
+    from gris_lab.domain_comparison import compared, grid_of, iterations_sheet, methods_sheet
+    from gris_lab.domain_plots import draw_compared
+    from gris_lab.plots import check_plot
+    from gris_lab.progress import progress
+
+    check_plot(out, curves=max(len(grid.methods), len(grid.rhos)))
+    source = flags.source(rows)
+    with named_errors():
+        methods = list(map(method_of, grid.methods))
+        asked = grid_of(methods, grid.rhos, grid.delta, grid.delta_0, grid.iterations)
+    with named_by("--data"), progress("comparing", len(asked) * runs) as advance:
+        result = compared(source, asked, runs=runs, seed=seed, advance=advance)
+    if out:
+        of = f"{flags.column} of {flags.data.name}" if flags.data else f"{flags.synthetic} synthetic members"
+        title = f"{of}: delta = {float(grid.delta):g}, {runs} runs a point"
+        draw_compared(result, out, iterations=ITERATIONS, title=title)
+    sheets = {"methods": methods_sheet(result, ITERATIONS), "iterations": iterations_sheet(result)}
+    print_sheets(sheets, as_json=as_json)

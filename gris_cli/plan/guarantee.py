@@ -1,0 +1,69 @@
+"""`gris plan guarantee`."""
+
+from __future__ import annotations
+
+import typer
+
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.inputs import named_errors
+from gris_cli.plan.flags import (
+    CALLS,
+    DELTA,
+    EPSILON_PER,
+    INFORMATION,
+    NO_DOMAINS,
+    SLACK,
+    CallsFlag,
+    DomainsFlag,
+    GaussianFlag,
+    InformationFlag,
+    MaybeDeltaFlag,
+    MaybeEpsilonPerFlag,
+    PolicyFlag,
+    QuickFlag,
+    SlackFlag,
+    domains_of,
+    is_gaussian,
+)
+
+
+@with_flags
+def guarantee(
+    *,
+    epsilon_per: MaybeEpsilonPerFlag = None,
+    delta: MaybeDeltaFlag = None,
+    information: InformationFlag = INFORMATION,
+    calls: CallsFlag = CALLS,
+    slack: SlackFlag = SLACK,
+    gaussian: GaussianFlag = False,
+    domains: DomainsFlag = NO_DOMAINS,
+    policy: PolicyFlag = None,
+    once: bool = flag(
+        False, "Count delta once for each call, by Gris's own proof, not twice.", "--delta-once"
+    ),
+    quick: QuickFlag = False,
+    as_json: bool,
+) -> None:
+    """Show what a budget is worth, by each composition bound."""
+    from dp_service.accounting.calls import CallRule
+    from gris_cli.sheets import print_sheets
+    from gris_data.policies import policy_of
+    from gris_lab.budgets import Budget, guarantee_sheet, with_table
+
+    named = None if policy is None else policy_of(policy)
+    if named is not None and (epsilon_per is not None or delta is not None):
+        raise typer.BadParameter("--policy says --epsilon-per and --delta; they cannot be given with it")
+    e, d = (EPSILON_PER, DELTA) if named is None else (named.currency.epsilon_per, named.currency.delta)
+    budget = Budget(
+        e if epsilon_per is None else epsilon_per,
+        d if delta is None else delta,
+        information,
+        calls,
+        slack,
+        gaussian or is_gaussian(named),
+        domains_of(named, domains),
+        CallRule.ONCE if once else CallRule.TWICE,
+    )
+    with named_errors():
+        sheet = guarantee_sheet(with_table(budget, quick=quick))
+    print_sheets({"guarantees": sheet}, as_json=as_json)

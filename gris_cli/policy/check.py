@@ -1,0 +1,104 @@
+"""`gris policy check`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import OF_PINOT_FILES, ConnectionFlags
+from gris_cli.inputs import file_errors
+
+if TYPE_CHECKING:
+    from dp_service.queries.policy import PolicyFile
+
+PARQUET_MAGIC = b"PAR1"
+
+
+@dataclass(frozen=True)
+class DataFlags:
+    """With what a policy is compared."""
+
+    data: list[str] = flag(
+        [],
+        "Also read a table's Parquet file or DuckDB database: compare it with the policy, check every assumed "
+        "delta and tau, and count the rows that questions leave out. True counts, for the owner of the data "
+        "alone. PATH alone is enough for a policy of one table. Repeatable.",
+        metavar="[TABLE=]PATH",
+    )
+    pinot: str = flag(
+        "",
+        "Also compare the policy with the schemas of its tables in a Pinot, at its controller.",
+        metavar="URL",
+    )
+    pinot_broker: str = flag(
+        "",
+        "With --pinot: also count by queries, through this broker, whether Pinot's rows keep every assumed "
+        "delta and tau. True counts, for the owner of the data alone.",
+        metavar="URL",
+    )
+    spark: str = flag(
+        "",
+        "The same for --data TABLE=PATH or TABLE=catalog:NAME on this Spark, which reads them instead.",
+        metavar="URL",
+    )
+
+
+@with_flags
+def check(
+    *,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy file (YAML).")],
+    flags: DataFlags,
+    connection: Annotated[ConnectionFlags, OF_PINOT_FILES],
+    as_json: bool,
+) -> None:
+    """Show every fault of a policy file with its line; of a valid one, what it allows, promises and leaves out.
+
+    Exit code 1 if the data break a promise of the policy.
+    """
+    from gris_cli.clients import pinot_access
+    from gris_cli.failures import EXIT_UNEXPECTED
+    from gris_cli.policy.comparing import compared_with
+    from gris_cli.policy.report import print_report
+
+    found = _read(file, as_json=as_json)
+    compared = compared_with(found.policy, flags, pinot_access(connection))
+    print_report(found, compared, as_json=as_json)
+    if not all(promise.is_kept for promise in compared.promises):
+        raise typer.Exit(EXIT_UNEXPECTED)
+
+
+def _read(file: Path, *, as_json: bool) -> PolicyFile:
+    """Return a policy; print the faults of one that has some, which ends the command."""
+    from dp_service.queries.errors import PolicyError
+    from dp_service.queries.policy import read_policy
+    from dp_service.releases.kinds import UnusableParametersError, require_usable
+    from gris_cli.failures import EXIT_USAGE
+    from gris_cli.policy.report import print_faults
+
+    content = _content(file)
+    try:
+        found = read_policy(content, str(file))
+        require_usable(found.policy)
+    except PolicyError as error:
+        faults = error.problems
+    except UnusableParametersError as error:
+        faults = (found.document.problem(("epsilon_per",), str(error)),)
+    else:
+        return found
+    print_faults(faults, content, as_json=as_json)
+    raise typer.Exit(EXIT_USAGE)
+
+
+def _content(file: Path) -> bytes:
+    """Return what a file holds, unless it is a table's."""
+    with file_errors(file, "FILE"):
+        content = file.read_bytes()
+    if content.startswith(PARQUET_MAGIC):
+        raise typer.BadParameter(
+            f"FILE: {file} is a Parquet file, and a policy is YAML; gris policy draft --data {file} writes one for it"
+        )
+    return content

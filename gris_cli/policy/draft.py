@@ -1,0 +1,90 @@
+"""`gris policy draft`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flags import OF_PINOT_FILES, ConnectionFlags
+from gris_cli.inputs import named_by
+
+if TYPE_CHECKING:
+    from gris_data.engines import PinotAccess
+    from gris_data.table_schema import TableSchema
+
+
+@dataclass(frozen=True)
+class TablesFlags:
+    """Of which tables a draft is made."""
+
+    data: list[str] = flag(
+        [],
+        "A Parquet file or DuckDB database. Only names and types of columns are read. Repeatable.",
+        metavar="[TABLE=]PATH",
+    )
+    pinot: str = flag("", "Instead of --data: the controller of a Pinot, for --table.", metavar="URL")
+    table: list[str] = flag([], "With --pinot: a table. Repeatable.", metavar="NAME")
+    member: str = flag(
+        "",
+        "The column of the people who are protected; by default the only one whose name says so.",
+        metavar="COLUMN",
+    )
+
+    def schemas(self, access: PinotAccess) -> list[TableSchema]:
+        """Return the tables; no row of them is read.
+
+        Raises:
+            typer.BadParameter: Flags that do not belong together.
+            InputError: A table that cannot be read.
+        """
+        from gris_data.table_schema import file_schema, pinot_schema
+
+        if bool(self.data) == bool(self.pinot) or bool(self.pinot) != bool(self.table):
+            raise typer.BadParameter("give --data [TABLE=]PATH, or --pinot URL with --table NAME")
+        of_pinot = [pinot_schema(self.pinot, table, access) for table in self.table]
+        return [*map(file_schema, self.data), *of_pinot]
+
+
+@with_flags
+def draft(
+    *,
+    misplaced: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
+    tables: TablesFlags,
+    out: Path | None = flag(
+        None, "The file to write, which must not exist; by default standard output.", metavar="FILE"
+    ),
+    connection: Annotated[ConnectionFlags, OF_PINOT_FILES],
+    as_json: bool,
+) -> None:
+    """Write a first policy for your own tables, with a comment at each decision. No row of the data is read."""
+    if misplaced:
+        raise typer.BadParameter(f"--data {misplaced[0]} names a table's file: put --data before it")
+    from gris_cli.clients import pinot_access
+    from gris_cli.policy.drafting import print_draft
+    from gris_data.policy.draft import DraftError, draft_of
+    from gris_data.policy.draft_text import draft_text
+
+    try:
+        with named_by("--pinot" if tables.pinot else "--data"):
+            drafts = [draft_of(each, tables.member) for each in tables.schemas(pinot_access(connection))]
+            text = draft_text(tuple(drafts))
+            _require_sound(text)
+    except DraftError as error:
+        raise typer.BadParameter(str(error)) from None
+    print_draft(text, drafts, out, as_json=as_json)
+
+
+def _require_sound(text: str) -> None:
+    """Refuse a draft that could not be served; names that differ only in case can lead to one."""
+    from dp_service.queries.errors import PolicyError
+    from dp_service.queries.policy import read_policy
+    from gris_data.policy.draft import DraftError
+
+    try:
+        read_policy(text.encode(), "the draft")
+    except PolicyError as error:
+        raise DraftError(str(error.problems[0])) from None

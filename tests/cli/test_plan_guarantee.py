@@ -1,0 +1,234 @@
+"""`gris plan guarantee`, `solve`, `table`, `attacks`, `deployments` and `compose`: their numbers."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dp_service.accounting.epsilon_table import table_from
+from gris_cli.__main__ import main
+from tests.support.command_line import run_plan
+from tests.support.publishing import domain_file, policy_of
+
+
+def test_the_guarantee_of_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each bound's epsilon at delta 7e-9, and which is the best."""
+    rows = run_plan(capsys, "guarantee", "--quick")["guarantees"]
+    assert {"basic": 450, "dong_durfee_rogers": 34.88, "durfee_rogers": 60.13, "zcdp": 33.78} == {
+        row["bound"]: round(row["epsilon"], 2) for row in rows
+    }
+    assert ["zcdp"] == [row["bound"] for row in rows if row["best"]]
+    assert {7e-9} == {round(row["delta"], 20) for row in rows}
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_the_guarantee_of_the_defaults_is_the_adaptive_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    """32.45, after its table has been made; the text says that no bound is below 32.43."""
+    rows = run_plan(capsys, "guarantee")["guarantees"]
+    assert ["adaptive"] == [row["bound"] for row in rows if row["best"]]
+    assert 32.45 == round(rows[-1]["epsilon"], 2)
+    assert main(["plan", "guarantee", "--delta-once"]) == 0
+    printed = capsys.readouterr().out
+    assert "(32.45, 4e-09)-DP" in printed
+    assert "some mechanisms need 32.43" in printed
+
+
+def kept_tables() -> list[Path]:
+    """Returns the tables in the cache of these tests."""
+    return sorted((Path(os.environ["XDG_CACHE_HOME"]) / "gris").glob("*"))
+
+
+@pytest.mark.slow
+def test_the_table_of_a_currency_is_made_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Until then --quick leaves the bound out; a table with fewer units is extended, one with more is read."""
+    flags = ("guarantee", "--epsilon-per", "0.3", "--information")
+    assert "zcdp" == run_plan(capsys, *flags, "40", "--quick")["guarantees"][-1]["bound"]
+    made = run_plan(capsys, *flags, "40")["guarantees"][-1]
+    (path,) = [path for path in kept_tables() if "3-10" in path.name]
+    first = path.read_bytes()
+    assert made == run_plan(capsys, *flags, "40", "--quick")["guarantees"][-1]
+    assert "adaptive" == made["bound"]
+    assert run_plan(capsys, *flags, "30")["guarantees"][-1]["epsilon"] < made["epsilon"]
+    assert path.read_bytes() == first
+    run_plan(capsys, *flags, "50")
+    assert path.read_bytes() != first
+    # What is damaged is made again.
+    path.write_bytes(first[:-20])
+    assert made == run_plan(capsys, *flags, "40")["guarantees"][-1]
+    assert path.read_bytes() == first
+
+
+def test_a_table_is_made_for_a_service(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """In the folder that dp_service looks in, for the currency of its policy; who reads it may be somebody else."""
+    header = "epsilon_per: 0.3\ndelta: 1e-10\n"
+    policy = policy_of(tmp_path, domain_file("one", "5", "1e-9"), header=header)
+    folder = tmp_path / "tables"
+    flags = ("--policy", str(policy), "--information", "20", "--directory", str(folder))
+    (row,) = run_plan(capsys, "table", *flags)["table"]
+    path = Path(row["file"])
+    assert (0.3, 20, folder) == (row["epsilon_per"], row["information"], path.parent)
+    table = table_from(path.read_bytes())
+    assert (Fraction("0.3"), 20) == (table.epsilon_per, table.units)
+    assert row["epsilon"] == table.epsilon(20, Fraction("1e-9"))
+    assert 0o644 == path.stat().st_mode & 0o777
+    assert [path] == list(folder.iterdir())
+
+
+def test_a_cache_that_cannot_be_written_costs_time_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The number is the same."""
+    (tmp_path / "gris").write_text("no directory")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    rows = run_plan(capsys, "guarantee", "--epsilon-per", "0.3", "--information", "5")["guarantees"]
+    assert "adaptive" == rows[-1]["bound"]
+
+
+def test_a_table_that_would_take_hours_is_not_made(capsys: pytest.CaptureFixture[str]) -> None:
+    """The other bounds are there."""
+    rows = run_plan(capsys, "guarantee", "--information", "1000000")["guarantees"]
+    assert ["zcdp"] == [row["bound"] for row in rows if row["best"]]
+    assert "adaptive" not in {row["bound"] for row in rows}
+
+
+@pytest.mark.parametrize("epsilon_per", ["1e-5", "1e-12"])
+@pytest.mark.parametrize("quick", [(), ("--quick",)])
+def test_a_table_with_too_many_points_is_not_begun(
+    capsys: pytest.CaptureFixture[str], epsilon_per: str, quick: tuple[str, ...]
+) -> None:
+    """Its first row alone would take gigabytes; the other bounds are there."""
+    flags = ("--epsilon-per", epsilon_per, "--information", "10", *quick)
+    assert "adaptive" not in {row["bound"] for row in run_plan(capsys, "guarantee", *flags)["guarantees"]}
+    wanted = ("--epsilon", "1e-3", "--delta", "7e-9", "--epsilon-per", epsilon_per)
+    assert run_plan(capsys, "solve", *wanted, *quick)["solutions"][0]["information"] > 0
+
+
+def test_a_policy_counts_what_it_has_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its currency and its count noise; what flags name is added, and what is solved for leaves room for it."""
+    header = "count_noise: gaussian\nepsilon_per: 0.1\ndelta: 1e-11\n"
+    policy = str(policy_of(tmp_path, domain_file("one", "5", "1e-9"), header=header))
+    (row,) = run_plan(capsys, "guarantee", "--policy", policy, "--domain", "0.5:1e-9")["guarantees"]
+    flags = ("--epsilon-per", "0.1", "--delta", "1e-11", "--domain", "5:1e-9", "--domain", "0.5:1e-9")
+    assert [row] == run_plan(capsys, "guarantee", *flags, "--gaussian")["guarantees"]
+    wanted = ("--epsilon", "34.9", "--delta", "7e-9", "--epsilon-per", "0.1")
+    (solved,) = run_plan(capsys, "solve", *wanted, "--policy", policy)["solutions"]
+    assert [solved] == run_plan(capsys, "solve", *wanted, "--domain", "5:1e-9", "--gaussian")["solutions"]
+
+
+@pytest.mark.usefixtures("no_tables")
+def test_a_guarantee_for_people_is_rounded_up(capsys: pytest.CaptureFixture[str]) -> None:
+    """33.782 is written 33.79, and no line is wider than 100 columns."""
+    assert main(["plan", "guarantee", "--quick"]) == 0
+    printed = capsys.readouterr().out
+    assert "(33.79, 7e-09)-DP" in printed
+    assert max(map(len, printed.splitlines())) <= 100
+
+
+def test_delta_may_be_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """On request: 30 calls of 1e-10 and the slack of 1e-9 are 4e-9."""
+    rows = run_plan(capsys, "guarantee", "--delta-once", "--quick")["guarantees"]
+    assert {4e-9} == {round(row["delta"], 20) for row in rows}
+
+
+@pytest.mark.usefixtures("no_tables")
+@pytest.mark.parametrize("flags", [("--gaussian",), ("--domain", "0.1:1e-9", "--domain", "0.1:1e-9")])
+def test_gaussian_noise_and_domains_leave_one_bound(
+    capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]
+) -> None:
+    """And domains cost."""
+    (row,) = run_plan(capsys, "guarantee", *flags, "--quick")["guarantees"]
+    assert "zcdp" == row["bound"]
+    assert (row["epsilon"] > 33.8) == ("--domain" in flags)
+
+
+def test_epsilon_per_is_solved_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """By the paper's split of delta and by the one with the lowest threshold."""
+    paper, best = run_plan(capsys, "solve", "--epsilon", "34.9", "--delta", "7e-9", "--quick")["solutions"]
+    assert 0.156911 == paper["epsilon_per"]
+    assert best["height"] < paper["height"] < 1.01 * best["height"]
+
+
+@pytest.mark.slow
+def test_the_adaptive_bound_allows_for_a_larger_epsilon_per(capsys: pytest.CaptureFixture[str]) -> None:
+    """As large as its guarantee allows, for both splits; Gaussian noise has none, and what takes hours is not begun."""
+    wanted = ("solve", "--epsilon", "2", "--delta", "7e-9", "--information", "40")
+    quick, found = (run_plan(capsys, *wanted, *more)["solutions"] for more in (("--quick",), ()))
+    for before, after in zip(quick, found, strict=True):
+        assert before["epsilon_per"] < after["epsilon_per"]
+        currency = ("--epsilon-per", str(after["epsilon_per"]), "--delta", str(after["delta"]))
+        budget = ("--slack", str(after["slack"]), "--information", "40")
+        worth = run_plan(capsys, "guarantee", *currency, *budget)["guarantees"][-1]
+        assert "adaptive" == worth["bound"]
+        assert 1.9998 < worth["epsilon"] <= 2
+    gaussian = [run_plan(capsys, *wanted, "--gaussian", *more)["solutions"] for more in (("--quick",), ())]
+    assert gaussian[0] == gaussian[1]
+    long = ("solve", "--epsilon", "2", "--delta", "7e-9", "--information", "1000000")
+    assert run_plan(capsys, *long)["solutions"] == run_plan(capsys, *long, "--quick")["solutions"]
+
+
+def test_units_are_solved_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """The paper's parameters leave room for its own budget, and a little more information."""
+    (row,) = run_plan(
+        capsys,
+        *("solve", "--epsilon", "34.9", "--delta", "7e-9", "--epsilon-per", "0.15"),
+        *("--call-delta", "1e-10", "--slack", "1e-9", "--quick"),
+    )["solutions"]
+    assert 30 == row["calls"]
+    assert 3000 < row["information"] < 3500
+
+
+def test_the_adaptive_bound_allows_for_more_units(capsys: pytest.CaptureFixture[str]) -> None:
+    """As many as its guarantee allows: one more would be too many."""
+    wanted = ("solve", "--epsilon", "2", "--delta", "7e-9", "--epsilon-per", "0.3", "--call-delta", "1e-10")
+    (quick,), (row,) = (
+        run_plan(capsys, *wanted, "--slack", "1e-9", *more)["solutions"] for more in (("--quick",), ())
+    )
+    assert quick["information"] < row["information"]
+    for units, is_enough in ((row["information"], True), (row["information"] + 1, False)):
+        flags = ("--epsilon-per", "0.3", "--information", str(units))
+        found = run_plan(capsys, "guarantee", *flags)["guarantees"][-1]
+        assert ("adaptive", is_enough) == (found["bound"], found["epsilon"] <= 2)
+
+
+def test_attacks_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """The numbers of section 8.3, and those that hold for what is built."""
+    found = run_plan(capsys, "attacks")
+    assert [11.55, 11.69, 11.31, 12.08] == [round(100 * row["probability"], 2) for row in found["averaging"]]
+    assert [738, 711] == [row["elements"] for row in found["differencing"]]
+    assert [387, 333, 333] == [round(row["one_in"] / 1e6) for row in found["unique_member"]][:3]
+
+
+def test_deployments_end_with_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Seven published ones and the budget of the flags."""
+    rows = run_plan(capsys, "deployments", "--information", "100", "--quick")["deployments"]
+    assert 8 == len(rows)
+    assert "this budget" == rows[-1]["name"]
+    assert "(34.9, 7e-09)" == rows[-2]["monthly"] != rows[-1]["monthly"]
+
+
+@pytest.mark.slow
+def test_composition_bounds_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    """The known values at e = 0.1 and delta 1e-6."""
+    hundred, thousand = run_plan(capsys, "compose")["composition"]
+    names = ("basic", "durfee_rogers", "dong_durfee_rogers", "zcdp", "adaptive", "fixed_batch")
+    assert (10.0, 3.13, 2.75, 2.42, 2.25, 2.25) == tuple(round(hundred[name], 2) for name in names)
+    assert 8.30 == round(thousand["fixed_batch"], 2)
+    assert 19.4 == thousand["general_dp"]
+
+
+def test_a_delta_of_one_is_no_guarantee(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither that of a call, nor what all calls add up to: both are refused by name."""
+    for flags, said in (
+        (("--delta", "2"), "delta must be an exact number strictly between 0 and 1"),
+        (("--delta", "0.02"), "delta of 0.02, with 30 calls"),
+        (("--calls", "10000000000"), "adds up to 1 or more, which promises nothing"),
+    ):
+        for command in ("guarantee", "deployments"):
+            assert main(["plan", command, "--quick", *flags]) == 2
+            printed = capsys.readouterr()
+            assert printed.out == ""
+            assert said in printed.err

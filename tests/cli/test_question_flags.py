@@ -1,0 +1,45 @@
+"""The flags of a question beside the fields of the message that it becomes."""
+
+from __future__ import annotations
+
+from gris_api.dp.v1 import question_pb2
+
+from gris_cli.flag_groups import flags_of
+from gris_cli.flags import MeasureName, QuestionFlags
+from gris_cli.question_arguments import question_of
+
+# Fields that no flag stands for, with the reason.
+WITHOUT_FLAG = {"sharpening.data_version": "a program states it; a person asks for the present data"}
+
+
+def _asked() -> set[str]:
+    return {each.asks for each in flags_of(QuestionFlags)}
+
+
+def test_every_field_of_a_question_has_a_flag_or_a_reason() -> None:
+    """A new field cannot be forgotten: it would be one that nobody can ask by flags."""
+    fields = {
+        *question_pb2.HistogramQuery.DESCRIPTOR.fields_by_name,
+        *(f"sharpening.{name}" for name in question_pb2.Sharpening.DESCRIPTOR.fields_by_name),
+        *(f"bucket.{name}" for name in question_pb2.TimeBucket.DESCRIPTOR.fields_by_name),
+    }
+    # A flag that stands for a message says its first field.
+    asked = {*_asked(), "sharpening.units", "bucket.length"}
+    assert fields == (asked & fields) | WITHOUT_FLAG.keys()
+    assert _asked() - fields == {"sql", "sharpening"}
+
+
+def test_the_names_of_measures_are_those_of_the_message() -> None:
+    """They stand in the flags as they are, for the message takes too long to load for `gris --help`."""
+    named = {name.removeprefix("MEASURE_").lower() for name, number in question_pb2.Measure.items() if number}
+    assert named == {each.value for each in MeasureName}
+
+
+def test_a_flag_sets_the_field_that_it_stands_for() -> None:
+    """Of a question with as many flags as one can have together."""
+    flags = QuestionFlags(
+        table="t", by=["a"], k=3, where=["b=1"], since="2019-01-01", measure=MeasureName.EVENTS, sums=["c"],
+        averages=["d"], order_by="sum:c", having=["count >= 1"], bucket="day:day",
+    )  # fmt: skip
+    given = {each.asks for each in flags_of(QuestionFlags) if getattr(flags, each.name) != each.default}
+    assert given == {field.name for field, _ in question_of(flags).structured.ListFields()}
