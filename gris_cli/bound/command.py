@@ -199,7 +199,7 @@ def _is_zone(zone: str) -> bool:
 
 def _on_this_machine(source: Path, out: Path, asked: BoundedCopyRequest) -> Bounded:
     from gris_cli.bound.query_progress import query_progress  # noqa: PLC0415
-    from gris_data.bound.bounded_copies import bounded_copy  # noqa: PLC0415
+    from gris_data.bound.on_duckdb import bounded_copy  # noqa: PLC0415
 
     if out.suffix != ".parquet":
         raise typer.BadParameter("expected a file named .parquet", param_hint="--out")

@@ -13,8 +13,8 @@ from dp_service.queries.times import Refresh, first_day
 from gris_cli.bound.query_progress import query_progress
 from gris_cli.inputs import named_by
 from gris_cli.printing import console_of_width, print_json, say
-from gris_data.bound.pairs import pairs_copy
 from gris_data.bound.pairs_folder import PairsMade
+from gris_data.bound.pairs_on_duckdb import pairs_copy
 from gris_data.bound.pairs_source import PairsCopyRequest, require_unbounded
 from gris_data.bound.source import Columns
 from pinot_connector.json_values import to_json

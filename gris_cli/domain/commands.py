@@ -18,7 +18,7 @@ from gris_cli.plan.flags import OutFlag, SeedFlag, exact, named_errors
 
 if TYPE_CHECKING:
     from dp_service.partitions import Method, Parameters
-    from gris_data.domain.member_data import Source
+    from gris_data.domain.canonical_pairs import Source
     from gris_data.domain.publishing import Found, Publication
 
 app = typer.Typer(
@@ -132,7 +132,7 @@ def publish(
 ) -> None:
     """Publish the elements of a column that are safe to name, and record the price for everyone who sees them."""
     from gris_cli.domain.reports import print_domain  # noqa: PLC0415
-    from gris_data.domain.member_data import Source  # noqa: PLC0415
+    from gris_data.domain.canonical_pairs import Source  # noqa: PLC0415
     from gris_data.domain.publishing import Publication  # noqa: PLC0415
     from gris_data.domain.publishing_flow import Request, published  # noqa: PLC0415 - `gris --help` should be quick
 
@@ -232,7 +232,7 @@ def compare(
 def _compared_source(
     data: Path | None, member: str, column: str, table: str, *, drops_nulls: bool, synthetic: int
 ) -> Source:
-    from gris_data.domain.member_data import Source  # noqa: PLC0415
+    from gris_data.domain.canonical_pairs import Source  # noqa: PLC0415
     from gris_lab.synthetic_data import synthetic as made_up  # noqa: PLC0415
 
     if (data is None) == (synthetic == 0):

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.queries.structured import HistogramQuery, In, Measure, TimeRange
-from gris_data.bound.pairs import pairs_copy
 from gris_data.bound.pairs_folder import PairsMade
+from gris_data.bound.pairs_on_duckdb import pairs_copy
 from gris_data.bound.pairs_source import PairsCopyRequest
 from gris_data.bound.source import Columns
 
