@@ -16,6 +16,7 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
+from dp_service.bounding.order import kept, table_salt
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.zone_offsets import zone_offsets
@@ -121,6 +122,7 @@ def test_both_make_the_same_copy(spark: SparkSession, tmp_path: Path, columns: C
     assert 0 < made.rows_kept < made.rows - made.rows_without_values < made.rows
 
 
+_TYPED_NAMES = ("who", "day", "flag", "number", "price", "at", "gris_rank", "member", "the `name`")
 _TYPED = """
     SELECT (i % 7)::INTEGER AS who, DATE '1500-02-27' + (i % 20)::INTEGER AS day, i % 3 = 0 AS flag,
            i % 9 - 4 AS number,
@@ -198,6 +200,24 @@ def test_every_type_is_bounded_as_on_one_machine(
     assert made_on_spark == made
     assert rows_on_spark == rows
     assert made.pairs_kept == 7 * 3
+    held = [
+        {
+            who: {
+                tuple(_text(row[_TYPED_NAMES.index(name)]) for name in elements)
+                for row in found
+                if row[0] == who
+            }
+            for who in range(7)
+        }
+        for found in map(rows_of, (tmp_path / "rows.parquet", tmp_path / "second"))
+    ]
+    salt = table_salt("t", "all")
+    assert held[1] == {who: set(kept(salt, str(who), each, 3)) for who, each in held[0].items()}
+
+
+def _text(value: object) -> str:
+    """Return a value as it is hashed."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def test_a_table_without_rows_gives_a_copy_without_rows(spark: SparkSession, tmp_path: Path) -> None:
