@@ -25,7 +25,8 @@ from dp_service.bounding.contributions import Contributions
 from dp_service.mechanisms import Currency, Histogram, UnkGumb
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, TwoLooks
 from dp_service.noise import KeyedNoise, KeyedStream
-from gris_data.domain.member_data import Source, read_pairs
+from gris_data.domain.canonical_pairs import Source
+from gris_data.domain.member_data import read_pairs
 
 CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
 K, D_BAR, MIN_COUNT = 50, 1000, 1

@@ -28,7 +28,8 @@ import numpy as np
 
 from dp_service.bounding.contributions import Contributions
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
-from gris_data.domain.member_data import Source, read_pairs
+from gris_data.domain.canonical_pairs import Source
+from gris_data.domain.member_data import read_pairs
 from gris_lab.synthetic_data import synthetic
 
 DEFAULT_PAIRS = [10**6, 10**7]

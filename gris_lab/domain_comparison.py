@@ -14,7 +14,8 @@ from statistics import fmean
 
 from dp_service.noise.stream import SEED_BYTES, KeyedStream
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
-from gris_data.domain.member_data import Pairs, Source, read_pairs
+from gris_data.domain.canonical_pairs import Source
+from gris_data.domain.member_data import Pairs, read_pairs
 from gris_lab.sheets import Column, Sheet
 
 SALT = b"gris/domain/compare"

@@ -10,7 +10,8 @@ from gris_cli.bound.command import BoundedFlags, EngineFlags, SourceFlags
 from gris_cli.bound.query_progress import query_progress
 from gris_cli.inputs import file_errors, named_by
 from gris_cli.terminal import print_json, say
-from gris_data.bound.bounded_copies import Bounded, BoundedCopyRequest, bounded_copy
+from gris_data.bound.bounded_copies import Bounded, BoundedCopyRequest
+from gris_data.bound.on_duckdb import bounded_copy
 from pinot_connector.json_values import to_json
 
 TRUE_COUNTS = "These are true counts: for the owner of the data, never for analysts."

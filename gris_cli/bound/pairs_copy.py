@@ -14,8 +14,8 @@ from gris_cli.bound.command import EngineFlags, PairsFlags, SourceFlags
 from gris_cli.bound.query_progress import query_progress
 from gris_cli.inputs import file_errors, named_by
 from gris_cli.terminal import print_json, say
-from gris_data.bound.pairs import pairs_copy
 from gris_data.bound.pairs_folder import PairsMade
+from gris_data.bound.pairs_on_duckdb import pairs_copy
 from gris_data.bound.pairs_source import PairsCopyRequest, require_unbounded
 from pinot_connector.json_values import to_json
 

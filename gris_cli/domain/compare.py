@@ -23,7 +23,7 @@ from gris_cli.inputs import named_by, named_errors, number
 from gris_cli.plan.flags import OutFlag, SeedFlag
 
 if TYPE_CHECKING:
-    from gris_data.domain.member_data import Source
+    from gris_data.domain.canonical_pairs import Source
 
 # The delta of the paper's own comparison.
 DELTA = Fraction(1, 10**5)
@@ -46,7 +46,7 @@ class SourceFlags:
         Raises:
             typer.BadParameter: The flags name none, or both.
         """
-        from gris_data.domain.member_data import Source
+        from gris_data.domain.canonical_pairs import Source
         from gris_lab.synthetic_data import synthetic
 
         if (self.data is None) == (self.synthetic == 0):

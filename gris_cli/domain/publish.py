@@ -99,7 +99,7 @@ def publish(
 ) -> None:
     """Publish the elements of a column that are safe to name, and record the price for everyone who sees them."""
     from gris_cli.domain.reports import print_domain
-    from gris_data.domain.member_data import Source
+    from gris_data.domain.canonical_pairs import Source
     from gris_data.domain.publishing import Publication
     from gris_data.domain.publishing_flow import Request, published
 

@@ -7,74 +7,53 @@ which a member of a bounded copy has as many elements as the noise is made for.
 
 from __future__ import annotations
 
-import datetime
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from dp_service.queries.elements import microseconds_of
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
-from dp_service.queries.zone_offsets import ZoneOffset, zone_offsets
+from dp_service.queries.zone_offsets import zone_offsets
+from gris_data.bound.source import Columns
+from gris_data.dialects import DataDialect
 
 # In microseconds, 64 days: some thousand of them reach over all times, and few have more than one change of clocks.
 _STRETCH = 64 * 24 * 3600 * 10**6
 
 
-def duckdb_local_time(time: str, zone: str) -> str:
-    """Write what clocks show at a timestamp of DuckDB, in a session whose zone is UTC; `zone` is its IANA name."""
-    time = f"{time}::TIMESTAMP"
-    seconds = _chosen(time, zone_offsets(FIRST_TIMESTAMP, END_OF_TIMESTAMPS, zone))
-    return _if_asked(time, f"{time} + to_seconds({seconds})")
-
-
-def spark_local_time(time: str, zone: str) -> str:
-    """Write what clocks show at a timestamp of Spark, in a session whose zone is UTC; `zone` is its IANA name.
+def local_time(dialect: DataDialect, time: str, zone: str) -> str:
+    """Write what clocks show at a timestamp, in a session whose zone is UTC; `zone` is its IANA name.
 
     A CASE of hundreds of changes takes Spark seconds to plan, and ten times as long to run. So arrays hold the
     changes: one says how many there are before each stretch of time, and a time is compared with those in its own.
+    A time that no question can see stays: there may be no room to move it.
     """
     time = f"CAST({time} AS TIMESTAMP)"
-    micros = f"unix_micros({time})"
+    micros = dialect.microseconds(time)
     offsets = zone_offsets(FIRST_TIMESTAMP, END_OF_TIMESTAMPS, zone)
     changes = [microseconds_of(each.until) for each in offsets if each.until is not None]
     first = microseconds_of(FIRST_TIMESTAMP)
     stretches = range(first, microseconds_of(END_OF_TIMESTAMPS) + _STRETCH, _STRETCH)
     before = [bisect_right(changes, each) for each in stretches]
     most = max(later - earlier for earlier, later in pairwise(before))
-    index = f"get({_array(before)}, CAST(({micros} - {first}L) div {_STRETCH}L AS INT))"
+    index = dialect.item(dialect.array(before), dialect.divided(f"({micros} - {first})", _STRETCH))
     passed = "".join(
-        f" + IF({micros} >= get({_array(changes, 'L')}, {index} + {number}), 1, 0)" for number in range(most)
+        f" + CASE WHEN {micros} >= {dialect.item(dialect.array(changes), f'{index} + {number}')} THEN 1 ELSE 0 END"
+        for number in range(most)
     )
-    seconds = f"get({_array(each.seconds for each in offsets)}, {index}{passed})"
-    return _if_asked(time, f"timestamp_micros({micros} + 1000000L * {seconds})")
+    seconds = dialect.item(dialect.array(each.seconds for each in offsets), f"{index}{passed}")
+    shown = dialect.timestamp(f"{micros} + CAST(1000000 AS BIGINT) * {seconds}")
+    return f"(CASE WHEN {is_asked(dialect, time)} THEN {shown} ELSE {time} END)"
 
 
-def _if_asked(time: str, shown: str) -> str:
-    """Write what is shown at a time. One that no question can see stays: there may be no room to move it."""
-    is_asked = f"{time} >= {_literal(FIRST_TIMESTAMP)} AND {time} < {_literal(END_OF_TIMESTAMPS)}"
-    return f"(CASE WHEN {is_asked} THEN {shown} ELSE {time} END)"
+def first_day(dialect: DataDialect, columns: Columns) -> str:
+    """Write the first day of the period of the calendar that a row of `given` falls into."""
+    time = dialect.time(f"given.{dialect.quoted(columns.period)}")
+    if columns.zone:
+        time = local_time(dialect, time, columns.zone)
+    return f"CAST(date_trunc({dialect.of_questions.text(columns.calendar)}, {time}) AS DATE)"
 
 
-def _chosen(time: str, offsets: Sequence[ZoneOffset]) -> str:
-    """Write the offset of a time by halving: there are hundreds, and a time is compared with few of them."""
-    half = (len(offsets) - 1) // 2
-    until = offsets[half].until
-    if until is None:
-        return str(offsets[half].seconds)
-    earlier, later = (
-        _chosen(time, [*offsets[:half], _last(offsets[half])]),
-        _chosen(time, offsets[half + 1 :]),
-    )
-    return f"CASE WHEN {time} < {_literal(until)} THEN {earlier} ELSE {later} END"
-
-
-def _last(offset: ZoneOffset) -> ZoneOffset:
-    return ZoneOffset(offset.seconds, None)
-
-
-def _array(numbers: Iterable[int], suffix: str = "") -> str:
-    return f"array({', '.join(f'{number}{suffix}' for number in numbers)})"
-
-
-def _literal(timestamp: datetime.datetime) -> str:
-    return f"TIMESTAMP '{timestamp.replace(tzinfo=None).isoformat(' ')}'"
+def is_asked(dialect: DataDialect, time: str) -> str:
+    """Write the condition that questions can see a timestamp."""
+    first, end = map(dialect.of_questions.timestamp, (FIRST_TIMESTAMP, END_OF_TIMESTAMPS))
+    return f"{time} >= {first} AND {time} < {end}"

@@ -1,9 +1,5 @@
 """Bounded copies, made by Apache Spark, for tables that one machine does not hold.
 
-The rows that are kept are those of `bounded_copies`, by the same hash. All rows of a member and period come to one
-place, where elements get their rank in the member's order; rows of one element share it. That is done twice: once to
-count what is kept, which the copy states, and once to write.
-
 Spark has no way to write a key of its own into a footer. It writes its schema there, though, with what is known of each
 column; so the statement is with the member's column. `read_bounded_copy` looks in both places.
 """
@@ -12,28 +8,28 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as sf
+from pyspark.sql import DataFrame, SparkSession
 
-from dp_service.bounding.order import salt_prefix
-from gris_data.bound.bounded_copies import Bounded, BoundedCopyRequest
-from gris_data.bound.source import Columns
-from gris_data.bound.spark_source import (
-    column,
-    ended_well,
-    first_day,
-    is_no_utf8,
-    opened,
-    quoted,
+from gris_data.bound.bounded_copies import (
+    Bounded,
+    BoundedCopyRequest,
+    choose,
+    is_complete,
+    kept_rows,
+    read_pairs,
 )
+from gris_data.bound.source import ROWS, odd_texts
+from gris_data.bound.spark_source import (
+    SparkTables,
+    opened,
+    require_unchanged,
+)
+from gris_data.dialects import SPARK, is_day
 from gris_data.errors import InputError
-from pinot_connector.engines.bounded_copy import METADATA_KEY, ONE_PERIOD
-from pinot_connector.engines.spark.sessions import own_session, started
-from pinot_connector.engines.spark.sources import TIMESTAMP_TYPES, source_of
-
-_DAYS = ("0001-01-01", "9999-12-31")
+from gris_data.spark import run_on_spark, types_of
+from pinot_connector.engines.bounded_copy import METADATA_KEY
 
 
 def bounded_copy_on_spark(source: str, out: str, asked: BoundedCopyRequest, url: str) -> Bounded:
@@ -54,12 +50,7 @@ def bounded_copy_on_spark(source: str, out: str, asked: BoundedCopyRequest, url:
         raise InputError(
             "Spark Connect cannot put a finished copy in its place; use local[*], spark:// or yarn"
         )
-    session = started(url)
-    try:
-        with own_session(session) as own:
-            return ended_well(lambda: copied(own, source, out, asked))
-    finally:
-        session.stop()
+    return run_on_spark(url, lambda session: copied(session, source, out, asked))
 
 
 def copied(session: SparkSession, source: str, out: str, asked: BoundedCopyRequest) -> Bounded:
@@ -69,43 +60,40 @@ def copied(session: SparkSession, source: str, out: str, asked: BoundedCopyReque
         InputError: See `bounded_copy_on_spark`.
     """
     rows, version = opened(session, source, asked.columns, is_all_read=True)
-    complete, number = _complete(rows, asked)
-    ranked = _ranked(complete, asked)
-    made = _counted(ranked, number, asked)
-    statement = asked.statement(made.rows_kept, made.rows_without_values).to_json()
-    kept = ranked.where(sf.col(_rank(rows)) <= asked.delta_0).select(*map(quoted, rows.columns))
-    with _complete_or_nothing(session, out) as unfinished:
-        _stating(kept, asked.columns.member, statement).write.parquet(unfinished)
-        is_whole = session.read.parquet(unfinished).count() == made.rows_kept
-        if not is_whole or source_of(source).version(session) != version:
-            raise InputError("the input changed while it was read")
+    rows.createOrReplaceTempView(ROWS)
+    with closing(SparkTables(session)) as tables:
+        counts = _checked(tables, types_of(rows), asked)
+        read_pairs(tables, asked.columns)
+        made = choose(tables, asked, *counts)
+        statement = asked.statement(made.rows_kept, made.rows_without_values).to_json()
+        kept = session.sql(kept_rows(SPARK, asked.columns))
+        with _complete_or_nothing(session, out) as unfinished:
+            _stating(kept, asked.columns.member, statement).write.parquet(unfinished)
+            if session.read.parquet(unfinished).count() != made.rows_kept:
+                raise InputError("the input changed while it was read")
+            require_unchanged(session, source, version)
     return made
 
 
-def _complete(rows: DataFrame, asked: BoundedCopyRequest) -> tuple[DataFrame, int]:
-    """Return the rows with all needed values, and how many there are with and without.
+def _checked(tables: SparkTables, types: dict[str, str], asked: BoundedCopyRequest) -> tuple[int, int]:
+    """Return how many rows there are, and how many have all needed values.
 
     What one machine would refuse, or write otherwise, is refused.
     """
-    needed = asked.columns.needed
-    texts = [field.name for field in rows.schema.fields if field.dataType.simpleString() == "string"]
-    of_days = {"date", *TIMESTAMP_TYPES}
-    days = [name for name in needed if rows.schema[name].dataType.simpleString() in of_days]
+    values = {name: f"given.{SPARK.quoted(name)}" for name in asked.columns.needed}
+    days = [name for name in values if types[name] in {SPARK.day, *SPARK.timestamps}]
     wrong = {
-        **{("null", name): column(name).isNull() for name in needed},
-        **{("text", name): is_no_utf8(name) for name in texts},
-        **{
-            ("day", name): ~column(name).between(*(sf.lit(day).cast("date") for day in _DAYS))
-            for name in days
-        },
+        **{("null", name): f"{value} IS NULL" for name, value in values.items()},
+        **{("text", name): condition for name, condition in odd_texts(SPARK, types).items()},
+        **{("day", name): f"NOT {is_day(values[name])}" for name in days},
     }
-    counted = [sf.count_if(condition).alias(str(place)) for place, condition in enumerate(wrong.values())]
-    number, *counts = rows.agg(sf.count(sf.lit(1)), *counted).collect()[0]
+    conditions = [is_complete(SPARK, asked.columns), *wrong.values()]
+    counted = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
+    rows, complete, *counts = tables.row(f"SELECT count(*), {counted} FROM {ROWS} AS given")  # noqa: S608 - quoted
     for (kind, name), count in zip(wrong, counts, strict=True):
-        if not count or (kind == "null" and asked.drops_nulls):
-            continue
-        raise InputError(f"column {name}: {count} rows {_REASONS[kind]}")
-    return rows.dropna(subset=[quoted(name) for name in needed]), number
+        if count and not (kind == "null" and asked.drops_nulls):
+            raise InputError(f"column {name}: {count} rows {_REASONS[kind]}")
+    return rows, complete
 
 
 _REASONS = {
@@ -113,48 +101,6 @@ _REASONS = {
     "text": "hold a text that is not UTF-8",
     "day": "hold a day outside of the years 1 to 9999, which is written alike on one machine only",
 }
-
-
-def _ranked(rows: DataFrame, asked: BoundedCopyRequest) -> DataFrame:
-    """Return the rows with the rank of each one's element among those of its member and period, from 1 on.
-
-    Source: `dp_service.bounding.order`; hexadecimal texts are ordered as their bytes are, and texts as their code
-    points are.
-    """
-    columns = asked.columns
-    period = _period(columns)
-    member, *elements = map(_text, (columns.member, *columns.elements))
-    salt = sf.unhex(sf.sha2(sf.concat(_constant(salt_prefix(asked.table)), *_prefixed(period)), 256))
-    salted = sf.concat(_constant((32).to_bytes(8, "big")), salt)
-    order = sf.sha2(
-        sf.concat(salted, *(part for text in (member, *elements) for part in _prefixed(text))), 256
-    )
-    together = Window.partitionBy(period, member).orderBy(order, *elements)
-    return rows.withColumn(_rank(rows), sf.dense_rank().over(together))
-
-
-def _counted(ranked: DataFrame, rows: int, asked: BoundedCopyRequest) -> Bounded:
-    """Return how much is kept."""
-    columns = asked.columns
-    keys = [_text(columns.member).alias("member")]
-    keys += [_period(columns).alias("period")] if columns.period else []
-    rank = sf.col(ranked.columns[-1])
-    held = ranked.groupBy(*keys).agg(
-        sf.max(rank).alias("pairs"),
-        sf.count(sf.lit(1)).alias("complete"),
-        sf.count_if(rank <= asked.delta_0).alias("kept"),
-    )
-    of_members = held.groupBy("member").agg(
-        sf.sum("complete").alias("complete"),
-        sf.sum("kept").alias("kept"),
-        sf.sum("pairs").alias("pairs"),
-        sf.sum(sf.least("pairs", sf.lit(asked.delta_0))).alias("pairs_kept"),
-        sf.max(sf.col("pairs") > asked.delta_0).cast("int").alias("is_bounded"),
-    )
-    sums = [sf.sum(name) for name in ("complete", "kept", "pairs", "pairs_kept", "is_bounded")]
-    found = of_members.agg(*sums, sf.count(sf.lit(1))).collect()[0]
-    complete, kept, pairs, pairs_kept, bounded, members = (int(each or 0) for each in found)
-    return Bounded(rows, rows - complete, kept, pairs, pairs_kept, members, bounded)
 
 
 def _stating(rows: DataFrame, member: str, statement: str) -> DataFrame:
@@ -165,36 +111,6 @@ def _stating(rows: DataFrame, member: str, statement: str) -> DataFrame:
         if own or len(others) != len(field.metadata or {}):
             rows = rows.withMetadata(field.name, others | own)
     return rows
-
-
-def _rank(rows: DataFrame) -> str:
-    """Return a name that no column has, in whatever case."""
-    name = "gris_rank"
-    while name in map(str.casefold, rows.columns):
-        name += "_"
-    return name
-
-
-def _prefixed(text: Column) -> list[Column]:
-    """Return a text in UTF-8 behind its length, as eight bytes."""
-    return [sf.unhex(sf.lpad(sf.hex(sf.octet_length(text).cast("bigint")), 16, "0")), text.cast("binary")]
-
-
-def _constant(value: bytes) -> Column:
-    return sf.unhex(sf.lit(value.hex()))
-
-
-def _period(columns: Columns) -> Column:
-    """Return a row's period; one of a calendar is called by its first day. The session's zone is UTC."""
-    if not columns.period:
-        return sf.lit(ONE_PERIOD)
-    if not columns.calendar:
-        return _text(columns.period)
-    return first_day(columns).cast("string")
-
-
-def _text(name: str) -> Column:
-    return column(name).cast("string")
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,10 +18,11 @@ from dp_service.queries.pairs_manifest import (
     read_manifest,
 )
 from dp_service.queries.times import Refresh, first_day
-from gris_data.bound.bounded_copies import complete_or_nothing
+from dp_service.terms import ColumnType
 from gris_data.bound.pairs_pinot import by_selectivity, pinot_schema, pinot_table
 from gris_data.bound.pairs_rows import PeriodContent
-from gris_data.bound.pairs_source import PairsCopyRequest
+from gris_data.bound.pairs_source import Counts, PairsCopyRequest
+from gris_data.bound.whole_files import complete_or_nothing
 from gris_data.errors import InputError
 
 MANIFEST = "manifest.json"
@@ -39,6 +39,12 @@ class PairsMade:
     rows_of_open_periods: int
     periods: int
     pairs: int
+
+
+def made_of(counts: Counts, added: Sequence[CopiedPeriod]) -> PairsMade:
+    """Return what was made of so many rows."""
+    pairs = sum(each.rows for each in added)
+    return PairsMade(counts.rows, counts.left_out, counts.of_open_periods, len(added), pairs)
 
 
 def present(folder: Path) -> PairsManifest | None:
@@ -143,9 +149,14 @@ def copied(folder: Path, manifest: PairsManifest, content: PeriodContent) -> Cop
 
 
 def put(
-    folder: Path, manifest: PairsManifest, periods: tuple[CopiedPeriod, ...], types: Mapping[str, str]
+    folder: Path,
+    manifest: PairsManifest,
+    before: PairsManifest | None,
+    added: Sequence[CopiedPeriod],
+    types: Mapping[str, ColumnType],
 ) -> None:
-    """Write what belongs beside the files; the manifest takes its place last."""
+    """Write what belongs beside the files of all periods; the manifest takes its place last."""
+    periods = (*(() if before is None else before.periods), *added)
     _put(folder / "pinot-schema.json", pinot_schema(manifest, types))
     filters = by_selectivity(manifest, folder / periods[-1].file)
     _put(folder / "pinot-table.json", pinot_table(manifest, filters))
@@ -161,12 +172,6 @@ def checksum(path: Path) -> str:
     """Return `sha256:` and the hash of a file."""
     with path.open("rb") as stream:
         return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
-
-
-def stamp(path: Path) -> tuple[int, ...]:
-    """Return what changes whenever a file does."""
-    found = os.stat(path)  # noqa: PTH116
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def number_of(day: datetime.date) -> int:

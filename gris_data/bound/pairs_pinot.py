@@ -24,6 +24,7 @@ from dp_service.queries.pairs_manifest import (
     PairsManifest,
 )
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
+from dp_service.terms import ColumnType
 from pinot_connector.engines.parquet import quoted
 
 MAX_LEAF_RECORDS = 10_000
@@ -34,18 +35,18 @@ _MAX_LENGTH = MAXIMUM_TEXT_LENGTH
 _DAYS = {"dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}
 
 
-def pinot_schema(manifest: PairsManifest, types: Mapping[str, str]) -> str:
+def pinot_schema(manifest: PairsManifest, types: Mapping[str, ColumnType]) -> str:
     """Return the schema of a copy's table, as Pinot takes it; put the table's name in the place of `TABLE`."""
     dimensions: list[dict[str, Any]] = []
     days: list[dict[str, Any]] = [{"name": PERIOD_COLUMN, **_DAYS}]
     for name in (*manifest.elements, *manifest.attributes):
         kind = types[name]
-        if kind == "DATE":
+        if kind is ColumnType.DATE:
             days.append({"name": name, **_DAYS})
-        elif kind == "VARCHAR":
+        elif kind is ColumnType.STRING:
             dimensions.append({"name": name, "dataType": "STRING", "maxLength": _MAX_LENGTH})
         else:
-            dimensions.append({"name": name, "dataType": "BOOLEAN" if kind == "BOOLEAN" else "LONG"})
+            dimensions.append({"name": name, "dataType": "BOOLEAN" if kind is ColumnType.BOOL else "LONG"})
     dimensions.append({"name": PREVIOUS_COLUMN, "dataType": "INT"})
     dimensions.append({"name": BUILD_COLUMN, "dataType": "LONG"})
     return _json(

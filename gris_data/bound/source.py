@@ -14,6 +14,8 @@ from pathlib import Path
 
 import duckdb
 
+from gris_data.csv_names import names_in_first_line
+from gris_data.dialects import DUCKDB, NANOSECONDS, READ_TIME, DataDialect
 from gris_data.errors import InputError
 from pinot_connector.engines.bounded_copy import CALENDAR_PERIOD, ONE_PERIOD
 from pinot_connector.engines.file_versions import unreadable
@@ -34,29 +36,6 @@ ROWS = "source_rows"
 _REJECTED = "rejected_rows"
 _REJECTED_FILES = "rejected_files"
 _MOST_REJECTED = 1000
-_TEXT = "VARCHAR"
-ELEMENT_TYPES = frozenset(
-    (
-        _TEXT,
-        "BOOLEAN",
-        "DATE",
-        "TINYINT",
-        "SMALLINT",
-        "INTEGER",
-        "BIGINT",
-        "UTINYINT",
-        "USMALLINT",
-        "UINTEGER",
-    )
-)
-"""DuckDB's types of columns that can be part of an element, or an attribute."""
-
-_MEMBER_TYPES = ELEMENT_TYPES | {"UBIGINT", "HUGEINT", "UUID"}
-NANOSECONDS = "TIMESTAMP_NS"
-TIMESTAMP_TYPES = frozenset(
-    ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", NANOSECONDS, "TIMESTAMP WITH TIME ZONE")
-)
-READ_TIME = "gris_read_time"
 _REASONS = {
     "MISSING COLUMNS": "has too few columns",
     "TOO MANY COLUMNS": "has too many columns",
@@ -136,7 +115,7 @@ def open_rows(
         )
     if failure:
         raise failure
-    _check_types(types, columns)
+    check_types(DUCKDB, types, columns)
     read = in_microseconds("t") if types.get(columns.period) == NANOSECONDS else "t"
     connection.execute(f"CREATE TEMP MACRO {READ_TIME}(t) AS {read}")
     return types
@@ -171,13 +150,28 @@ def _parquet(
     if ROW_NUMBER in map(str.casefold, types):
         raise InputError(f"the file must have no column {ROW_NUMBER}: DuckDB numbers its rows so")
     _, odd = count_unreadable(connection, path, "true" if which is None else which(types))
-    for name, rows in odd.items():
-        if rows:
-            raise InputError(f"column {name}: {rows} rows hold a text that is not UTF-8")
+    require_no_odd_texts(odd)
     source = f"read_parquet({literal(escape(str(path)))}, hive_partitioning = false)"
     types |= dict.fromkeys(unread_columns(connection, path), BREAKABLE)
     connection.execute(f"CREATE TEMP VIEW {ROWS} AS SELECT * {without_breakable(types)} FROM {source}")  # noqa: S608 - names are quoted
     return types
+
+
+def odd_texts(dialect: DataDialect, types: Mapping[str, str]) -> dict[str, str]:
+    """Write, for each column of texts, the condition on a row of `given` that it holds one which is not UTF-8.
+
+    There are none for an engine that holds no such texts; of a file, `open_rows` has refused them.
+    """
+    well_formed = dialect.of_questions.well_formed
+    names = [] if well_formed is None else [name for name, kind in types.items() if kind == dialect.text]
+    return {name: f"NOT ({well_formed(f'given.{dialect.quoted(name)}')})" for name in names if well_formed}
+
+
+def require_no_odd_texts(counts: Mapping[str, int]) -> None:
+    """Raise InputError if a column has rows with a text that is not UTF-8."""
+    for name, rows in counts.items():
+        if rows:
+            raise InputError(f"column {name}: {rows} rows hold a text that is not UTF-8")
 
 
 def without_breakable(types: Mapping[str, str]) -> str:
@@ -196,8 +190,8 @@ def require_unbreakable(types: Mapping[str, str], columns: Iterable[str]) -> Non
 def _separated(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
     """Make the view of a CSV file. All columns are texts, and nothing is sniffed: no row decides what others mean."""
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    types = dict.fromkeys(_header(path, separator), _TEXT)
-    named = ", ".join(f"{literal(name)}: '{_TEXT}'" for name in types)
+    types = dict.fromkeys(names_in_first_line(path, separator), DUCKDB.text)
+    named = ", ".join(f"{literal(name)}: '{DUCKDB.text}'" for name in types)
     connection.execute(
         f"CREATE TEMP VIEW {ROWS} AS SELECT * FROM read_csv({literal(escape(str(path)))}, "  # noqa: S608
         f"auto_detect = false, header = true, columns = {{{named}}}, sep = {literal(separator)}, quote = '\"', "
@@ -207,44 +201,32 @@ def _separated(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, s
     return types
 
 
-def _header(path: Path, separator: str) -> list[str]:
-    """Return the names of a CSV file's columns."""
-    try:
-        # DuckDB refuses what is not UTF-8; here only the first line matters.
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            names = next(csv.reader(stream, delimiter=separator, strict=True), [])
-    except csv.Error:
-        names = []
-    if not names or len(set(names)) != len(names):
-        raise InputError("line 1: expected the names of the columns, each once")
-    return names
-
-
-def _check_types(types: dict[str, str], columns: Columns) -> None:
+def check_types(dialect: DataDialect, types: Mapping[str, str], columns: Columns) -> None:
+    """Raise InputError if a column is missing, or of a type that it cannot have."""
     for name in columns.needed:
         if name not in types:
             raise InputError(f"there is no column {name}")
     require_unbreakable(types, columns.needed)
-    if types[columns.member] not in _MEMBER_TYPES:
+    if types[columns.member] not in dialect.members:
         raise InputError(f"column {columns.member}: expected members that are texts or integers")
     for name in columns.elements if columns.calendar else columns.needed[1:]:
-        if types[name] not in ELEMENT_TYPES:
+        if types[name] not in dialect.elements:
             raise InputError(f"column {name}: expected texts, integers, truth values or days")
     if columns.calendar:
-        is_timestamp = types[columns.period] in TIMESTAMP_TYPES
-        require_calendar(columns, is_day=types[columns.period] == "DATE", is_timestamp=is_timestamp)
+        _check_calendar(dialect, types[columns.period], columns)
 
 
-def require_calendar(columns: Columns, *, is_day: bool, is_timestamp: bool) -> None:
+def _check_calendar(dialect: DataDialect, kind: str, columns: Columns) -> None:
     """Raise InputError if the period column does not fall into periods of the calendar."""
-    if not (is_day or is_timestamp):
+    if kind == dialect.day:
+        if columns.zone:
+            raise InputError(f"column {columns.period}: expected no --zone: it holds days")
+    elif kind not in dialect.timestamps:
         raise InputError(f"column {columns.period}: expected days or timestamps for --calendar")
-    if is_timestamp and not columns.zone:
+    elif not columns.zone:
         raise InputError(
             f"column {columns.period}: expected --zone, the time column's zone in the policy: it holds timestamps"
         )
-    if is_day and columns.zone:
-        raise InputError(f"column {columns.period}: expected no --zone: it holds days")
 
 
 def require_all_read(connection: duckdb.DuckDBPyConnection, path: Path) -> None:

@@ -1,34 +1,23 @@
-"""A table as Spark reads it for the owner of the data: checked before anything is made of it."""
+"""A table that Spark makes a copy of: checked before anything is made of it; and the tables that it makes meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from typing import Any
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import DataFrame, SparkSession
 
-from dp_service.partitions.spark import SparkFailedError, guarded
-from gris_data.bound.local_times import spark_local_time
-from gris_data.bound.source import Columns, require_calendar, require_different
+from gris_data.bound.source import Columns, check_types, require_different
+from gris_data.dialects import SPARK
 from gris_data.errors import InputError
-from pinot_connector.engines.spark.sources import (
-    TIMESTAMP_TYPES,
-    require_plain_texts,
-    require_unbreakable,
-    source_of,
-)
-from pinot_connector.errors import EngineRefused, EngineUnavailable
+from gris_data.spark import read_table, types_of
+from pinot_connector.engines.spark.sessions import own_session
+from pinot_connector.engines.spark.sources import require_unbreakable, source_of
 
-TYPES = frozenset(("string", "boolean", "date", "tinyint", "smallint", "int", "bigint"))
-"""Spark's types of columns that can be members, parts of elements, or attributes."""
 _SETTINGS = {
     # Points in time as the standard has them, not as Impala had them.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
-_Done = TypeVar("_Done")
 
 
 def opened(
@@ -38,85 +27,68 @@ def opened(
 
     `is_all_read`: all columns will be read, and not only those that are needed.
 
-    CSV is refused: Spark reads on where a quote is broken and replaces bytes that are no UTF-8, so that one member's
-    row could change what the rows of others mean.
-
     Raises:
         InputError: There is nothing to read, or a column is not what it is needed for.
     """
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)
     require_different(columns)
-    if source.lower().endswith((".csv", ".tsv")):
-        raise InputError("expected Parquet or catalog:NAME on Spark; CSV is read on one machine only")
-    failure = f"there is nothing to read at {source}, or it is not what its name says"
-    try:
+
+    def read() -> tuple[DataFrame, str]:
         named = source_of(source)
         version = named.version(session)
         rows = named.open(session)
-        require_plain_texts(rows)
         types = types_of(rows)
-        _check_types(types, columns)
-        read = types if is_all_read else columns.needed
-        if timestamps := [name for name in read if types[name] in TIMESTAMP_TYPES]:
+        check_types(SPARK, types, columns)
+        names = types if is_all_read else columns.needed
+        if timestamps := [name for name in names if types[name] in SPARK.timestamps]:
             require_unbreakable(timestamps, named.breakable(session))
-    except EngineRefused as error:
-        failure = str(error)
-    except AnalysisException:
-        # What Spark says may quote the file's content.
-        pass
-    else:
         return rows, version
-    raise InputError(failure)
+
+    return read_table(source, read)
 
 
-def types_of(rows: DataFrame) -> dict[str, str]:
-    """Return the type of each column, by Spark's name."""
-    return {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+def require_unchanged(session: SparkSession, source: str, version: str) -> None:
+    """Raise InputError if the data have another version by now."""
+    # In a session of its own no temporary view is in the way of what the catalogue calls its tables.
+    with own_session(session) as fresh:
+        if source_of(source).version(fresh) != version:
+            raise InputError("the input changed while it was read")
 
 
-def _check_types(types: dict[str, str], columns: Columns) -> None:
-    for name in columns.needed:
-        if name not in types:
-            raise InputError(f"there is no column {name}")
-        if types[name] not in TYPES and not (columns.calendar and name == columns.period):
-            raise InputError(f"column {name}: expected texts, integers, truth values or days")
-    if columns.calendar:
-        kind = types[columns.period]
-        require_calendar(columns, is_day=kind == "date", is_timestamp=kind in TIMESTAMP_TYPES)
+class SparkTables:
+    """Temporary views of a session; see `CopyEngine`. What they hold is computed once, and kept by Spark's workers."""
 
+    dialect = SPARK
 
-def is_no_utf8(name: str) -> Column:
-    """Return whether a text is none that every engine holds."""
-    return sf.coalesce(sf.encode(column(name), "UTF-8") != column(name).cast("binary"), sf.lit(False))
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+        self._held: dict[str, DataFrame] = {}
 
+    def table(self, name: str, query: str, what: str = "") -> None:
+        """See `CopyEngine.table`."""
+        rows = self.session.sql(query).persist()
+        self._held[name] = rows
+        rows.createOrReplaceTempView(name)
 
-def first_day(columns: Columns) -> Column:
-    """Return the first day of a row's period of the calendar. The session's zone is UTC."""
-    day = column(columns.period)
-    if columns.zone:
-        day = sf.expr(spark_local_time(quoted(columns.period), columns.zone))
-    return sf.date_trunc(columns.calendar, day).cast("date")
+    def drop(self, name: str) -> None:
+        """See `CopyEngine.drop`. Spark computes a table when it is needed first, so others wait for the end with it."""
 
+    def close(self) -> None:
+        """Drop all tables."""
+        for name, rows in self._held.items():
+            self.session.catalog.dropTempView(name)
+            rows.unpersist()
 
-def column(name: str) -> Column:
-    """Return the column of exactly that name."""
-    return sf.col(quoted(name))
+    def row(self, query: str) -> tuple[Any, ...]:
+        """See `CopyEngine.row`."""
+        (found,) = self.rows(query)
+        return found
 
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """See `CopyEngine.rows`."""
+        return [tuple(row) for row in self.session.sql(query).collect()]
 
-def quoted(name: str) -> str:
-    """Return a name as Spark's SQL writes it."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def ended_well(work: Callable[[], _Done]) -> _Done:
-    """Do the work without repeating what Spark says of an error.
-
-    Raises:
-        EngineUnavailable: Spark failed. Other errors pass unchanged.
-    """
-    try:
-        return guarded(work)
-    except SparkFailedError:
-        problem = "Spark could not complete the copy"
-    raise EngineUnavailable(problem)
+    def types(self, name: str) -> dict[str, str]:
+        """See `CopyEngine.types`."""
+        return types_of(self.session.table(name))

@@ -7,7 +7,6 @@ own, which is removed.
 
 from __future__ import annotations
 
-import csv
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,43 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.bounding.contributions import Contributions
-from dp_service.noise.encoding import length_prefixed
 from dp_service.partitions.element_noise import Keys
-from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
 from dp_service.terms import ColumnType
+from gris_data.csv_names import names_in_first_line
+from gris_data.dialects import DUCKDB
+from gris_data.domain.canonical_pairs import ROWS, Source
 from gris_data.errors import InputError
 from pinot_connector.engines.duckdb_files import attach_database
 from pinot_connector.engines.file_versions import unreadable
 from pinot_connector.engines.parquet import BREAKABLE_ADVICE, list_unreadable, readable, unread_columns
 from pinot_connector.errors import EngineError
 
-# What a column of the file is called by DuckDB, and the type of its elements.
-_TYPES = {
-    "VARCHAR": ColumnType.STRING,
-    "BOOLEAN": ColumnType.BOOL,
-    "DATE": ColumnType.DATE,
-    **dict.fromkeys(
-        ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), ColumnType.INT64
-    ),
-}
-_MEMBER_TYPES = frozenset(_TYPES) | {"UBIGINT", "HUGEINT", "UUID"}
 _KEY_WORDS = 4
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the pairs are.
-
-    `data` is a Parquet or CSV file, a DuckDB database (then `table` names a table of it), or anything that
-    DuckDB reads in memory, such as an Arrow table or NumPy arrays by name. `drops_nulls`: rows without member or
-    element are left out; else they are refused.
-    """
-
-    data: object
-    member: str
-    column: str
-    table: str = ""
-    drops_nulls: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +75,8 @@ def read_pairs(source: Source, *, delta_0: int, salt: bytes, by_frequency: bool 
         connection.execute("SET temp_directory = ?", [spill])
         connection.execute("SET preserve_insertion_order = false")
         relation = _relation(connection, source)
-        kind = _checked_types(relation, source)
+        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        kind = source.element_type(DUCKDB, types)
         try:
             _load(connection, relation, source, kind)
         except duckdb.Error:
@@ -135,7 +110,7 @@ def _file(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) -> 
             return _separated(connection, path, "\t")
         case ".duckdb" | ".db":
             attach_database(connection, source.table, path)
-            return connection.table(f"source.{_quoted(source.table)}")
+            return connection.table(f"source.{DUCKDB.quoted(source.table)}")
     raise InputError(f"expected a file named .parquet, .csv, .tsv, .duckdb or .db, got {path.name}")
 
 
@@ -159,7 +134,7 @@ def _separated(connection: duckdb.DuckDBPyConnection, path: Path, separator: str
         escape(str(path)),
         auto_detect=False,
         header=True,
-        columns=dict.fromkeys(_header(path, separator), "VARCHAR"),
+        columns=dict.fromkeys(names_in_first_line(path, separator), "VARCHAR"),
         sep=separator,
         quotechar='"',
         escapechar='"',
@@ -167,55 +142,19 @@ def _separated(connection: duckdb.DuckDBPyConnection, path: Path, separator: str
     )
 
 
-def _header(path: Path, separator: str) -> list[str]:
-    """Return the names of a CSV file's columns."""
-    try:
-        # What is read ahead of the first line's end is none of this function's: DuckDB refuses what is not UTF-8.
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-            names = next(csv.reader(lines, delimiter=separator, strict=True), [])
-    except csv.Error:
-        names = []
-    if not names or len(set(names)) != len(names):
-        raise InputError("expected a first line with the names of the columns, each once")
-    return names
-
-
 def _of_table(source: Source) -> str:
     return f" with a table {source.table}" if source.table else ""
-
-
-def _checked_types(relation: duckdb.DuckDBPyRelation, source: Source) -> ColumnType:
-    """Return the type of the elements, or refuse columns that cannot be members or elements."""
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    for name in (source.member, source.column):
-        if name not in types:
-            raise InputError(f"there is no column {name}")
-    if types[source.member] not in _MEMBER_TYPES:
-        raise InputError(f"{source.member}: expected members that are texts or integers")
-    if types[source.column] not in _TYPES:
-        raise InputError(f"{source.column}: expected elements that are texts, integers, truth values or days")
-    return _TYPES[types[source.column]]
 
 
 def _load(
     connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, source: Source, kind: ColumnType
 ) -> None:
     """Make the table of distinct pairs as canonical texts, each with how often it was there."""
-    member, column = _quoted(source.member), _quoted(source.column)
-    relation.create_view("rows", replace=True)
-    if not source.drops_nulls:
-        found = connection.execute(f"SELECT 1 FROM rows WHERE {member} IS NULL OR {column} IS NULL LIMIT 1")  # noqa: S608 - both are quoted
-        if found.fetchone():
-            raise InputError(f"expected no row without {source.member} or {source.column}, or --drop-nulls")
-    # What no answer can carry, no policy can list: longer texts, and days outside the years 1 to 9999.
-    days = ""
-    if kind is ColumnType.DATE:
-        days = f"AND {column} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+    relation.create_view(ROWS, replace=True)
+    source.require_whole(len(connection.execute(source.missing_rows(DUCKDB)).fetchall()))
     connection.execute(
-        f"CREATE TEMP TABLE texts AS SELECT {member}::VARCHAR AS member, {column}::VARCHAR AS element, "  # noqa: S608
-        f"count(*) AS frequency FROM rows WHERE {member} IS NOT NULL AND {column} IS NOT NULL "
-        f"AND length({column}::VARCHAR) <= {MAXIMUM_TEXT_LENGTH} AND NOT contains({column}::VARCHAR, chr(0)) {days} "
-        "GROUP BY ALL"
+        "CREATE TEMP TABLE texts AS SELECT member, element, count(*) AS frequency "  # noqa: S608 - names are quoted
+        f"FROM ({source.pairs(DUCKDB, kind)}) GROUP BY ALL"
     )
 
 
@@ -230,10 +169,11 @@ def _coded(
         )
     frequent = "frequency DESC," if by_frequency else ""
     needs_order = "TRUE" if by_frequency else f"members.size > {delta_0}"
+    order_hash = DUCKDB.of_questions.order_hash(salt, ("member", "element"))
     rows = connection.execute(
         "SELECT members.code AS member, elements.code AS element FROM texts "  # noqa: S608 - the salt is in hexadecimal
         "JOIN members USING (member) JOIN elements USING (element) "
-        f"ORDER BY members.code, {frequent} CASE WHEN {needs_order} THEN {_order_hash(salt)} END, elements.code"
+        f"ORDER BY members.code, {frequent} CASE WHEN {needs_order} THEN {order_hash} END, elements.code"
     ).fetchnumpy()
     connection.execute("DROP TABLE texts")
     elements = np.ascontiguousarray(rows["element"], dtype=np.int32)
@@ -241,15 +181,6 @@ def _coded(
     offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes, dtype=np.int64)))
     keys = _keys(connection)
     return Pairs(Contributions(offsets, elements, len(keys)), keys, kind, NameTable(connection))
-
-
-def _order_hash(salt: bytes) -> str:
-    """Return SQL for the hash of `dp_service.bounding.order`; hexadecimal texts are ordered as their bytes are."""
-    parts = " || ".join(
-        f"unhex(printf('%016x', octet_length(encode({name})))) || encode({name})"
-        for name in ("member", "element")
-    )
-    return f"sha256(unhex('{length_prefixed(salt).hex()}') || {parts})"
 
 
 def _keys(connection: duckdb.DuckDBPyConnection) -> Keys:
@@ -262,8 +193,3 @@ def _keys(connection: duckdb.DuckDBPyConnection) -> Keys:
     ).fetchnumpy()
     columns = [np.asarray(found[f"word{i}"], dtype=np.uint64) for i in range(_KEY_WORDS)]
     return np.stack(columns, axis=1).astype(">u8").view(np.uint8)
-
-
-def _quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'

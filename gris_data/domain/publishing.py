@@ -18,7 +18,8 @@ from dp_service.partitions import KeyedElementNoise, Method, Parameters, discove
 from dp_service.queries.published import DomainFile, in_order, written
 from dp_service.queries.versions import is_plain_hash
 from dp_service.terms import ColumnType
-from gris_data.domain.member_data import Source, read_pairs
+from gris_data.domain.canonical_pairs import Source
+from gris_data.domain.member_data import read_pairs
 from gris_data.domain.price import guarantee_of
 
 READABLE = 0o644

@@ -15,23 +15,14 @@ import duckdb
 
 from dp_service.queries.columns import Column, Nulls, QuantileColumn, ValueColumn
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
-from dp_service.queries.policy_review import is_promise, shown_value
+from dp_service.queries.policy_review import shown_value
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.suggestions import instead_of
 from dp_service.queries.tables import Table, TauIs
-from dp_service.terms import BoundedBy, ColumnType, ValueType
+from dp_service.terms import ColumnType, ValueType
 from gris_data.errors import InputError
 from gris_data.policy.column_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit
-from gris_data.policy.promises import (
-    ASSUMED_BOUND,
-    ONE_VALUE,
-    Promise,
-    is_size,
-    largest_keys,
-    names_of,
-    of_one_value,
-    sizes,
-)
+from gris_data.policy.promises import Promise, is_size, promises_of
 from gris_data.policy.rows import parameter_of, rows_of_members, value_of
 from gris_data.policy.values import Clamped, clamped, unusable
 from pinot_connector.engines.duckdb import DuckDBEngine, is_member_type
@@ -258,37 +249,18 @@ def _number(
 
 def _promises(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Promise]:
     """Count what the policy promises of every member and no query enforces."""
-    for column in table.columns:
-        if column.delta is not None and is_promise(column, table):
-            values = _Counted("count(DISTINCT element)", "member", column.delta)
-            found, members = _most(connection, table, (column,), values)
-            yield Promise(f"columns.{column.name}.delta", column.delta, found, column.name, members)
-    events = table.events
-    grouped = [column for column in table.own_columns if column.group_by]
-    if events is not None and events.tau_is is TauIs.ASSUMED and grouped:
-        rows = _Counted("count(*)", "member, element", events.tau)
-        # An element of several columns has no more rows of a member than each of its values.
-        found, members, name = max((*_most(connection, table, (each,), rows), each.name) for each in grouped)
-        yield Promise("measures.events.tau", events.tau, found, name, members)
-    contributions = table.contributions
-    if (
-        contributions is not None
-        and contributions.bounded_by is BoundedBy.ASSUMED
-        and any(largest_keys(table))
-    ):
-        elements = _Counted("count(DISTINCT element)", "member", contributions.delta_0)
-        found, members, names = max(
-            (*_most(connection, table, each, elements), names_of(each)) for each in largest_keys(table)
-        )
-        yield Promise(ASSUMED_BOUND, contributions.delta_0, found, names, members)
-    for column in of_one_value(table):
-        values = _Counted("count(DISTINCT element)", "member", 1)
-        found, members = _most(connection, table, (column,), values)
-        yield Promise(ONE_VALUE, 1, found, column.name, members)
-    if contributions is not None and contributions.sums is not None:
-        for key, promised, counted in sizes(table, contributions.sums, "duckdb"):
-            found = _number(connection, table, counted)
-            yield Promise(key, promised, found, "", 0 if found <= promised else None)
+
+    def most(columns: Sequence[Column], rows: bool, promised: int) -> tuple[int, int | None]:
+        source = rows_of_members(table, columns)
+        aggregate, key = ("count(*)", "member, element") if rows else ("count(DISTINCT element)", "member")
+        found = connection.execute(
+            "SELECT coalesce(max(counted), 0), count(DISTINCT member) FILTER (counted > $promised) FROM ("  # noqa: S608
+            f"SELECT member, {aggregate} AS counted FROM ({source.sql}) GROUP BY {key})",
+            {"promised": promised, **source.values},
+        ).fetchone()
+        return (0, 0) if found is None else (int(found[0]), int(found[1]))
+
+    return promises_of(table, "duckdb", most, lambda counted: _number(connection, table, counted))
 
 
 def _clipped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Clipped]:
@@ -304,25 +276,3 @@ def _clipped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Cl
         ).fetchone()
         counted, cut = found or (0, 0)
         yield Clipped("" if column is None else column.name, int(counted), int(cut))
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """What is counted of a member, by which key, and how much the policy promises."""
-
-    aggregate: str
-    key: str
-    promised: int
-
-
-def _most(
-    connection: duckdb.DuckDBPyConnection, table: Table, columns: Sequence[Column], counted: _Counted
-) -> tuple[int, int]:
-    """Return the largest count, and how many members have one above what is promised."""
-    source = rows_of_members(table, columns)
-    found = connection.execute(
-        "SELECT coalesce(max(counted), 0), count(DISTINCT member) FILTER (counted > $promised) FROM ("  # noqa: S608
-        f"SELECT member, {counted.aggregate} AS counted FROM ({source.sql}) GROUP BY {counted.key})",
-        {"promised": counted.promised, **source.values},
-    ).fetchone()
-    return (0, 0) if found is None else (int(found[0]), int(found[1]))

@@ -7,7 +7,7 @@ data and for the owner alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -76,7 +76,13 @@ def counted(engine: Engine, table: Table, currency: Currency) -> PromiseReport:
     Raises:
         GrisError: The engine cannot be reached, took too long, refuses a column, or its answer is not whole.
     """
-    return PromiseReport(table.name, tuple(_promises(engine, table, currency)))
+
+    def most(columns: Sequence[Column], rows: bool, promised: int) -> tuple[int, int | None]:
+        found = _most(engine, table, columns, currency, rows=rows)
+        return found, 0 if found <= promised else None
+
+    found = promises_of(table, engine.dialect, most, lambda counted: _size(engine, table, counted))
+    return PromiseReport(table.name, tuple(found))
 
 
 def require_columns(engine: Engine, table: Table) -> None:
@@ -92,32 +98,43 @@ def require_columns(engine: Engine, table: Table) -> None:
     engine.run(query, engine.data_version(table.name))
 
 
-def _promises(engine: Engine, table: Table, currency: Currency) -> Iterator[Promise]:
+Most = Callable[[Sequence[Column], bool, int], tuple[int, int | None]]
+"""Returns the most elements of some columns that a member has, or the most rows in one of them if the second argument
+says so, and how many members have more than is promised; None: that was not counted."""
+
+
+def promises_of(table: Table, dialect: str, most: Most, number: Callable[[str], int]) -> Iterator[Promise]:
+    """Yield what the policy promises of every member and no query enforces, and what the data have.
+
+    Args:
+        table: The policy's table.
+        dialect: The engine's.
+        most: Counts of members.
+        number: Answers how a dialect counts the table's size.
+    """
+
+    def largest(key: str, promised: int, choices: Iterable[Sequence[Column]], *, rows: bool) -> Promise:
+        counted = [(*most(each, rows, promised), names_of(each)) for each in choices]
+        found, members, names = max(counted, key=lambda each: (each[0], each[1] or 0, each[2]))
+        return Promise(key, promised, found, names, members)
+
     for column in table.columns:
         if column.delta is not None and is_promise(column, table):
-            found = _most(engine, table, (column,), currency, rows=False)
-            yield _promise(f"columns.{column.name}.delta", column.delta, found, column.name)
-    events = table.events
-    grouped = [column for column in table.own_columns if column.group_by]
+            yield largest(f"columns.{column.name}.delta", column.delta, [(column,)], rows=False)
+    events, contributions = table.events, table.contributions
+    grouped = [(column,) for column in table.own_columns if column.group_by]
     if events is not None and events.tau_is is TauIs.ASSUMED and grouped:
         # An element of several columns has no more rows of a member than each of its values.
-        most = max((_most(engine, table, (each,), currency, rows=True), each.name) for each in grouped)
-        yield _promise("measures.events.tau", events.tau, *most)
-    contributions = table.contributions
-    if (
-        contributions is not None
-        and contributions.bounded_by is BoundedBy.ASSUMED
-        and any(largest_keys(table))
-    ):
-        found, columns = max(
-            (_most(engine, table, each, currency, rows=False), names_of(each)) for each in largest_keys(table)
-        )
-        yield _promise(ASSUMED_BOUND, contributions.delta_0, found, columns)
+        yield largest("measures.events.tau", events.tau, grouped, rows=True)
+    is_assumed = contributions is not None and contributions.bounded_by is BoundedBy.ASSUMED
+    if contributions is not None and is_assumed and (keys := list(largest_keys(table))):
+        yield largest(ASSUMED_BOUND, contributions.delta_0, keys, rows=False)
     for column in of_one_value(table):
-        yield _promise(ONE_VALUE, 1, _most(engine, table, (column,), currency, rows=False), column.name)
+        yield largest(ONE_VALUE, 1, [(column,)], rows=False)
     if contributions is not None and contributions.sums is not None:
-        for key, promised, counted in sizes(table, contributions.sums, engine.dialect):
-            yield _promise(key, promised, _size(engine, table, counted), "")
+        for key, promised, counted in sizes(table, contributions.sums, dialect):
+            found = number(counted)
+            yield Promise(key, promised, found, "", 0 if found <= promised else None)
 
 
 def sizes(table: Table, sums: Sums, dialect: str) -> Iterator[tuple[str, int, str]]:
@@ -155,10 +172,6 @@ def largest_keys(table: Table) -> Iterator[tuple[Column, ...]]:
 def names_of(columns: Sequence[Column]) -> str:
     """Return the names of columns that make up an element."""
     return ", ".join(column.name for column in columns)
-
-
-def _promise(key: str, promised: int, found: int, column: str) -> Promise:
-    return Promise(key, promised, found, column, members=0 if found <= promised else None)
 
 
 def _size(engine: Engine, table: Table, counted: str) -> int:

@@ -24,8 +24,9 @@ import pytest
 
 from dp_service.bounding.order import kept, salt_id, table_salt
 from gris_cli.__main__ import main
-from gris_data.bound.bounded_copies import Bounded, BoundedCopyRequest, bounded_copy
-from gris_data.bound.pairs import pairs_copy
+from gris_data.bound.bounded_copies import Bounded, BoundedCopyRequest
+from gris_data.bound.on_duckdb import bounded_copy
+from gris_data.bound.pairs_on_duckdb import pairs_copy
 from gris_data.bound.pairs_source import PairsCopyRequest
 from gris_data.bound.source import Columns
 from gris_data.errors import InputError

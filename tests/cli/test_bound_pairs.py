@@ -17,31 +17,19 @@ from gris_data.bound.pairs_rows import PeriodContent, numbers_of
 from gris_data.bound.pairs_source import PairsCopyRequest
 from gris_data.bound.source import Columns
 from gris_data.errors import InputError
-from tests.support.pairs_copies import START, UNTIL, Row, asked, make, random_rows, rows_of, write
+from tests.support.pairs_copies import (
+    START,
+    UNTIL,
+    Row,
+    asked,
+    make,
+    number,
+    random_rows,
+    reference,
+    rows_of,
+    write,
+)
 from tests.support.texts import write_times
-
-EPOCH = datetime.date(1970, 1, 1)
-
-
-def number(day: datetime.date) -> int:
-    """Return a day as a copy holds it."""
-    return (day - EPOCH).days
-
-
-def reference(rows: list[Row], until: datetime.date = UNTIL) -> list[tuple[object, ...]]:
-    """Return the rows of a monthly copy, from what it is defined to be."""
-    periods: dict[tuple[str | None, ...], set[int]] = {}
-    for who, what, country, day in rows:
-        if who not in (None, "null") and what is not None and day is not None and day < until:
-            periods.setdefault((who, what, country), set()).add(number(day.replace(day=1)))
-    return sorted(
-        (
-            (*pair, period, max((each for each in found if each < period), default=NO_PERIOD))
-            for pair, found in periods.items()
-            for period in found
-        ),
-        key=repr,
-    )
 
 
 def test_a_copy_has_each_pair_once_in_a_period_and_names_the_one_before(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ import pytest
 from dp_service.bounding.order import kept
 from dp_service.partitions.element_noise import element_keys
 from dp_service.terms import ColumnType
-from gris_data.domain.member_data import Pairs, Source, read_pairs
+from gris_data.domain.canonical_pairs import Source
+from gris_data.domain.member_data import Pairs, read_pairs
 from gris_data.errors import InputError
 from tests.support.texts import NOT_UTF8, write_rows
 
@@ -186,7 +187,7 @@ def test_a_csv_file_without_names_of_columns_is_refused(tmp_path: Path, content:
     """Which line names the columns is not guessed."""
     path = tmp_path / "p.csv"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="first line"):
+    with pytest.raises(InputError, match="line 1: expected the names"):
         pairs_of(path)
 
 

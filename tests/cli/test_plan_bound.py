@@ -23,7 +23,8 @@ from dp_service.releases.choosing import chosen
 from dp_service.terms import Answering
 from gris_cli.__main__ import main
 from gris_data.bound.source import Columns
-from gris_data.domain.member_data import Source, read_pairs
+from gris_data.domain.canonical_pairs import Source
+from gris_data.domain.member_data import read_pairs
 from gris_data.errors import InputError
 from gris_lab.bound.contributions import BoundedCounts, DataFile, counts_of_file
 from gris_lab.bound.looks import BothLooks, OneLook, Question, Sketch, Trials, Worth

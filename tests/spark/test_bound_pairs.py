@@ -16,7 +16,7 @@ from gris_data.bound.pairs_on_spark import paired
 from gris_data.bound.pairs_source import PairsCopyRequest
 from gris_data.errors import InputError
 from pinot_connector.engines.spark.sessions import own_session
-from tests.support.pairs_copies import START, UNTIL, Row, asked, make, random_rows, rows_of, write
+from tests.support.pairs_copies import START, UNTIL, Row, asked, make, random_rows, reference, rows_of, write
 
 JUNE = datetime.date(2024, 6, 1)
 LAST = UNTIL - datetime.timedelta(days=3)
@@ -49,9 +49,11 @@ def manifest_of(folder: Path) -> PairsManifest:
 
 def test_spark_makes_the_copy_of_one_machine(spark: SparkSession, tmp_path: Path) -> None:
     """At once, and what began there is appended to here: rows, builds, and what was left out."""
-    source = write(tmp_path / "visits.parquet", [*random_rows(800, seed=21), *ODD])
+    rows = random_rows(800, seed=21)
+    source = write(tmp_path / "visits.parquet", [*rows, *ODD])
     made = make(source, tmp_path / "copy")
     assert on_spark(spark, source, tmp_path / "spark") == made
+    assert rows_of(tmp_path / "spark") == reference([*rows, *ODD[:2]])
     make(source, tmp_path / "grown", asked(until=JUNE))
     on_spark(spark, source, tmp_path / "grown")
     for name in ("quick", "quick on one machine"):

@@ -16,7 +16,8 @@ from dp_service.partitions import KeyedElementNoise, Method, Parameters, discove
 from dp_service.partitions.spark import SparkFailedError, discover_on_spark
 from dp_service.queries.published import read_published
 from gris_cli.__main__ import main
-from gris_data.domain.member_data import Source, read_pairs
+from gris_data.domain.canonical_pairs import Source
+from gris_data.domain.member_data import read_pairs
 from gris_data.domain.on_spark import canonical_pairs
 from gris_data.errors import InputError
 from tests.spark.pairs import SALT, SEED
@@ -103,8 +104,8 @@ def test_what_no_answer_can_carry_is_left_out(spark: SparkSession, tmp_path: Pat
     ("member", "column", "message"),
     [
         ("m", "nobody", "no column nobody"),
-        ("m", "price", "price: expected texts"),
-        ("price", "name", "price: expected texts"),
+        ("m", "price", "price: expected elements"),
+        ("price", "name", "price: expected members"),
         ("m", "name", "--drop-nulls"),
     ],
 )

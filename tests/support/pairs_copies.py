@@ -15,9 +15,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dp_service.queries.pairs_manifest import NO_PERIOD
 from dp_service.queries.structured import HistogramQuery, In, Measure, TimeRange
-from gris_data.bound.pairs import pairs_copy
 from gris_data.bound.pairs_folder import PairsMade
+from gris_data.bound.pairs_on_duckdb import pairs_copy
 from gris_data.bound.pairs_source import PairsCopyRequest
 from gris_data.bound.source import Columns
 
@@ -86,6 +87,27 @@ def rows_of(folder: Path, *, numbers: bool = False) -> list[tuple[Any, ...]]:
             f"SELECT who, what, country, gris_period, gris_previous{own} FROM read_parquet({files})"
         ).fetchall()
     return sorted(rows, key=repr)
+
+
+def number(day: datetime.date) -> int:
+    """Return a day as a copy holds it."""
+    return (day - datetime.date(1970, 1, 1)).days
+
+
+def reference(rows: list[Row], until: datetime.date = UNTIL) -> list[tuple[object, ...]]:
+    """Return the rows of a monthly copy, from what it is defined to be."""
+    periods: dict[tuple[str | None, ...], set[int]] = {}
+    for who, what, country, day in rows:
+        if who not in (None, "null") and what is not None and day is not None and day < until:
+            periods.setdefault((who, what, country), set()).add(number(day.replace(day=1)))
+    return sorted(
+        (
+            (*pair, period, max((each for each in found if each < period), default=NO_PERIOD))
+            for pair, found in periods.items()
+            for period in found
+        ),
+        key=repr,
+    )
 
 
 LATE: list[Row] = [

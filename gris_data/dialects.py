@@ -1,0 +1,160 @@
+"""What DuckDB and Spark write differently where an owner's data are copied or published.
+
+A statement is written once, with a dialect's words where the engines' own differ, and run by both. What questions
+need as well is in `dp_service.queries.render.dialects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from dp_service.queries.render.dialects import DIALECTS, Dialect
+from dp_service.terms import ColumnType
+
+_FIRST_DAY, _LAST_DAY = "0001-01-01", "9999-12-31"
+
+
+@dataclass(frozen=True)
+class DataDialect:
+    """One engine's SQL.
+
+    Attributes:
+        of_questions: How questions write names, literals and days.
+        text: What texts are called as a type.
+        day: What days are called as a type.
+        uuid: What UUIDs are called as a type; empty: there are none.
+        timestamps: What types of timestamps are called.
+        elements: The types of columns that can be elements, parts of them, or attributes, and what a policy calls them.
+        members: The types of columns that can be members.
+        largest_integer: Beyond it, and its negative, there are no integers.
+        row_number: Writes the number of a row of the input, from 0 on; NULL where the engine knows of none.
+        time: Writes a column of days or timestamps without nanoseconds.
+        utf8: Writes the bytes of a text.
+        size: Writes how many these are.
+        java_length: Writes the length of a text as Pinot measures it: what lies beyond 16 bits counts twice.
+        sha256: Writes the hash of a text or of bytes, in lower-case hexadecimal.
+        number: Writes the number that hexadecimal digits spell.
+        microseconds: Writes a timestamp as microseconds since 1970.
+        timestamp: Writes microseconds since 1970 as a timestamp.
+        array: Writes an array of integers.
+        item: Writes an item of an array by its place, from 0 on.
+        divided: Writes the quotient of two integers, neither negative, rounded down.
+    """
+
+    of_questions: Dialect
+    text: str
+    day: str
+    uuid: str
+    timestamps: frozenset[str]
+    elements: Mapping[str, ColumnType]
+    members: frozenset[str]
+    largest_integer: int
+    row_number: str
+    time: Callable[[str], str]
+    utf8: Callable[[str], str]
+    size: Callable[[str], str]
+    java_length: Callable[[str], str]
+    sha256: Callable[[str], str]
+    number: Callable[[str], str]
+    microseconds: Callable[[str], str]
+    timestamp: Callable[[str], str]
+    array: Callable[[Iterable[int]], str]
+    item: Callable[[str, str], str]
+    divided: Callable[[str, int], str]
+
+    def quoted(self, name: str) -> str:
+        """Write the name of a column, whatever characters it has."""
+        quote = self.of_questions.quote
+        return f"{quote}{name.replace(quote, 2 * quote)}{quote}"
+
+    def listed(self, names: Iterable[str]) -> str:
+        """Write names as SQL lists them."""
+        return ", ".join(map(self.quoted, names))
+
+    def field(self, text: str) -> str:
+        """Write a text as `length_prefixed` does: its bytes behind their number, as eight bytes."""
+        return (
+            f"unhex(right('{15 * '0'}' || hex(CAST({self.size(text)} AS BIGINT)), 16)) || {self.utf8(text)}"
+        )
+
+
+def constant(value: bytes) -> str:
+    """Write bytes."""
+    return f"unhex('{value.hex()}')"
+
+
+def is_day(expression: str) -> str:
+    """Write the condition that a day is one of the years 1 to 9999, which all engines write alike."""
+    return f"{expression} BETWEEN DATE '{_FIRST_DAY}' AND DATE '{_LAST_DAY}'"
+
+
+def _duckdb_java_length(text: str) -> str:
+    return f"length({text}) + length(regexp_replace({text}, '[^\\x{{10000}}-\\x{{10FFFF}}]', '', 'g'))"
+
+
+NANOSECONDS = "TIMESTAMP_NS"
+_DUCKDB_ELEMENTS = {
+    "VARCHAR": ColumnType.STRING,
+    "BOOLEAN": ColumnType.BOOL,
+    "DATE": ColumnType.DATE,
+    **dict.fromkeys(
+        ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), ColumnType.INT64
+    ),
+}
+_SPARK_ELEMENTS = {
+    "string": ColumnType.STRING,
+    "boolean": ColumnType.BOOL,
+    "date": ColumnType.DATE,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), ColumnType.INT64),
+}
+READ_TIME = "gris_read_time"
+"""DuckDB's macro for a column without nanoseconds; what it does depends on the column's type."""
+
+DUCKDB = DataDialect(
+    of_questions=DIALECTS["duckdb"],
+    text="VARCHAR",
+    day="DATE",
+    uuid="UUID",
+    timestamps=frozenset(
+        ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", NANOSECONDS, "TIMESTAMP WITH TIME ZONE")
+    ),
+    elements=_DUCKDB_ELEMENTS,
+    members=frozenset((*_DUCKDB_ELEMENTS, "UBIGINT", "HUGEINT", "UUID")),
+    largest_integer=2**127,
+    row_number="given.file_row_number",
+    time=lambda column: f"{READ_TIME}({column})",
+    utf8=lambda text: f"encode({text})",
+    size=lambda text: f"strlen({text})",
+    java_length=_duckdb_java_length,
+    sha256=lambda value: f"sha256({value})",
+    number=lambda digits: f"CAST('0x' || {digits} AS BIGINT)",
+    microseconds=lambda time: f"epoch_us({time})",
+    timestamp=lambda number: f"make_timestamp({number})",
+    array=lambda numbers: f"[{', '.join(map(str, numbers))}]",
+    item=lambda array, place: f"list_extract({array}, {place} + 1)",
+    divided=lambda number, by: f"{number} // {by}",
+)
+
+SPARK = DataDialect(
+    of_questions=DIALECTS["spark"],
+    text="string",
+    day="date",
+    uuid="",
+    timestamps=frozenset(("timestamp", "timestamp_ntz")),
+    elements=_SPARK_ELEMENTS,
+    members=frozenset(_SPARK_ELEMENTS),
+    largest_integer=2**63,
+    row_number="CAST(NULL AS BIGINT)",
+    time=str,
+    utf8=lambda text: f"CAST({text} AS BINARY)",
+    size=lambda text: f"octet_length({text})",
+    java_length=lambda text: f"octet_length(encode({text}, 'UTF-16BE')) / 2",
+    sha256=lambda value: f"sha2(CAST({value} AS BINARY), 256)",
+    number=lambda digits: f"CAST(conv({digits}, 16, 10) AS BIGINT)",
+    microseconds=lambda time: f"unix_micros({time})",
+    timestamp=lambda number: f"timestamp_micros({number})",
+    array=lambda numbers: f"array({', '.join(map(str, numbers))})",
+    item=lambda array, place: f"get({array}, CAST({place} AS INT))",
+    divided=lambda number, by: f"{number} div {by}",
+)
