@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -15,10 +16,11 @@ from budget_service.server.hosting import GRACE_SECONDS as BUDGET_GRACE
 from deploy.kubernetes import manifests, validate
 from deploy.kubernetes.chart import ALL, helm
 from deploy.kubernetes.manifests import FOLDER, path_of
-from deploy.kubernetes.validate import Manifest, faults, written
+from deploy.kubernetes.validate import Manifest, faults, manifests_in, written
 from dp_service.server.process import GRACE_SECONDS as DP_GRACE
 from gris_gateway.limits import DEFAULT_LIMITS
 from gris_serving.draining import connection_options
+from tests.deploy.manifests import made_by, objects
 
 WORKLOAD = """
 apiVersion: apps/v1
@@ -101,6 +103,30 @@ def test_a_file_says_what_it_is_and_what_it_needs() -> None:
         for line, before in zip(text.splitlines()[1:], text.splitlines(), strict=False):
             if line.strip().startswith("image: ") and "gris-pinot" not in line and "redis" not in line:
                 assert "# yours: " in before
+
+
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+def test_a_file_is_patched_as_documented(tmp_path: Path) -> None:
+    """The kustomization of docs/deploying.md replaces an image, the policy and a network, and nothing else."""
+    page = (FOLDER.parents[1] / "docs" / "deploying.md").read_text()
+    text = page.partition("### Without Helm")[2].partition("```yaml\n")[2].partition("```")[0]
+    (tmp_path / "kustomization.yaml").write_text(text)
+    (tmp_path / "policy.yaml").write_text("tables: {}\n")
+    shutil.copy(FOLDER / "production.yaml", tmp_path)
+    made = subprocess.run(
+        ["kubectl", "kustomize", str(tmp_path)], capture_output=True, text=True, check=True
+    ).stdout
+    before, after = objects(made_by("production")), objects(list(manifests_in("patched", made)))
+    changed = {key for key, content in after.items() if content != before[key]}
+    assert changed == {
+        ("Deployment", "dp-service"),
+        ("ConfigMap", "gris-policy"),
+        ("NetworkPolicy", "budget-service-to-store"),
+    }
+    assert after["ConfigMap", "gris-policy"]["data"] == {"policy.yaml": "tables: {}\n"}
+    assert "registry.mine/gris-dp-service:0.1.0" in made
+    assert "cidr: 10.9.0.0/24" in made
 
 
 @pytest.mark.usefixtures("starts_processes")
