@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long
+.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks manifests notices pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -90,7 +90,7 @@ test-long: $(VENV)/.dev ## larger versions of cases that `make test` runs small
 test-fast: $(VENV)/.dev ## run the tests that need no other process: the loop of every day
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m "not process and not slow"
 
-check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, Kubernetes manifests and chart
+check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, Kubernetes manifests and the chart that they are written from
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -114,6 +114,9 @@ format: $(VENV)/.dev ## format the code
 protos: $(VENV)/.dev ## write protos/generated
 	$(BIN)/python protos/generate.py
 
+manifests: $(VENV)/.dev ## write the plain manifests of deploy/kubernetes from the chart; needs helm
+	@$(BIN)/python -m deploy.kubernetes.manifests
+
 images: ## build the images, and make the secrets that compose.yaml mounts; IMAGE_PLATFORMS=linux/amd64,linux/arm64 GRIS_IMAGES=registry.example/gris pushes them for both
 	@$(PYTHON) deploy/compose/prepare.py
 	@for each in $(IMAGES); do \
@@ -123,7 +126,7 @@ images: ## build the images, and make the secrets that compose.yaml mounts; IMAG
 
 # Brings images into the cluster's nodes, as `kind load docker-image` does; empty where the nodes pull them themselves.
 KUBERNETES_LOAD ?=
-kubernetes-test: $(VENV)/.dev ## deploy to the cluster of KUBECONFIG, ask, kill and restart pods, change the policy; deletes it again; GRIS_TEST_DEPLOYMENT=chart: the Helm chart, =production, =several-gateways, =regions: these overlays
+kubernetes-test: $(VENV)/.dev ## deploy to the cluster of KUBECONFIG, ask, kill and restart pods, change the policy; deletes it again; the plain file for a trial, or with GRIS_TEST_DEPLOYMENT=chart, =production, =several-gateways, =regions the Helm chart
 ifneq ($(KUBERNETES_LOAD),)
 	$(MAKE) images GRIS_IMAGES=gris GRIS_TAG=local
 	@docker image inspect gris-pinot:local >/dev/null 2>&1 || $(IMAGE_BUILD) gris-pinot:local deploy/pinot

@@ -1,20 +1,17 @@
-"""Renders the Helm chart of deploy/chart, with values to start from, and lints it.
-
-`python -m deploy.kubernetes.validate` checks what is rendered here. Where there is no `helm`, nothing is rendered.
-"""
+"""Renders the Helm chart of deploy/chart, with the values of its examples or with others, and lints it."""
 
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "chart"
+EXAMPLES = CHART / "examples"
 NAMESPACE = "gris"
 # The version of Kubernetes that the chart is rendered for; helm without a cluster assumes one of its own age.
 _KUBERNETES = "1.34.0"
-_PRODUCTION = ROOT / "deploy" / "kubernetes" / "overlays" / "production"
 
 
 class HelmError(RuntimeError):
@@ -50,35 +47,23 @@ class Values:
         return Values(name, self.files, texts, [*self.settings, *settings])
 
 
-TRIAL = Values(
-    "chart trial",
-    [CHART / "examples" / "trial.yaml"],
-    {
+def _example(name: str, *below: Path, texts: Mapping[str, Path] | None = None) -> Values:
+    return Values(name, [*below, EXAMPLES / f"{name}.yaml"], texts or {})
+
+
+TRIAL = _example(
+    "trial",
+    texts={
         "policy.text": ROOT / "examples" / "policy.yaml",
         "budget.text": ROOT / "examples" / "budget.yaml",
     },
 )
-PRODUCTION = Values(
-    "chart production",
-    [CHART / "examples" / "production.yaml"],
-    {
-        "policy.text": _PRODUCTION / "policy.yaml",
-        "budget.text": _PRODUCTION / "budget.yaml",
-        "gateway.identity.jwt.keys": _PRODUCTION / "issuer.jwks",
-        "transport.tls.access": _PRODUCTION / "access.yaml",
-    },
-)
-SEVERAL = Values(
-    "chart several-gateways",
-    [*PRODUCTION.files, CHART / "examples" / "several-gateways.yaml"],
-    PRODUCTION.texts,
-)
-# What none of them has: a ledger in a file, and whatever else is off by default.
-EVERYTHING = Values(
-    "chart everything",
-    [*PRODUCTION.files, CHART / "examples" / "everything.yaml"],
-    PRODUCTION.texts,
-)
+PRODUCTION = _example("production")
+SEVERAL = _example("several-gateways", *PRODUCTION.files)
+REGIONS = _example("regions", *PRODUCTION.files)
+ONE_REGION = _example("one-region", *PRODUCTION.files)
+ALL = (TRIAL, PRODUCTION, SEVERAL, REGIONS, ONE_REGION)
+"""What the examples of values make, each on top of the values that it says; deploy/kubernetes has a file of each."""
 
 
 def helm() -> str | None:
@@ -102,14 +87,6 @@ def render(values: Values) -> str:
     )
 
 
-def charted() -> Iterator[tuple[str, str]]:
-    """Yield what the chart makes of each set of values to start from, by its name; nothing without helm."""
-    if helm() is not None:
-        for values in (TRIAL, PRODUCTION, SEVERAL, EVERYTHING):
-            yield values.name, render(values)
-
-
-def lint() -> None:
+def lint(values: Values) -> None:
     """Have helm look the chart over, where warnings count as faults; raises HelmError."""
-    for values in (TRIAL, PRODUCTION, SEVERAL, EVERYTHING):
-        run("lint", "--strict", str(CHART), *values.arguments())
+    run("lint", "--strict", str(CHART), *values.arguments())

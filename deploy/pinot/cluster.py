@@ -1,12 +1,7 @@
-"""Starts and stops a real Apache Pinot on this machine: ZooKeeper, a controller, a broker and some servers.
-
-    python deploy/pinot/cluster.py start --servers 2
-    python deploy/pinot/cluster.py status
-    python deploy/pinot/cluster.py stop
+"""A real Apache Pinot on this machine: ZooKeeper, a controller, a broker and some servers.
 
 Needs Java 17 and, the first time, Maven, which fetches the jars from Maven Central. Only Python's standard
-library is used, so that the container image needs no packages. For demonstrations and tests: nothing is
-authenticated.
+library is used. For demonstrations and tests: nothing is authenticated. `python -m deploy.pinot` starts and stops one.
 
 In a test:
 
@@ -14,14 +9,12 @@ In a test:
         cluster.kill_server(0)
 """
 
-import argparse
 import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
@@ -30,7 +23,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
 
 FOLDER = Path(__file__).resolve().parent
 DEFAULT_VERSION = "0.11.0"
@@ -396,70 +388,3 @@ def _wait_until(condition: Callable[[], bool], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.1)
-
-
-def _start(chosen: argparse.Namespace) -> PinotCluster:
-    signal.signal(signal.SIGTERM, _exit_on_signal)
-    ports = Ports.fixed(chosen.servers, controller=chosen.controller_port, broker=chosen.broker_port)
-    cluster = PinotCluster(directory=chosen.directory, ports=ports, version=chosen.version, jars=chosen.jars)
-    cluster.start()
-    print(f"Pinot {chosen.version}: controller {cluster.controller_url}, broker {cluster.broker_url}")
-    return cluster
-
-
-def _run(chosen: argparse.Namespace) -> None:
-    """Keep a cluster up until a signal asks it to stop or a role ends by itself: a container's main process."""
-    cluster = _start(chosen)
-    try:
-        while all(cluster.status().values()):
-            time.sleep(1)
-        raise ClusterError(f"a role has ended: {cluster.status()}")
-    finally:
-        cluster.stop()
-
-
-def _print_status(chosen: argparse.Namespace) -> None:
-    for name, runs in PinotCluster.started_in(chosen.directory).status().items():
-        print(f"{name:12} {'running' if runs else 'ended'}")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="A real Apache Pinot on this machine.")
-    parser.add_argument(
-        "command", choices=("start", "run", "status", "stop"), help="`run` stays in the foreground"
-    )
-    parser.add_argument("--servers", type=int, default=2, help="how many servers share the data (default: 2)")
-    parser.add_argument("--directory", type=Path, default=DEFAULT_DIRECTORY, help="data, logs and state")
-    parser.add_argument("--controller-port", type=int, default=9000)
-    parser.add_argument("--broker-port", type=int, default=8099)
-    parser.add_argument("--version", default=DEFAULT_VERSION, help="the release to fetch from Maven Central")
-    parser.add_argument("--jars", type=Path, help="a folder that holds the jars already")
-    return parser
-
-
-def _exit_on_signal(number: int, frame: object) -> NoReturn:
-    """Turn a request to end into an exception, so that what was started is stopped on the way out."""
-    sys.exit(128 + number)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line."""
-    chosen = _parser().parse_args(arguments)
-    try:
-        match chosen.command:
-            case "start":
-                _start(chosen)
-            case "run":
-                _run(chosen)
-            case "status":
-                _print_status(chosen)
-            case _:
-                PinotCluster.started_in(chosen.directory).stop()
-    except ClusterError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit("interrupted; what was started has been stopped")
-
-
-if __name__ == "__main__":
-    main()

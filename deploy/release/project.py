@@ -18,7 +18,7 @@ UNSET_HOST = ".invalid"
 
 # Other files that state the version, and how. The one source is pyproject.toml.
 _STATED = {
-    "deploy/kubernetes/overlays/production/kustomization.yaml": re.compile(r"newTag: ([^\s}]+)"),
+    "deploy/kubernetes/confirm-restored.yaml": re.compile(r"image: \S+:(\S+)"),
     "deploy/chart/Chart.yaml": re.compile(r"^(?:version|appVersion): (\S+)", re.MULTILINE),
 }
 

@@ -1,4 +1,4 @@
-"""The Helm chart says what the kustomize manifests say, and refuses values that would leave something open."""
+"""The Helm chart makes what its values say, and refuses values that would leave something open."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from budget_service.configuration.budget_file import load_configuration
 from deploy.kubernetes import validate
 from deploy.kubernetes.chart import (
     CHART,
-    EVERYTHING,
     PRODUCTION,
-    SEVERAL,
+    REGIONS,
+    ROOT,
     TRIAL,
     HelmError,
     Values,
@@ -25,48 +25,17 @@ from deploy.kubernetes.chart import (
     lint,
     render,
 )
-from deploy.kubernetes.validate import FOLDER, Manifest, faults, manifests_in, renderer
+from deploy.kubernetes.validate import Manifest, faults, manifests_in
 from gris_gateway.configuration import GatewayConfiguration, HistorySettings, LimitSettings
 from gris_serving.authorisation import Callers
 from gris_serving.documents import read_document
+from tests.deploy.manifests import EVERYTHING, Objects, charted
 from tests.deploy.network import Party, let_through, policies
-from tests.deploy.overlays import made_by
 
 pytestmark = [
     pytest.mark.usefixtures("starts_processes"),
     pytest.mark.skipif(helm() is None, reason="needs helm"),
 ]
-
-Objects = dict[tuple[str, str], Mapping[str, Any]]
-# Redis and Pinot come with the overlay `local`, and a chart cannot label the namespace that it is installed in.
-_NOT_OF_THE_CHART = ("redis", "pinot", "gris")
-_OWN_ANNOTATION = "checksum/gateway"
-
-
-def objects(manifests: list[Manifest]) -> Objects:
-    """Return objects by kind and name."""
-    return {(each.content["kind"], each.content["metadata"]["name"]): each.content for each in manifests}
-
-
-def charted(values: Values) -> Objects:
-    """Return what the chart makes of values."""
-    return objects(list(manifests_in(values.name, render(values))))
-
-
-def essence(made: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what an object is about, without the name of who made it; texts of ConfigMaps as the data they hold."""
-    kept = {key: value for key, value in made.items() if key != "metadata"}
-    if made["kind"] == "ConfigMap":
-        # Comments and the order of keys say nothing; gateway.yaml is compared on its own.
-        return {name: yaml.safe_load(text) for name, text in made["data"].items() if name != "gateway.yaml"}
-    pod = kept.get("spec", {}).get("template")
-    if pod is not None:
-        pod["metadata"].get("annotations", {}).pop(_OWN_ANNOTATION, None)
-        if not pod["metadata"].get("annotations", {"": ""}):
-            del pod["metadata"]["annotations"]
-        for container in pod["spec"]["containers"]:
-            container["image"] = container["image"].rpartition("/")[2]
-    return kept
 
 
 def pod_of(made: Objects, name: str) -> Mapping[str, Any]:
@@ -81,35 +50,10 @@ def gateway_configuration(made: Objects, folder: Path) -> GatewayConfiguration:
     return read_document(folder / "gateway.yaml", GatewayConfiguration)
 
 
-@pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
-@pytest.mark.parametrize(
-    ("overlay", "values"), [("local", TRIAL), ("production", PRODUCTION), ("several-gateways", SEVERAL)]
-)
-def test_the_chart_makes_what_the_overlay_makes(overlay: str, values: Values) -> None:
-    """Containers, options, probes, rights, volumes, network policies, everything: object by object, key by key."""
-    wanted = objects(made_by(overlay))
-    wanted = {key: made for key, made in wanted.items() if key[1] not in _NOT_OF_THE_CHART}
-    made = charted(values)
-    if overlay == "local":
-        # There the user makes them, of the same files (docs/deploying.md).
-        for name in ("gris-policy", "gris-budget", "gris-gateway"):
-            del made["ConfigMap", name]
-    assert set(made) == set(wanted)
-    for key, object_ in wanted.items():
-        assert essence(made[key]) == essence(object_), key
-
-
-@pytest.mark.parametrize(
-    ("values", "file"),
-    [
-        (TRIAL, FOLDER.parents[1] / "examples" / "gateway.yaml"),
-        (PRODUCTION, FOLDER / "overlays" / "production" / "gateway.yaml"),
-        (SEVERAL, FOLDER / "overlays" / "several-gateways" / "gateway.yaml"),
-    ],
-)
-def test_the_gateway_is_configured_as_by_its_file(values: Values, file: Path, tmp_path: Path) -> None:
+def test_the_gateway_of_a_trial_is_the_one_of_compose(tmp_path: Path) -> None:
     """Whatever the chart writes out is what the file leaves to the defaults."""
-    assert gateway_configuration(charted(values), tmp_path) == read_document(file, GatewayConfiguration)
+    file = ROOT / "examples" / "gateway.yaml"
+    assert gateway_configuration(charted(TRIAL), tmp_path) == read_document(file, GatewayConfiguration)
 
 
 def test_what_the_settings_do_not_state_is_the_gateways_own_default(tmp_path: Path) -> None:
@@ -128,7 +72,7 @@ def test_every_part_of_the_chart_is_valid() -> None:
     """Also what neither set of values to start from has; and helm finds nothing to warn of."""
     manifests = [*manifests_in("everything", render(EVERYTHING))]
     assert list(faults(manifests)) == []
-    lint()
+    lint(EVERYTHING)
 
 
 def test_with_tls_nothing_speaks_plain_text(tmp_path: Path) -> None:
@@ -352,6 +296,29 @@ REFUSED: dict[str, tuple[Values, tuple[str, ...], str]] = {
     "certificates that nobody checks": (TRIAL, ("gateway.tls.clientCa=false",), "gateway.tls.clientCa"),
     "an issuer without keys": (PRODUCTION, ("gateway.identity.jwt.keys=",), "gateway.identity.jwt.keys"),
     "a shared secret as a key": (PRODUCTION, ("gateway.identity.jwt.algorithms={HS256}",), "algorithms"),
+    "a trial's servers in production": (PRODUCTION, ("trialServers.enabled=true",), "trialServers.enabled"),
+    "neither a ledger nor a region": (PRODUCTION, ("budgetService.enabled=false",), "name a region"),
+    "a region whose home is nowhere": (
+        REGIONS,
+        ("budgetService.enabled=false",),
+        "regions.network.to: say where the home is",
+    ),
+    "a gateway of a region that is not here": (
+        REGIONS,
+        ("gateway.region=asia",),
+        "gateway.region: name the region",
+    ),
+    "a gateway without a ledger": (
+        REGIONS,
+        ("budgetService.enabled=false", "gateway.region="),
+        "gateway.region: name the region",
+    ),
+    "a region without roles": (REGIONS, ("regions.access=",), "regions: they are called with TLS and roles"),
+    "a region without tickets": (
+        REGIONS,
+        ("regions.budget=accounts: []",),
+        "regions.budget: the ledger would not",
+    ),
     "two gateways with one file": (PRODUCTION, ("gateway.replicas=2",), "is for one gateway: set 1"),
     "a gateway that forgets what was paid for": (
         PRODUCTION,
@@ -403,15 +370,15 @@ def test_the_budgets_of_production_are_loaded_as_they_are(tmp_path: Path) -> Non
     """A text goes through the chart byte for byte, so that what `--validate` has checked is what is served."""
     made = charted(PRODUCTION)
     for name, key in (("gris-budget", "budget"), ("gris-policy", "policy")):
-        file = FOLDER / "overlays" / "production" / f"{key}.yaml"
-        assert made["ConfigMap", name]["data"] == {f"{key}.yaml": file.read_text()}
+        given = yaml.safe_load(PRODUCTION.files[0].read_text())[key]["text"]
+        assert made["ConfigMap", name]["data"] == {f"{key}.yaml": given}
     (tmp_path / "budget.yaml").write_text(made["ConfigMap", "gris-budget"]["data"]["budget.yaml"])
     assert load_configuration(tmp_path / "budget.yaml").charge_tickets is not None
 
 
 def test_the_chart_has_the_version_of_the_project() -> None:
     """So the images that it names by default are those that were released with it."""
-    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert {chart["version"], chart["appVersion"]} == {project["version"]}
 
@@ -421,7 +388,7 @@ def test_a_chart_that_cannot_be_rendered_fails_the_check(
 ) -> None:
     """With what helm says."""
 
-    def refuse() -> None:
+    def refuse(values: Values) -> None:
         raise HelmError("templates: nothing fits")
 
     monkeypatch.setattr(validate, "lint", refuse)

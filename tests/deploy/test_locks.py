@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -43,6 +47,25 @@ def test_a_lock_has_every_package_that_its_image_needs(image: str, extras: list[
     locked = set(_LOCKED.findall((ROOT / "deploy" / "locks" / f"{image}.txt").read_text()))
     own = [f"{PROJECT['name']}[{extra}]" for extra in extras]
     assert set(asked_for([*PROJECT["dependencies"], *own])) - locked == set()
+
+
+@pytest.mark.parametrize("image", list(image_extras()))
+def test_a_lock_has_what_its_packages_need(image: str) -> None:
+    """As those say that are installed here in the same version; an image is built without asking for dependencies."""
+    text = (ROOT / "deploy" / "locks" / f"{image}.txt").read_text()
+    needed = {
+        name for pair in re.findall(r"^([a-z0-9.-]+)==(\S+)", text, re.MULTILINE) for name in needs_of(*pair)
+    }
+    assert needed - set(_LOCKED.findall(text)) == set()
+
+
+def needs_of(name: str, version: str) -> Iterator[str]:
+    """Yield the names of what a package needs here without extras, if it is installed in this version."""
+    with suppress(metadata.PackageNotFoundError):
+        if metadata.version(name) == version:
+            for each in map(Requirement, metadata.requires(name) or ()):
+                if each.marker is None or each.marker.evaluate({"extra": ""}):
+                    yield canonicalize_name(each.name)
 
 
 def test_a_gateway_can_use_every_store_of_its_releases() -> None:

@@ -1,4 +1,4 @@
-"""Who reaches whom once an overlay is deployed, as the rendered manifests say."""
+"""Who reaches whom once a file of deploy/kubernetes is applied, as it says."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from deploy.kubernetes.validate import FOLDER, Manifest, renderer
+from deploy.kubernetes.manifests import FOLDER
+from deploy.kubernetes.validate import Manifest
+from tests.deploy.manifests import made_by
 from tests.deploy.network import Direction, Party, Port, let_through, policies
-from tests.deploy.overlays import made_by
-from tests.support.rings import needs
-
-pytestmark = pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
 
 GRIS, ELSEWHERE, PINOT = "gris", "elsewhere", "pinot"
 DNS = {(53, "UDP"), (53, "TCP"), (5353, "UDP"), (5353, "TCP")}
-STORE, ANALYSTS = "10.20.0.0/24", "10.30.0.0/16"
+STORE, ANALYSTS, HOME = "10.20.0.0/24", "10.30.0.0/16", "203.0.113.7/32"
 ENVIRONMENT = (
     Party("store", address="10.20.0.5"),
     Party("beside the store", address="10.20.1.5"),
     Party("analysts' network", address="10.30.7.7"),
     Party("internet", address="203.0.113.9"),
+    Party("home", address="203.0.113.7"),
     Party("dns", "kube-system", {"k8s-app": "kube-dns"}),
     Party("prometheus", "monitoring", {"app.kubernetes.io/name": "prometheus"}),
 )
@@ -56,7 +55,7 @@ IN_BOTH: Reach = {
     ("budget-service", "dns"): DNS,
 }
 EXPECTED: dict[str, Reach] = {
-    "local": {
+    "trial": {
         **IN_BOTH,
         **applications("pinot", 9000, 8000),
         ("budget-service", "redis"): tcp(6379),
@@ -80,24 +79,29 @@ EXPECTED["regions"] = {
     **{(region, "budget-service"): tcp(50052) for region in REGIONS},
     **{(region, "dns"): DNS for region in REGIONS},
 }
+# A region whose home is in another cluster: its ledger is in the place of budget-service.
+EXPECTED["one-region"] = {
+    pair: ports
+    for pair, ports in EXPECTED["regions"].items()
+    if not {"budget-service", "region-us"} & {*pair}
+} | {("region-eu", "home"): tcp(50052)}
 DIRECTIONS = pytest.mark.parametrize("direction", ["Ingress", "Egress"])
-OVERLAYS = pytest.mark.parametrize("overlay", list(EXPECTED))
+EXAMPLES = pytest.mark.parametrize("example", list(EXPECTED))
 
 
 @pytest.fixture(scope="module")
-@needs("process")
 def manifests() -> dict[str, list[Manifest]]:
-    """What each overlay makes; where Pinot is in a namespace of its own, with the policy for that."""
-    made = {overlay: made_by(overlay) for overlay in EXPECTED}
+    """What each file has; where Pinot is in a namespace of its own, with the policy for that."""
+    made = {example: made_by(example) for example in EXPECTED}
     access = yaml.safe_load((FOLDER / "pinot-access.yaml").read_text())
     access["metadata"]["namespace"] = PINOT
-    for overlay in set(EXPECTED) - {"local"}:
-        made[overlay].append(Manifest("pinot-access.yaml", access))
+    for example in set(EXPECTED) - {"trial"}:
+        made[example].append(Manifest("pinot-access.yaml", access))
     return made
 
 
 def pods(manifests: list[Manifest]) -> Iterator[Party]:
-    """Yield the pods that run: those of the overlay, and those that a user adds to try it."""
+    """Yield the pods that run: those of the file, and those that a user adds to try it."""
     for each in manifests:
         if each.content["kind"] == "Deployment":
             made = each.content["spec"]["template"]["metadata"]["labels"]
@@ -137,10 +141,10 @@ def pairs(manifests: list[Manifest], direction: Direction) -> Iterator[tuple[Par
         )
 
 
-def expected(overlay: str, manifests: list[Manifest], direction: Direction) -> Reach:
+def expected(example: str, manifests: list[Manifest], direction: Direction) -> Reach:
     """Return what a direction should let through of what is listed."""
     asked = {(source.name, target.name) for source, target in pairs(manifests, direction)}
-    return {pair: ports for pair, ports in EXPECTED[overlay].items() if pair in asked}
+    return {pair: ports for pair, ports in EXPECTED[example].items() if pair in asked}
 
 
 def found(manifests: list[Manifest], direction: Direction) -> Reach:
@@ -148,46 +152,47 @@ def found(manifests: list[Manifest], direction: Direction) -> Reach:
     return let_through(policies(manifests), direction, pairs(manifests, direction))
 
 
-@OVERLAYS
+@EXAMPLES
 @DIRECTIONS
 def test_nobody_reaches_anybody_but_as_listed(
-    overlay: str, direction: Direction, manifests: dict[str, list[Manifest]]
+    example: str, direction: Direction, manifests: dict[str, list[Manifest]]
 ) -> None:
     """Applications the services and Pinot, the ledger its store, analysts the gateway, Prometheus the metrics.
 
     Each side alone refuses all the rest, so that one policy that is too wide opens nothing inside the namespace.
     """
-    made = manifests[overlay]
-    assert found(made, direction) == expected(overlay, made, direction)
+    made = manifests[example]
+    assert found(made, direction) == expected(example, made, direction)
 
 
-@OVERLAYS
+@EXAMPLES
 def test_what_is_listed_is_let_through_by_both_sides(
-    overlay: str, manifests: dict[str, list[Manifest]]
+    example: str, manifests: dict[str, list[Manifest]]
 ) -> None:
     """Nothing of the list is left out because neither side is asked."""
-    made = manifests[overlay]
-    asked = {**expected(overlay, made, "Ingress"), **expected(overlay, made, "Egress")}
-    assert asked == EXPECTED[overlay]
+    made = manifests[example]
+    asked = {**expected(example, made, "Ingress"), **expected(example, made, "Egress")}
+    assert asked == EXPECTED[example]
 
 
-@OVERLAYS
+@EXAMPLES
 def test_everything_in_the_namespace_is_refused_by_default(
-    overlay: str, manifests: dict[str, list[Manifest]]
+    example: str, manifests: dict[str, list[Manifest]]
 ) -> None:
     """One policy selects every pod in both directions, and lists nothing."""
-    (default,) = (each for each in manifests[overlay] if each.title.endswith(" NetworkPolicy default-deny"))
+    (default,) = (each for each in manifests[example] if each.title.endswith(" NetworkPolicy default-deny"))
     assert default.content["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
     assert default.content["metadata"]["namespace"] == GRIS
 
 
-@OVERLAYS
+@EXAMPLES
 def test_the_networks_outside_are_those_that_are_named(
-    overlay: str, manifests: dict[str, list[Manifest]]
+    example: str, manifests: dict[str, list[Manifest]]
 ) -> None:
     """Of a wider one the addresses that are tried might not tell."""
-    named = {each for policy in policies(manifests[overlay]) for each in policy.networks()}
-    assert named == (set() if overlay == "local" else {STORE, ANALYSTS})
+    named = {each for policy in policies(manifests[example]) for each in policy.networks()}
+    others = {"trial": set[str](), "one-region": {HOME, ANALYSTS}}
+    assert named == others.get(example, {STORE, ANALYSTS})
 
 
 def rule_of(manifests: list[Manifest], name: str, direction: str) -> dict[str, Any]:
@@ -210,19 +215,19 @@ def without(manifests: list[Manifest], name: str) -> None:
 
 APPLICATIONS = {"matchLabels": {"app.kubernetes.io/component": "application"}}
 WIDER: dict[str, tuple[str, Callable[[list[Manifest]], object]]] = {
-    "nothing is refused by default": ("local", lambda made: without(made, "default-deny")),
-    "a service on every port": ("local", lambda made: rule_of(made, "dp-service", "ingress").pop("ports")),
+    "nothing is refused by default": ("trial", lambda made: without(made, "default-deny")),
+    "a service on every port": ("trial", lambda made: rule_of(made, "dp-service", "ingress").pop("ports")),
     "a service on one more port": (
-        "local",
+        "trial",
         lambda made: rule_of(made, "budget-service", "ingress")["ports"].append({"port": 50053}),
     ),
     "a service on a range of ports": (
-        "local",
+        "trial",
         lambda made: rule_of(made, "dp-service", "ingress")["ports"][0].update(endPort=50053),
     ),
-    "a service for everybody": ("local", lambda made: rule_of(made, "dp-service", "ingress").pop("from")),
+    "a service for everybody": ("trial", lambda made: rule_of(made, "dp-service", "ingress").pop("from")),
     "a service for every pod beside it": (
-        "local",
+        "trial",
         lambda made: rule_of(made, "dp-service", "ingress").update({"from": [{"podSelector": {}}]}),
     ),
     "a service for applications of every namespace": (
@@ -232,7 +237,7 @@ WIDER: dict[str, tuple[str, Callable[[list[Manifest]], object]]] = {
         ),
     ),
     "the store for all of Gris": (
-        "local",
+        "trial",
         lambda made: rule_of(made, "redis", "ingress").update(
             {"from": [{"podSelector": {"matchLabels": {"app.kubernetes.io/part-of": "gris"}}}]}
         ),
@@ -249,7 +254,7 @@ WIDER: dict[str, tuple[str, Callable[[list[Manifest]], object]]] = {
     ),
     "a region to every pod beside it": (
         "regions",
-        lambda made: rule_of(made, "region-us", "egress").update({"to": [{"podSelector": {}}]}),
+        lambda made: rule_of(made, "region", "egress").update({"to": [{"podSelector": {}}]}),
     ),
     "Pinot for every pod of Gris": (
         "production",
@@ -273,8 +278,8 @@ WIDER: dict[str, tuple[str, Callable[[list[Manifest]], object]]] = {
 @pytest.mark.parametrize("widened", list(WIDER))
 def test_a_policy_that_is_widened_is_noticed(widened: str, manifests: dict[str, list[Manifest]]) -> None:
     """On the side where it was widened, whatever the other side says."""
-    overlay, widen = WIDER[widened]
-    made = copy.deepcopy(manifests[overlay])
+    example, widen = WIDER[widened]
+    made = copy.deepcopy(manifests[example])
     widen(made)
-    more = [found(made, side) != expected(overlay, made, side) for side in get_args(Direction)]
+    more = [found(made, side) != expected(example, made, side) for side in get_args(Direction)]
     assert any(more)

@@ -1,4 +1,4 @@
-"""The overlay for production is a sound starting point, which trusts nobody yet."""
+"""The example for production is a sound starting point, which trusts nobody yet."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 import yaml
@@ -22,14 +21,16 @@ import yaml
 from budget_service.configuration.budget_file import load_configuration
 from budget_service.ledger.values import Account
 from budget_service.server.process import main as budget_service_main
-from deploy.kubernetes.validate import FOLDER, Manifest, faults, renderer
+from deploy.kubernetes.chart import ROOT, helm, render
+from deploy.kubernetes.manifests import FOLDER
+from deploy.kubernetes.validate import faults, manifests_in
 from dp_service.queries.policy import read_policy
 from dp_service.server.process import main as dp_service_main
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.process import main
 from gris_serving.documents import read_document
-from tests.deploy.overlays import made_by
-from tests.kubernetes.cluster import NAMESPACE, VOLUMES
+from tests.deploy.manifests import deployments, text_of
+from tests.kubernetes.cluster import VOLUMES
 from tests.kubernetes.production import Production
 from tests.kubernetes.regions import Regions
 from tests.kubernetes.several_gateways import SeveralGateways
@@ -39,16 +40,17 @@ from tests.support.processes import process
 from tests.support.redis_server import redis_server
 from tests.support.release_stores import key_file
 
-PRODUCTION = FOLDER / "overlays" / "production"
-EXAMPLES = FOLDER.parents[1] / "examples"
+EXAMPLES = ROOT / "examples"
+# Each ConfigMap and its file.
+FILES = {"gris-policy": "policy.yaml", "gris-budget": "budget.yaml", "gris-access": "access.yaml"}
 
 
 @pytest.fixture
 def gateway(tmp_path: Path) -> Path:
-    """Return the overlay's gateway.yaml, with its folders moved here and a certificate of its own."""
+    """Return its gateway.yaml, with its folders moved here and a certificate of its own."""
     Authority.new(tmp_path).server("gateway")
-    shutil.copy(PRODUCTION / "issuer.jwks", tmp_path)
-    text = (PRODUCTION / "gateway.yaml").read_text().replace("0.0.0.0:50054", "127.0.0.1:0")
+    (tmp_path / "issuer.jwks").write_text(text_of("production", "gris-gateway", "issuer.jwks"))
+    text = text_of("production", "gris-gateway", "gateway.yaml").replace("0.0.0.0:50054", "127.0.0.1:0")
     # What it shows the services: the Secret gris-gateway-client.
     for name, copied in (("client.pem", "gateway.pem"), ("client.key", "gateway.key")):
         shutil.copy(tmp_path / copied, tmp_path / name)
@@ -60,37 +62,32 @@ def gateway(tmp_path: Path) -> Path:
     return tmp_path / "gateway.yaml"
 
 
-def test_its_configuration_can_be_served() -> None:
+def test_its_configuration_can_be_served(tmp_path: Path) -> None:
     """The policy has a table, the budgets a limit for an analyst, and the gateway speaks TLS."""
-    policy = read_policy((PRODUCTION / "policy.yaml").read_bytes(), "policy.yaml").policy
+    policy = read_policy(text_of("production", "gris-policy", "policy.yaml").encode(), "policy.yaml").policy
     assert [table.name for table in policy.tables] == ["engagement"]
-    assert load_configuration(PRODUCTION / "budget.yaml").limit_of(Account(("acme", "ann"))) is not None
-    read_document(PRODUCTION / "gateway.yaml", GatewayConfiguration).require_protected()
+    for configuration, name in (("gris-budget", "budget.yaml"), ("gris-gateway", "gateway.yaml")):
+        (tmp_path / name).write_text(text_of("production", configuration, name))
+    assert load_configuration(tmp_path / "budget.yaml").limit_of(Account(("acme", "ann"))) is not None
+    read_document(tmp_path / "gateway.yaml", GatewayConfiguration).require_protected()
 
 
-@pytest.mark.usefixtures("starts_processes")
-def test_its_ledger_demands_tickets_under_a_key_that_its_pods_hold() -> None:
+def test_its_ledger_demands_tickets_under_a_key_that_its_pods_hold(tmp_path: Path) -> None:
     """The key's file is in a Secret that only the process may read; a pod does not start without it."""
-    demanded = load_configuration(PRODUCTION / "budget.yaml").charge_tickets
+    (tmp_path / "budget.yaml").write_text(text_of("production", "gris-budget", "budget.yaml"))
+    demanded = load_configuration(tmp_path / "budget.yaml").charge_tickets
     assert demanded is not None
-    if renderer() is None:
-        pytest.skip("there is nothing to render the overlay with")
-    pod = next(
-        each.content["spec"]["template"]["spec"]
-        for each in made_by("production")
-        if each.title == "rendered production: Deployment budget-service"
-    )
+    pod = deployments("production")["budget-service"]["spec"]["template"]["spec"]
     folder, name = demanded.key_file.rsplit("/", 1)
     mounts = {each["mountPath"]: each for each in pod["containers"][0]["volumeMounts"]}
     assert mounts[folder]["readOnly"]
     volume = next(each for each in pod["volumes"] if each["name"] == mounts[folder]["name"])
     assert volume["secret"] == {"secretName": "gris-ticket-key", "defaultMode": 0o440}
     made = f"create secret generic gris-ticket-key --from-file={name}"
-    assert made in (FOLDER.parents[1] / "docs" / "deploying.md").read_text()
+    assert made in (ROOT / "docs" / "deploying.md").read_text()
 
 
 @pytest.mark.usefixtures("starts_processes")
-@pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
 @pytest.mark.parametrize(
     ("name", "main"), [("dp-service", dp_service_main), ("budget-service", budget_service_main)]
 )
@@ -113,7 +110,6 @@ def test_its_services_start_with_the_options_that_they_are_given(
 
 
 @pytest.mark.usefixtures("starts_processes")
-@pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
 def test_a_restored_ledger_is_confirmed_with_what_its_service_has(tmp_path: Path) -> None:
     """The Job opens the same store, by the same configuration, with the same mark."""
     made = deployments("production")
@@ -137,24 +133,24 @@ def test_a_restored_ledger_is_confirmed_with_what_its_service_has(tmp_path: Path
 
 
 @pytest.mark.usefixtures("starts_processes")
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+@pytest.mark.skipif(helm() is None, reason="needs helm")
 @pytest.mark.parametrize("kind", [Production, SeveralGateways, Regions])
-def test_what_is_tried_on_a_cluster_is_this_overlay(
+def test_what_is_tried_on_a_cluster_is_this_example(
     kind: type[Production], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`make kubernetes-test` changes where things are and whose; pods, options and mounts stay what they are."""
     monkeypatch.setenv(VOLUMES, str(tmp_path))
     tested = kind(tmp_path)
-    tested.write(EXAMPLES / "budget.yaml", EXAMPLES / "policy.yaml")
-    tried = [Manifest("tried", each) for each in tested.objects()]
+    given = tested.values((EXAMPLES / "budget.yaml").read_text(), (EXAMPLES / "policy.yaml").read_text())
+    tried = list(manifests_in("tried", render(given)))
     assert list(faults(tried)) == []
-    assert {each.content["metadata"].get("namespace", NAMESPACE) for each in tried} == {NAMESPACE}
     pods = {
         each.content["metadata"]["name"]: each.content["spec"]["template"]["spec"]
         for each in tried
         if each.content["kind"] == "Deployment"
     }
-    made = deployments(tested.overlay.name)
+    made = deployments(tested.example.name)
+    assert set(pods) == {*made, "redis", "pinot"}
     for name, deployment in made.items():
         for container in (tried_pod := pods[name])["containers"]:
             container["resources"]["requests"]["cpu"] = "250m"
@@ -165,7 +161,6 @@ def test_what_is_tried_on_a_cluster_is_this_overlay(
 
 
 @pytest.mark.usefixtures("starts_redis")
-@pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
 async def test_its_ledger_is_ready_where_it_is_probed_and_has_its_mark(tmp_path: Path) -> None:
     """With exactly the options of its pod, but for addresses and folders; nothing is warned of."""
     made = deployments("production")
@@ -184,15 +179,6 @@ async def test_its_ledger_is_ready_where_it_is_probed_and_has_its_mark(tmp_path:
     assert "WARNING" not in (tmp_path / "log").read_text()
 
 
-def deployments(overlay: str) -> dict[str, Mapping[str, Any]]:
-    """Return the Deployments that an overlay makes, by their names."""
-    return {
-        each.content["metadata"]["name"]: each.content
-        for each in made_by(overlay)
-        if each.title.startswith(f"rendered {overlay}: Deployment ")
-    }
-
-
 def located(folder: Path, arguments: Sequence[str]) -> list[str]:
     """Return a service's options with the files of its pod, which are made here."""
     authority = Authority.new(folder)
@@ -200,11 +186,10 @@ def located(folder: Path, arguments: Sequence[str]) -> list[str]:
     for name, content in (("noise.key", b"k" * 32), ("address", b"redis://store:6379/0")):
         (folder / name).write_bytes(content)
         (folder / name).chmod(0o400)
-    budgets = (PRODUCTION / "budget.yaml").read_text().replace("/run/tickets", str(folder))
-    (folder / "budget.yaml").write_text(budgets)
+    for configuration, name in FILES.items():
+        text = text_of("production", configuration, name).replace("/run/tickets", str(folder))
+        (folder / name).write_text(text)
     write_ticket_key(folder)
-    for name in ("policy.yaml", "access.yaml"):
-        shutil.copy(PRODUCTION / name, folder)
     return [re.sub(r"=/[a-z/]+/([^/]+)$", rf"={folder}/\1", each) for each in arguments]
 
 

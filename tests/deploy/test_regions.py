@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,12 @@ from budget_service.configuration.budget_file import load_configuration
 from budget_service.configuration.region_file import load_region
 from budget_service.server.process import main
 from deploy.compose.prepare import prepare
-from deploy.kubernetes.validate import FOLDER, renderer
+from deploy.kubernetes.chart import ROOT
 from examples import certificates
-from tests.deploy.test_production import deployments, located
+from tests.deploy.manifests import deployments, text_of
+from tests.deploy.test_production import located
 from tests.support.processes import process
 
-ROOT = FOLDER.parents[1]
-OVERLAY = FOLDER / "overlays" / "regions"
 EXAMPLES = ROOT / "examples"
 REGIONS = ("eu", "us")
 UNIT = "0123456789abcdef" * 2
@@ -39,26 +37,57 @@ def composed(name: str) -> Mapping[str, Any]:
 @pytest.mark.parametrize(
     ("home", "region"),
     [
-        (OVERLAY / "budget.yaml", OVERLAY / "region" / "budget.yaml"),
-        (EXAMPLES / "regions" / "home.yaml", EXAMPLES / "budget.yaml"),
+        (
+            text_of("regions", "gris-budget", "budget.yaml"),
+            text_of("regions", "gris-region-budget", "budget.yaml"),
+        ),
+        ((EXAMPLES / "regions" / "home.yaml").read_text(), (EXAMPLES / "budget.yaml").read_text()),
     ],
+    ids=["kubernetes", "compose"],
 )
-def test_the_home_lends_what_its_regions_know(home: Path, region: Path) -> None:
+def test_the_home_lends_what_its_regions_know(home: str, region: str, tmp_path: Path) -> None:
     """A region names the accounts of the home, with its limits, and lends nothing itself."""
-    lending, borrowing = (yaml.safe_load(each.read_text()) for each in (home, region))
+    lending, borrowing = yaml.safe_load(home), yaml.safe_load(region)
     assert lending.pop("leases") == {"share_percent": 10, "outstanding_percent": 50, "seconds": 600}
     assert lending == borrowing
-    assert load_configuration(home).leases is not None
+    (tmp_path / "home.yaml").write_text(home)
+    assert load_configuration(tmp_path / "home.yaml").leases is not None
 
 
-@pytest.mark.parametrize("folder", [OVERLAY, EXAMPLES / "regions"])
-def test_only_its_regions_may_borrow_from_a_home(folder: Path) -> None:
+def test_a_region_of_its_own_cluster_knows_the_same_accounts() -> None:
+    """Also without the budget-service, whose place its ledger takes."""
+    assert text_of("one-region", "gris-region-budget", "budget.yaml") == text_of(
+        "regions", "gris-region-budget", "budget.yaml"
+    )
+    assert set(deployments("one-region")) == {"dp-service", "gateway", "region-eu"}
+    assert (
+        yaml.safe_load(text_of("one-region", "gris-region-eu", "region.yaml"))["home"]
+        == "home.example.org:50052"
+    )
+    for example in ("regions", "one-region"):
+        gateway = yaml.safe_load(text_of(example, "gris-gateway", "gateway.yaml"))
+        assert gateway["budget"]["address"] == "dns:///region-eu:50052"
+
+
+@pytest.mark.parametrize("where", ["kubernetes", "compose"])
+def test_only_its_regions_may_borrow_from_a_home(where: str, tmp_path: Path) -> None:
     """By a name in a certificate that ends with the region's own, and with the roles that docs/security.md asks for."""
-    named = yaml.safe_load((folder / "access.yaml").read_text())["certificates"]
+    on_kubernetes = where == "kubernetes"
+    access = (
+        text_of("regions", "gris-access", "access.yaml")
+        if on_kubernetes
+        else (EXAMPLES / "regions" / "access.yaml").read_text()
+    )
+    named = yaml.safe_load(access)["certificates"]
     found = {name.rsplit("/", 1)[1]: roles for name, roles in named.items() if "region" in "".join(roles)}
     assert found == {each: ["spend", "read", f"region:{each}"] for each in REGIONS}
     for each in REGIONS:
-        path = folder / each / "region.yaml" if folder == OVERLAY else folder / f"{each}.yaml"
+        path = tmp_path / f"{each}.yaml"
+        path.write_text(
+            text_of("regions", f"gris-region-{each}", "region.yaml")
+            if on_kubernetes
+            else (EXAMPLES / "regions" / path.name).read_text()
+        )
         region = load_region(path)
         assert region.name == each
         assert region.tls is not None
@@ -66,7 +95,6 @@ def test_only_its_regions_may_borrow_from_a_home(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("starts_processes")
-@pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
 def test_regions_start_with_the_options_that_they_are_given(tmp_path: Path) -> None:
     """All files are mounted; the ledger is on a volume that one pod has at a time."""
     made = deployments("regions")
@@ -83,10 +111,10 @@ def test_regions_start_with_the_options_that_they_are_given(tmp_path: Path) -> N
         assert mounted["/run/tls"]["secret"]["secretName"] == f"gris-region-{each}-tls"
         assert mounted["/etc/region"]["configMap"] == {"name": f"gris-region-{each}"}
         options = located(folder, container["args"])
-        budgets = (OVERLAY / "region" / "budget.yaml").read_text().replace("/run/tickets", str(folder))
+        budgets = text_of("regions", "gris-region-budget", "budget.yaml").replace("/run/tickets", str(folder))
         (folder / "budget.yaml").write_text(budgets)
-        shutil.copy(OVERLAY / "region" / "access.yaml", folder)
-        text = (OVERLAY / each / "region.yaml").read_text().replace("/run/tls", str(folder))
+        (folder / "access.yaml").write_text(text_of("regions", "gris-region-access", "access.yaml"))
+        text = text_of("regions", f"gris-region-{each}", "region.yaml").replace("/run/tls", str(folder))
         (folder / "region.yaml").write_text(text)
         paths = [f"--store=sqlite:{folder}/ledger.db" if "=sqlite:" in word else word for word in options]
         assert main([*paths, "--validate"]) == 0

@@ -13,20 +13,17 @@ import pytest
 import yaml
 
 from deploy.compose.prepare import prepare
-from deploy.kubernetes.chart import CHART, EVERYTHING, PRODUCTION, SEVERAL, TRIAL, Values, helm, render
-from deploy.kubernetes.validate import FOLDER, manifests_in, renderer
+from deploy.kubernetes.chart import ALL, CHART, EXAMPLES, ROOT, helm
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.release_stores import release_store_of, store_keys_of
 from gris_serving.documents import read_document
-from tests.deploy.overlays import made_by
+from tests.deploy.manifests import EVERYTHING, Objects, charted, made_by, objects, text_of
 from tests.support.release_stores import ANA, in_month, kept, key_file
 
 pytestmark = pytest.mark.usefixtures("starts_processes")
 
-ROOT = FOLDER.parents[1]
-CHARTS = {"trial": TRIAL, "production": PRODUCTION, "several-gateways": SEVERAL, "everything": EVERYTHING}
-ONE = ("compose", "overlay local", "overlay production", "overlay regions", "chart trial", "chart production")
-SEVERAL_GATEWAYS = ("overlay several-gateways", "chart several-gateways", "chart everything")
+ONE = ("compose", "trial", "production", "regions", "one-region")
+SEVERAL_GATEWAYS = ("several-gateways", "everything")
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Deployed:
 
     text: str
     mounts: Mapping[str, str]
-    objects: Mapping[tuple[str, str], Mapping[str, Any]]
+    objects: Objects
 
     def configuration(self, folder: Path) -> GatewayConfiguration:
         """Return its configuration, with the files of mounted folders in one folder here."""
@@ -60,35 +57,17 @@ class Deployed:
 
 
 def deployed(name: str) -> Deployed:
-    """Return what compose, an overlay or the chart makes of the gateway."""
-    kind, _, which = name.partition(" ")
-    if kind == "compose":
+    """Return what compose, a plain file or the chart makes of the gateway."""
+    if name == "compose":
         return composed()
-    if kind == "overlay" and renderer() is None:
-        pytest.skip("needs kustomize or kubectl")
-    if kind == "chart" and helm() is None:
+    if name == "everything" and helm() is None:
         pytest.skip("needs helm")
-    made = charted(CHARTS[which]) if kind == "chart" else overlaid(which)
+    made = charted(EVERYTHING) if name == "everything" else objects(made_by(name))
     pod = made["Deployment", "gateway"]["spec"]["template"]["spec"]
     volumes = {each["name"]: each for each in pod["volumes"]}
     (container,) = pod["containers"]
     mounts = {each["mountPath"]: held(volumes[each["name"]]) for each in container["volumeMounts"]}
-    example = (ROOT / "examples" / "gateway.yaml").read_text()
-    # For the overlay `local` the user makes the ConfigMap of that file.
-    configured = made.get(("ConfigMap", "gris-gateway"), {"data": {"gateway.yaml": example}})
-    return Deployed(configured["data"]["gateway.yaml"], mounts, made)
-
-
-def overlaid(overlay: str) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Return what an overlay makes."""
-    found = [each.content for each in made_by(overlay)]
-    return {(each["kind"], each["metadata"]["name"]): each for each in found}
-
-
-def charted(values: Values) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Return what the chart makes."""
-    found = [each.content for each in manifests_in(values.name, render(values))]
-    return {(each["kind"], each["metadata"]["name"]): each for each in found}
+    return Deployed(made["ConfigMap", "gris-gateway"]["data"]["gateway.yaml"], mounts, made)
 
 
 def held(volume: Mapping[str, Any]) -> str:
@@ -150,24 +129,22 @@ def test_several_gateways_share_a_database(name: str, tmp_path: Path) -> None:
     assert ("PersistentVolumeClaim", "gateway-history") not in made.objects
     (rule,) = made.objects["NetworkPolicy", "gateway-to-releases"]["spec"]["egress"]
     assert rule["to"]
-    assert [each["port"] for each in rule["ports"]] == [6432 if name == "chart everything" else 5432]
+    assert [each["port"] for each in rule["ports"]] == [6432 if name == "everything" else 5432]
 
 
 def test_every_deployment_is_looked_at() -> None:
-    """A new overlay or set of values says above how its gateways keep their releases."""
-    overlays = {f"overlay {each.name}" for each in (FOLDER / "overlays").iterdir()}
-    charts = {f"chart {each.stem}" for each in (CHART / "examples").iterdir()}
-    assert {"compose", *overlays, *charts} == {*ONE, *SEVERAL_GATEWAYS}
+    """A new example says above how its gateways keep their releases, and has a plain file."""
+    examples = {each.stem for each in EXAMPLES.iterdir()}
+    assert {"compose", *examples, "everything"} == {*ONE, *SEVERAL_GATEWAYS}
+    assert examples == {each.name for each in ALL}
 
 
 def test_several_gateways_are_those_of_production_but_for_where_releases_are() -> None:
-    """Both files are copied and changed; no line but those about releases differs."""
-
-    def read(overlay: str) -> dict[str, Any]:
-        found: dict[str, Any] = yaml.safe_load((FOLDER / "overlays" / overlay / "gateway.yaml").read_text())
-        return found
-
-    one, several = read("production"), read("several-gateways")
+    """And for nothing else that they read."""
+    one, several = (
+        yaml.safe_load(text_of(each, "gris-gateway", "gateway.yaml"))
+        for each in ("production", "several-gateways")
+    )
     assert one.keys() - several.keys() == {"history"}
     assert {key for key in several if several[key] != one[key]} == {"releases"}
 
@@ -190,7 +167,7 @@ def test_compose_makes_the_key_once_and_only_its_owner_reads_it(tmp_path: Path) 
 
 def test_a_key_is_rotated_by_the_values(tmp_path: Path) -> None:
     """Keys that are still read are files of the same Secret, whichever writes."""
-    made = deployed("chart everything")
+    made = deployed("everything")
     assert made.own["previous_key_files"] == ["/run/releases/old.key"]
     key_file(tmp_path)
     key_file(tmp_path, b"o" * 32, "old.key")
@@ -222,15 +199,8 @@ def test_the_application_of_compose_shares_the_gateways_store() -> None:
 
 
 def test_an_alert_comes_before_the_volume_is_full() -> None:
-    """The size at which somebody is called leaves room on the volume that the manifests and the chart ask for."""
+    """The size at which somebody is called leaves room on the volume that the chart asks for."""
     alerts = (ROOT / "deploy" / "prometheus" / "alerts.yml").read_text()
     (limit,) = re.findall(r"gris_release_store_bytes\) > (\d+)\n", alerts)
     values = yaml.safe_load((CHART / "values.yaml").read_text())["gateway"]["volume"]["size"]
-    (base,) = re.findall(r"name: gateway-history\n(?:.*\n)*?.*storage: (\w+)}", gateway_manifest())
-    assert values == base
-    assert int(limit) * 1.5 <= int(base.removesuffix("Gi")) * 2**30
-
-
-def gateway_manifest() -> str:
-    """Return the base's objects of the gateway."""
-    return (FOLDER / "base" / "gateway.yaml").read_text()
+    assert int(limit) * 1.5 <= int(values.removesuffix("Gi")) * 2**30

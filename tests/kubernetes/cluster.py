@@ -1,6 +1,7 @@
-"""A deployment in a namespace of its own: of one of the overlays by kubectl, or of the chart by helm.
+"""A deployment in a namespace of its own: of a plain file by kubectl, or of the chart by helm.
 
-GRIS_TEST_DEPLOYMENT says which: `overlay` (that is `local`), `production`, `several-gateways`, `regions` or `chart`.
+GRIS_TEST_DEPLOYMENT says which: `plain` (that is trial.yaml), `chart` (the same values), `production`,
+`several-gateways` or `regions`.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from deploy.kubernetes.chart import CHART, TRIAL, Values
 from deploy.kubernetes.chart import run as helm
 
 ROOT = Path(__file__).resolve().parents[2]
-OVERLAY = ROOT / "deploy" / "kubernetes" / "overlays" / "local"
 CONFIGURATION = ("configmap",)
-PODS = ROOT / "deploy" / "kubernetes"
+FOLDER = ROOT / "deploy" / "kubernetes"
 NAMESPACE = "gris-test"
 VOLUMES = "GRIS_TEST_VOLUMES"
+STORAGE_CLASS = "gris-test"
+"""Of the volumes below GRIS_TEST_VOLUMES; no class of this name has to exist."""
 RELEASES = ("gateway-history",)
 TIMEOUT_SECONDS = 300
 
@@ -129,18 +131,12 @@ def volume(claim: str, folder: Path) -> dict[str, Any]:
         "spec": {
             "capacity": {"storage": "16Gi"},
             "accessModes": ["ReadWriteOnce", "ReadWriteMany"],
-            "storageClassName": "",
+            "storageClassName": STORAGE_CLASS,
             "persistentVolumeReclaimPolicy": "Retain",
             "claimRef": {"namespace": NAMESPACE, "name": claim},
             "hostPath": {"path": str(folder)},
         },
     }
-
-
-def claims_without_class() -> list[dict[str, Any]]:
-    """Return the patches by which claims take the volumes of GRIS_TEST_VOLUMES, if there are any."""
-    none = '- {op: add, path: /spec/storageClassName, value: ""}'
-    return [{"target": {"kind": "PersistentVolumeClaim"}, "patch": none}] if VOLUMES in os.environ else []
 
 
 class Deployment(Protocol):
@@ -165,8 +161,8 @@ class Deployment(Protocol):
 
 
 @dataclass(frozen=True)
-class Overlay:
-    """The overlay `local`, as docs/deploying.md has it."""
+class Plain:
+    """The file trial.yaml with a kustomization beside it, as docs/deploying.md has it."""
 
     folder: Path
     secret: str | None = None
@@ -174,71 +170,100 @@ class Overlay:
     volumes: Volumes = field(default_factory=lambda: Volumes(RELEASES))
 
     def install(self, namespace: Namespace, budgets: Path) -> None:
-        """Make the ConfigMaps and apply the overlay."""
-        namespace.put(CONFIGURATION, "gris-gateway", **{"gateway.yaml": ROOT / "examples" / "gateway.yaml"})
-        namespace.put(CONFIGURATION, "gris-budget", **{"budget.yaml": budgets})
-        self.change_policy(namespace, ROOT / "examples" / "policy.yaml")
+        """Copy the files, describe what is the tests' own, and apply it."""
+        shutil.copy(FOLDER / "trial.yaml", self.folder)
+        (self.folder / "budget.yaml").write_text(budgets.read_text())
+        (self.folder / "kustomization.yaml").write_text(json.dumps(self._kustomization()))
         self.volumes.make()
-        kubectl("apply", "--filename", "-", given=self._rendered())
+        self.change_policy(namespace, ROOT / "examples" / "policy.yaml")
 
     def change_policy(self, namespace: Namespace, policy: Path) -> None:
-        """Replace the ConfigMap."""
-        namespace.put(CONFIGURATION, "gris-policy", **{"policy.yaml": policy})
+        """Change the file and apply everything."""
+        (self.folder / "policy.yaml").write_text(policy.read_text())
+        kubectl("apply", "--kustomize", str(self.folder))
 
     def uninstall(self, namespace: Namespace) -> None:
-        """Remove every object of the overlay; its namespace is one of them."""
-        kubectl("delete", "--ignore-not-found", "--filename", "-", given=self._rendered())
+        """Remove every object."""
+        kubectl("delete", "--ignore-not-found", "--kustomize", str(self.folder))
         self.volumes.remove()
 
-    def _rendered(self) -> str:
-        return kubectl("kustomize", str(kustomization(self.folder)))
+    def _kustomization(self) -> dict[str, Any]:
+        images = {
+            f"gris-{name}": image(name) for name in ("dp-service", "budget-service", "gateway", "pinot")
+        }
+        redis, _, redis_tag = redis_image().rpartition(":")
+        images["redis"] = redis, redis_tag
+        own_class = f"- {{op: add, path: /spec/storageClassName, value: {STORAGE_CLASS}}}"
+        return {
+            "resources": ["trial.yaml"],
+            "namespace": NAMESPACE,
+            "images": [{"name": name, "newName": own, "newTag": tag} for name, (own, tag) in images.items()],
+            "configMapGenerator": [
+                {
+                    "name": f"gris-{name}",
+                    "namespace": "gris",
+                    "behavior": "replace",
+                    "files": [f"{name}.yaml"],
+                }
+                for name in ("policy", "budget")
+            ],
+            "generatorOptions": {"disableNameSuffixHash": True},
+            "patches": [{"target": {"kind": "PersistentVolumeClaim"}, "patch": own_class}]
+            if VOLUMES in os.environ
+            else [],
+        }
 
 
 @dataclass(frozen=True)
 class Chart:
-    """The chart with the values of a trial, as docs/chart.md has it; Redis and Pinot are those of the overlay."""
+    """The chart with the values of one of its examples and some of the tests' own, as docs/chart.md has it."""
 
     folder: Path
+    example: Values = TRIAL
     secret: str | None = None
     shown: tuple[str, ...] = ()
     volumes: Volumes = field(default_factory=lambda: Volumes(RELEASES))
 
     def install(self, namespace: Namespace, budgets: Path) -> None:
-        """Apply Redis and Pinot, and install the chart."""
-        others = kubectl("kustomize", str(kustomization(self.folder)))
-        made = [each for each in yaml.safe_load_all(others) if each["metadata"]["name"] in ("redis", "pinot")]
-        for each in made:
-            kubectl("apply", "--filename", "-", given=json.dumps(each))
-        for key, value in _RESTRICTED.items():
-            kubectl("label", "namespace", namespace.name, f"{key}={value}")
+        """Install the chart."""
         self.volumes.make()
-        self._upgrade(namespace, {"budget.text": budgets})
+        (self.folder / "budget.yaml").write_text(budgets.read_text())
+        self.change_policy(namespace, ROOT / "examples" / "policy.yaml")
 
     def change_policy(self, namespace: Namespace, policy: Path) -> None:
-        """Upgrade the release."""
-        self._upgrade(namespace, {"policy.text": policy}, "--reuse-values")
+        """Install or upgrade the release."""
+        given = self.values((self.folder / "budget.yaml").read_text(), policy.read_text())
+        place = ("gris", str(CHART), f"--namespace={namespace.name}")
+        helm("upgrade", "--install", *place, *given.arguments())
 
     def uninstall(self, namespace: Namespace) -> None:
-        """Uninstall the release, after which nothing is left of it but what was paid for."""
+        """Uninstall the release, after which nothing is left of it but its volumes."""
         helm("uninstall", "gris", f"--namespace={namespace.name}", "--wait")
-        left = namespace.get(_KINDS, "--selector=app.kubernetes.io/managed-by=Helm")["items"]
-        assert [each["metadata"]["name"] for each in left] == list(RELEASES)
-        namespace.kubectl("delete", "persistentvolumeclaim", *RELEASES)
+        left = namespace.get(_KINDS, "--selector=app.kubernetes.io/part-of=gris")["items"]
+        assert {each["metadata"]["name"] for each in left} == set(self.volumes.claims)
+        namespace.kubectl("delete", "persistentvolumeclaim", *self.volumes.claims)
         self.volumes.remove()
 
-    def _upgrade(self, namespace: Namespace, texts: Mapping[str, Path], *more: str) -> None:
+    def values(self, budgets: str, policy: str) -> Values:
+        """Return the values of the example with the tests' own, which are written to a file."""
+        file = self.folder / "values.json"
+        file.write_text(json.dumps(self.own(budgets, policy)))
+        return Values("tried", [*self.example.files, file])
+
+    def own(self, budgets: str, policy: str) -> dict[str, Any]:
+        """Return the values that are the tests' own."""
         prefix, tag = _images()
-        settings = (f"images.prefix={prefix}", f"images.tag={tag}")
-        values = TRIAL if "--reuse-values" not in more else Values("a change")
-        given = Values(values.name, values.files, {**values.texts, **texts}, settings)
-        helm(
-            *("upgrade", "--install", "gris", str(CHART), f"--namespace={namespace.name}"),
-            *given.arguments(),
-            *more,
-        )
+        return {
+            "images": {"prefix": prefix, "tag": tag},
+            "trialServers": {"redisImage": redis_image(), "pinotImage": ":".join(image("pinot"))},
+            "policy": {"text": policy},
+            "budget": {"text": budgets},
+            "store": {"mark": volume_class()},
+            "gateway": {"volume": volume_class()},
+            "regions": {"volume": volume_class()},
+        }
 
 
-_RESTRICTED = yaml.safe_load((PODS / "base" / "namespace.yaml").read_text())["metadata"]["labels"]
 _KINDS = (
     "deployments,services,serviceaccounts,configmaps,networkpolicies,poddisruptionbudgets,"
     "horizontalpodautoscalers,persistentvolumeclaims"
@@ -256,23 +281,14 @@ def _images() -> tuple[str, str]:
     return prefix, tag
 
 
-def kustomization(folder: Path) -> Path:
-    """Write a kustomization of the local overlay in the tests' namespace, with the tests' images."""
-    images = [
-        {"name": f"gris-{name}", "newName": image(name)[0], "newTag": image(name)[1]}
-        for name in ("dp-service", "budget-service", "gateway", "pinot")
-    ]
-    redis, _, tag = os.environ.get("GRIS_TEST_REDIS_IMAGE", "redis:7-bookworm").rpartition(":")
-    images.append({"name": "redis", "newName": redis, "newTag": tag})
-    # kustomize takes no absolute paths.
-    document = {
-        "namespace": NAMESPACE,
-        "resources": [os.path.relpath(OVERLAY, folder.resolve())],
-        "images": images,
-        "patches": claims_without_class(),
-    }
-    (folder / "kustomization.yaml").write_text(json.dumps(document))
-    return folder
+def volume_class() -> dict[str, str]:
+    """Return the values of a volume that say where it is from."""
+    return {"storageClass": STORAGE_CLASS if VOLUMES in os.environ else ""}
+
+
+def redis_image() -> str:
+    """Return name and tag of the image of Redis."""
+    return os.environ.get("GRIS_TEST_REDIS_IMAGE", "redis:7-bookworm")
 
 
 def pod(
@@ -287,7 +303,7 @@ def pod(
 
     `folders` are ConfigMaps and where they go; `secret` is what it shows to the services.
     """
-    made: dict[str, Any] = yaml.safe_load((PODS / f"{like}.yaml").read_text())
+    made: dict[str, Any] = yaml.safe_load((FOLDER / f"{like}.yaml").read_text())
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/component": component}
     made["metadata"] = {"name": name, "labels": labels}
     made["spec"]["restartPolicy"] = "Never"

@@ -1,9 +1,9 @@
 """Both services, the gateway, Redis and Pinot on the cluster of KUBECONFIG, in a namespace for the tests alone.
 
 Only `make kubernetes-test` collects what is here; it sets GRIS_TEST_KUBERNETES. GRIS_TEST_DEPLOYMENT=chart takes the
-Helm chart instead of the overlay `local`; `production`, `several-gateways` and `regions` take these overlays, the last
-one for the tests of regions alone. The images must be where the cluster finds them: those of `make images` under the
-tag `local`, or those that GRIS_TEST_IMAGES names (PREFIX:TAG).
+Helm chart instead of the plain file trial.yaml; `production`, `several-gateways` and `regions` take the chart with
+these examples of values, the last one for the tests of regions alone. The images must be where the cluster finds
+them: those of `make images` under the tag `local`, or those that GRIS_TEST_IMAGES names (PREFIX:TAG).
 """
 
 from __future__ import annotations
@@ -14,11 +14,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from deploy.compose.prepare import prepare
 from examples import certificates
 from tests.kubernetes.application import BUDGETS
-from tests.kubernetes.cluster import NAMESPACE, ROOT, Chart, Deployment, Namespace, Overlay, kubectl, pod
+from tests.kubernetes.cluster import (
+    FOLDER,
+    NAMESPACE,
+    ROOT,
+    Chart,
+    Deployment,
+    Namespace,
+    Plain,
+    kubectl,
+    pod,
+)
 from tests.kubernetes.production import Production
 from tests.kubernetes.regions import Regions
 from tests.kubernetes.several_gateways import SeveralGateways
@@ -30,15 +41,15 @@ CHOSEN = "GRIS_TEST_DEPLOYMENT"
 collect_ignore = [
     path.name
     for path in Path(__file__).parent.glob("test_*.py")
-    # Beside its regions that overlay is `production`, which the other tests are run on.
+    # Beside its regions that is `production`, which the other tests are run on.
     if "GRIS_TEST_KUBERNETES" not in os.environ
     or (path.stem == "test_regions") is not (os.environ.get(CHOSEN) == "regions")
 ]
-KNOWN: dict[str, type[Overlay] | type[Chart] | type[Production]] = {
-    "several-gateways": SeveralGateways,
-    "overlay": Overlay,
+KNOWN: dict[str, type[Plain] | type[Chart]] = {
+    "plain": Plain,
     "chart": Chart,
     "production": Production,
+    "several-gateways": SeveralGateways,
     "regions": Regions,
 }
 
@@ -54,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
     """Return how everything is deployed."""
-    chosen = os.environ.get(CHOSEN, "overlay")
+    chosen = os.environ.get(CHOSEN, "plain")
     if chosen not in KNOWN:
         raise ValueError(f"{CHOSEN}: expected one of {', '.join(KNOWN)}, and not {chosen!r}")
     return KNOWN[chosen](tmp_path_factory.mktemp("deployment"))
@@ -71,11 +82,9 @@ def gris(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> It
     shown = secrets / "certificates"
     certificates.make(shown)
     made = Namespace(NAMESPACE)
-    kubectl(
-        "apply",
-        "--filename=-",
-        given=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
-    )
+    described = yaml.safe_load((FOLDER / "namespace.yaml").read_text())
+    described["metadata"]["name"] = NAMESPACE
+    kubectl("apply", "--filename=-", given=json.dumps(described))
     try:
         made.put(SECRET, "gris-noise-key", **{"noise.key": secrets / "noise.key"})
         made.put(SECRET, "gris-store", address=secrets / "store.address")

@@ -15,14 +15,16 @@ from tests.kubernetes.cluster import Namespace
 
 NAME = "postgres"
 PORT = 5432
+_LABELS = {"app.kubernetes.io/name": NAME}
+PEERS = [{"podSelector": {"matchLabels": _LABELS}}]
+"""Where it is, as peers of a NetworkPolicy."""
 
 
 @dataclass(frozen=True)
 class Database:
-    """A database for the pods of one name, whose way to it is the policy `opening`."""
+    """A database that the pods of one name reach, by their own policies."""
 
     client: str
-    opening: str
     database: str
     password: str = field(default_factory=lambda: secrets.token_urlsafe(16), repr=False)
 
@@ -38,17 +40,31 @@ class Database:
             namespace.kubectl("delete", "--ignore-not-found", each["kind"], each["metadata"]["name"])
 
     def _objects(self) -> list[dict[str, Any]]:
-        labels = {"app.kubernetes.io/name": NAME}
         return [
-            self._deployment(labels),
+            self._deployment(_LABELS),
             {
                 "apiVersion": "v1",
                 "kind": "Service",
                 "metadata": {"name": NAME},
-                "spec": {"selector": labels, "ports": [{"port": PORT}]},
+                "spec": {"selector": _LABELS, "ports": [{"port": PORT}]},
             },
-            _policy(NAME, labels, ingress=[_opening("from", self.client)]),
-            _policy(self.opening, {"app.kubernetes.io/name": self.client}, egress=[_opening("to", NAME)]),
+            {
+                "apiVersion": "networking.k8s.io/v1",
+                "kind": "NetworkPolicy",
+                "metadata": {"name": NAME},
+                "spec": {
+                    "podSelector": {"matchLabels": _LABELS},
+                    "policyTypes": ["Ingress"],
+                    "ingress": [
+                        {
+                            "from": [
+                                {"podSelector": {"matchLabels": {"app.kubernetes.io/name": self.client}}}
+                            ],
+                            "ports": [{"port": PORT, "protocol": "TCP"}],
+                        }
+                    ],
+                },
+            },
         ]
 
     def _deployment(self, labels: dict[str, str]) -> dict[str, Any]:
@@ -99,23 +115,3 @@ class Database:
                 "template": template,
             },
         }
-
-
-def _policy(name: str, labels: dict[str, str], **rules: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            "podSelector": {"matchLabels": labels},
-            "policyTypes": [each.capitalize() for each in rules],
-            **rules,
-        },
-    }
-
-
-def _opening(side: str, name: str) -> dict[str, Any]:
-    return {
-        side: [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": name}}}],
-        "ports": [{"port": PORT, "protocol": "TCP"}],
-    }

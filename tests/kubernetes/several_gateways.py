@@ -1,30 +1,33 @@
-"""The overlay `several-gateways` for the tests: `production` with two gateways, and their PostgreSQL beside them."""
+"""The example `several-gateways` for the tests: `production` with two gateways, and their PostgreSQL beside them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
 
-from tests.kubernetes.cluster import PODS, Namespace, Volumes
-from tests.kubernetes.database import NAME, PORT, Database
-from tests.kubernetes.production import Production
-
-# Of the overlay's own policies, the one that says where the database is.
-_WHERE = "gateway-to-releases"
+from deploy.kubernetes.chart import SEVERAL, Values
+from tests.kubernetes.cluster import Namespace, Volumes
+from tests.kubernetes.database import NAME, PEERS, PORT, Database
+from tests.kubernetes.production import SECRET, Production, merge
 
 
 @dataclass(frozen=True)
 class SeveralGateways(Production):
-    """The overlay as docs/deploying.md has it; what was paid for is in a database."""
+    """The chart with these values; what was paid for is in a database."""
 
-    overlay: Path = PODS / "overlays" / "several-gateways"
+    example: Values = SEVERAL
     volumes: Volumes = field(default_factory=lambda: Volumes(("ledger-mark",)))
-    places: tuple[str, ...] = (*Production.places, _WHERE)
-    database: Database = field(default_factory=lambda: Database("gateway", _WHERE, "releases"))
+    database: Database = field(default_factory=lambda: Database("gateway", "releases"))
 
-    def _make_secrets(self, namespace: Namespace) -> None:
+    def own(self, budgets: str, policy: str) -> dict[str, Any]:
+        """Say where the database is."""
+        own = super().own(budgets, policy)
+        merge(own, {"gateway": {"releases": {"network": {"to": PEERS}}}})
+        return own
+
+    def make_secrets(self, namespace: Namespace) -> None:
         """Add the connection to the Secret that has the key already, and run the database."""
-        super()._make_secrets(namespace)
+        super().make_secrets(namespace)
         connection = self.folder / "connection"
         # Inside the tests' own namespace and for one run: without TLS, which a real one has.
         connection.write_text(
@@ -32,8 +35,7 @@ class SeveralGateways(Production):
         )
         key = self.folder / "releases.key"
         key.write_bytes(namespace.decoded("gris-releases")["releases.key"])
-        given = {"releases.key": key, "connection": connection}
-        namespace.put(("secret", "generic"), "gris-releases", **given)
+        namespace.put(SECRET, "gris-releases", **{"releases.key": key, "connection": connection})
         self.database.make(namespace)
 
     def uninstall(self, namespace: Namespace) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.pinot import cluster as launcher
+from deploy.pinot.__main__ import main
 from deploy.pinot.cluster import ClusterError, PinotCluster, Ports, collect_jars
 
 
@@ -96,7 +96,7 @@ def test_another_program_under_an_old_number_is_not_taken_for_a_role(tmp_path: P
 def test_a_cluster_that_was_never_started_is_not_found(tmp_path: Path) -> None:
     """The command line says so and fails."""
     with pytest.raises(SystemExit, match="no cluster was started"):
-        launcher.main(["stop", "--directory", str(tmp_path)])
+        main(["stop", "--directory", str(tmp_path)])
 
 
 def test_a_running_cluster_is_found_by_its_directory(pinot_cluster: PinotCluster) -> None:

@@ -1,0 +1,43 @@
+{{/* gateway.yaml; docs/gateway.md explains every key. */}}
+{{- define "gris.gatewayConfiguration" -}}
+{{- $gateway := .Values.gateway -}}
+{{- $tls := dict "certificate" "/run/gris/gateway.pem" "key" "/run/gris/gateway.key" -}}
+{{- if $gateway.tls.clientCa }}{{ $_ := set $tls "client_ca" "/run/gris/ca.pem" }}{{ end -}}
+{{- $dp := dict "address" "dns:///dp-service:50051" -}}
+{{- $ledger := ternary (printf "region-%s" $gateway.region) "budget-service" (ne $gateway.region "") -}}
+{{- $budget := dict "address" (printf "dns:///%s:50052" $ledger) -}}
+{{- if not .Values.transport.insecure -}}
+{{- range $each := list $dp $budget -}}
+{{- $_ := set $each "ca_file" "/run/services/ca.pem" -}}
+{{- $_ := set $each "certificate_file" "/run/services/client.pem" -}}
+{{- $_ := set $each "key_file" "/run/services/client.key" -}}
+{{- end -}}
+{{- end -}}
+{{- $pinot := merge (dict "broker" .Values.pinot.broker "controller" .Values.pinot.controller) .Values.pinot.settings -}}
+{{- with .Values.pinot.secret.authorization }}{{ $_ := set $pinot "authorization_file" (printf "/run/pinot/%s" .) }}{{ end -}}
+{{- with .Values.pinot.secret.ca }}{{ $_ := set $pinot "ca_file" (printf "/run/pinot/%s" .) }}{{ end -}}
+{{- with .Values.pinot.secret.certificate }}{{ $_ := set $pinot "certificate_file" (printf "/run/pinot/%s" .) }}{{ end -}}
+{{- $identity := dict -}}
+{{- with $gateway.identity.certificates }}{{ $_ := set $identity "certificates" . }}{{ end -}}
+{{- with $gateway.identity.jwt -}}
+{{- $_ := set $identity "jwt" (merge (dict "key_file" "/etc/gris/issuer.jwks") (omit . "keys")) -}}
+{{- end -}}
+{{- $releases := dict "key_file" "/run/releases/releases.key" -}}
+{{- $history := deepCopy ($gateway.settings.history | default dict) -}}
+{{- if eq $gateway.releases.kind "sqlite" -}}
+{{- $_ := set $releases "file" "/var/lib/gris/releases.sqlite" -}}
+{{- /* A history that an earlier gateway has left here is moved into the release store. */ -}}
+{{- $_ := set $history "file" "/var/lib/gris/history.sqlite" -}}
+{{- else -}}
+{{- $_ := set $releases "connection_file" "/run/releases/connection" -}}
+{{- end -}}
+{{- $previous := list -}}
+{{- range $gateway.releases.previous }}{{ $previous = append $previous (printf "/run/releases/%s" .) }}{{ end -}}
+{{- with $previous }}{{ $_ := set $releases "previous_key_files" . }}{{ end -}}
+{{- $made := dict "listen" "0.0.0.0:50054" "tls" $tls "dp" $dp "budget" $budget -}}
+{{- $_ := set $made "engine" (dict "pinot" $pinot) -}}
+{{- $_ := set $made "identity" $identity -}}
+{{- $_ := set $made "releases" $releases -}}
+{{- with $history }}{{ $_ := set $made "history" . }}{{ end -}}
+{{- toYaml (merge $made (omit $gateway.settings "history")) -}}
+{{- end }}
