@@ -31,13 +31,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Guard every test of this run, and let none fail because the machine is busy."""
     rings.install()
     forked_services.install()
-    # Tests can be run without pytest-rerunfailures.
-    if config.pluginmanager.has_plugin("rerunfailures"):
-        config.pluginmanager.import_plugin("tests.support.reruns")
-        # Report why a first try failed, also where the second passes; versions before 16.3 have no such option.
-        config.option.rerun_show_tracebacks = True
-    else:
-        config.addinivalue_line("markers", "flaky: tried once more where pytest-rerunfailures is installed")
     settings.register_profile(
         "any machine", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
