@@ -12,6 +12,7 @@ import pytest
 from pinot_connector import AsyncPrivateClient, shown_releases
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import MemoryReleaseStore
+from tests.support.some import some
 from tests.support.world import WIDE_ELEMENTS, World, new_account
 
 
@@ -71,7 +72,7 @@ async def test_repeats_by_a_client_that_remembers_nothing_are_shown_once(
         spent = time.thread_time() - began
     assert {len(result.rows) for result in results} == {WIDE_ELEMENTS}
     assert (len(prepared.threads), len(ranked.threads)) == (2, 1)
-    assert all(name.startswith("gris-shown") for name in prepared.threads + ranked.threads)
+    assert all(name.startswith("gris-shown") for name in some(prepared.threads + ranked.threads))
     assert spent < 0.2, f"eight repeats take {spent:.2f} s of the event loop's processor time"
 
 
@@ -93,7 +94,7 @@ async def test_what_is_too_large_to_remember_is_shown_in_a_thread_each_time(
         await asyncio.gather(*leaving, return_exceptions=True)
         results = await asyncio.gather(*(client.histogram("wide", "element") for _ in range(3)))
         spent = (time.thread_time() - began) / 11
-    assert all(result.rows == first.rows for result in results)
+    assert all(result.rows == first.rows for result in some(results))
     assert 3 <= len(prepared.threads) <= 4
     assert len(ranked.threads) <= 2
     assert prepared.most == ranked.most == 1

@@ -40,6 +40,7 @@ from pinot_connector.shown_values import AggregateValue, DayValue
 from tests.support.queries import quantiles
 from tests.support.queries.sums import Row, odd_rows
 from tests.support.rings import needs
+from tests.support.some import some
 from tests.support.world import new_account
 
 _QUANTILES = """
@@ -220,7 +221,7 @@ def test_quantiles_by_what_nobody_knows_take_two_looks_at_one_price(client: Priv
     elements = [row.element for row in result.rows]
     assert elements == sorted(elements)
     assert {("a",), ("b",)} <= set(elements)
-    assert all(row.noisy_count is None and len(row.values) == 1 for row in result.rows)
+    assert all(row.noisy_count is None and len(row.values) == 1 for row in some(result.rows))
     again = client.histogram("unknown", "text", quantiles={"whole": [0.5]})
     assert (again.release_id, again.charged.information) == (result.release_id, 0)
     assert client.sql(f"{sql.replace('50', '25')}").charged.information == 6
@@ -473,12 +474,12 @@ def test_deciles_of_the_example_data_are_within_their_rank_errors(
     assert totals.size == 4372
     assert result.parameters.quantiles is not None
     ends = []
-    for value in result.rows[0].values:
+    for value in some(result.rows[0].values):
         assert isinstance(value, AggregateValue)
         low, high = map(float, value.interval)
         sides = np.searchsorted(totals, low), np.searchsorted(totals, high, side="right")
         ends.append(tuple(map(int, sides)))
-    for tenth, shown in enumerate(result.parameters.quantiles.shown, start=1):
+    for tenth, shown in some(enumerate(result.parameters.quantiles.shown, start=1)):
         wanted, (before, until) = Fraction(tenth * totals.size, 10), ends[tenth - 1]
         beside = sum(cut.part * (ends[cut.position][1] - ends[cut.position][0]) for cut in shown.cuts)
         assert max(before - wanted, wanted - until, Fraction(0)) <= result.rank_errors[tenth - 1] + beside

@@ -30,6 +30,7 @@ from pinot_connector.questions import BucketLength, In, structured_question
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue
 from tests.support.rings import needs
+from tests.support.some import some
 from tests.support.world import new_account
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -251,7 +252,7 @@ def test_intervals_of_a_filtered_list_cover_together(client: PrivateClient) -> N
     assert every.interval_kind is IntervalKind.SIMULTANEOUS
     widths = {row.element: row.interval for row in every.rows}
     assert [row.interval for row in left.rows] == [widths[row.element] for row in left.rows]
-    for row in whole.rows:
+    for row in some(whole.rows):
         lower, upper = widths[row.element] or (0, 0)
         assert row.interval is not None
         assert lower < row.interval[0]

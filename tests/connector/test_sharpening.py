@@ -36,6 +36,7 @@ from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.results import PrivateResult
 from tests.support.relay import relayed
 from tests.support.rings import needs
+from tests.support.some import some
 from tests.support.world import COFACTS, World, new_account
 
 _TABLE = """
@@ -173,7 +174,7 @@ async def test_a_sharpening_costs_its_units_and_is_combined_with_what_is_paid_fo
         )
         ranked = [row.noisy_count for row in second.rows]
         assert ranked == sorted(ranked, key=lambda count: -(count or 0))
-        for row in (*first.rows, *second.rows):
+        for row in some((*first.rows, *second.rows)):
             assert row.interval is not None
             assert row.noisy_count is not None
             assert row.interval[0] <= row.noisy_count <= row.interval[1]

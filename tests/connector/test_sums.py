@@ -44,6 +44,7 @@ from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue, DayValue, ShownValue, aggregate_values
 from tests.support.queries.sums import Row, asked, reference
 from tests.support.rings import needs
+from tests.support.some import some
 from tests.support.world import new_account
 
 _TABLE = """
@@ -272,7 +273,7 @@ def test_columns_with_own_counts_are_averaged_over_their_own_values(
     columns, is_missing = [under.table(table).value(name).bounds for name in both], [False, False]
     for text, (_, values) in shown(result).items():
         n, *numbers = (int(each) for each in expected[text])  # type: ignore[call-overload]
-        for place, bounds in enumerate(columns):
+        for place, bounds in some(enumerate(columns)):
             centred, own = numbers[place], numbers[2 + place]
             clamp = bounds.totals if measure is Measure.DISTINCT_MEMBERS else bounds.rows
             total, average = values[place], values[2 + place]
@@ -377,7 +378,7 @@ def test_a_question_that_is_cut_by_a_sum_shows_nothing_else(client: PrivateClien
     values = shown(every)
     by_sum = sorted(values, key=lambda text: (-(each.value if (each := values[text][1][0]) else 0), text))
     assert list(shown(result)) == by_sum[:2]
-    for row in result.rows:
+    for row in some(result.rows):
         count, (total, _) = values[str(row.element[0])]
         assert row.noisy_count == count
         cut = number(row.values[0])
@@ -434,7 +435,7 @@ def test_with_noise_all_intervals_are_around_the_values(client: PrivateClient) -
     result = client.histogram("noisy", "text", sums=["number"], averages=["number"])
     expected = true_sums("number", "noisy")
     assert result.rows
-    for text, (n, (total, average)) in shown(result).items():
+    for text, (n, (total, average)) in some(shown(result).items()):
         assert total is not None
         assert n is not None
         assert total.value * 4 == int(total.value * 4)

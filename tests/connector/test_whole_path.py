@@ -13,6 +13,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import InvalidQuestion, ServiceRefused
 from pinot_connector.parameters import IntervalKind
 from tests.support.relay import relayed
+from tests.support.some import some
 from tests.support.world import WIDE_ELEMENTS, World, new_account
 
 ARTICLES = (
@@ -37,7 +38,7 @@ async def test_an_unknown_restricted_domain_is_counted_by_unk_lap(client: AsyncP
     result = await client.histogram("feedback", "cohort")
     assert (result.mechanism, result.interval_kind) == (Mechanism.UNK_LAP, IntervalKind.GIVEN_SHOWN)
     assert result.bottom is not None
-    assert all(row.noisy_count is not None and row.noisy_count > result.bottom for row in result.rows)
+    assert all(row.noisy_count is not None and row.noisy_count > result.bottom for row in some(result.rows))
     assert (result.cost.information, result.cost.calls) == (1, 1)
 
 

@@ -17,6 +17,7 @@ from pinot_connector.engines.spark import SparkEngine
 from tests.support.examples import long_rows_but
 from tests.support.queries.lookups import expected, nasty
 from tests.support.queries.strategies import NOW
+from tests.support.some import some
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_spark_counts_what_is_looked_up(
     )
     engine = SparkEngine(spark, {"t": str(path)})
     version = engine.data_version("t")
-    for question in questions:
+    for question in some(questions):
         resolution = resolve(question, policy, now=NOW)
         columns = tuple(ExpectedColumn(name, ColumnType(kind)) for name, kind in resolution.columns)
         query = EngineQuery("t", render(resolution, "spark"), columns, resolution.row_limit)
