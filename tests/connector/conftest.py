@@ -11,6 +11,7 @@ from pinot_connector import AsyncPrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support import two_looks
+from tests.support.embedded import embedded
 from tests.support.rings import needs
 from tests.support.world import BUDGET, POLICY, World, new_account
 
@@ -19,11 +20,7 @@ from tests.support.world import BUDGET, POLICY, World, new_account
 @needs("process")
 def not_started(tmp_path: Path) -> EmbeddedServices:
     """Services that are not started yet."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(BUDGET)
-    return EmbeddedServices(
-        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path / "state"
-    )
+    return embedded(tmp_path, POLICY, BUDGET)
 
 
 @pytest.fixture
@@ -40,9 +37,5 @@ async def client(world: World, engine: DuckDBEngine) -> AsyncIterator[AsyncPriva
 def looking_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Both services under the policy of `tests.support.two_looks`; the ledger demands tickets."""
     folder = tmp_path_factory.mktemp("two looks")
-    (folder / "policy.yaml").write_text(two_looks.POLICY)
-    (folder / "budget.yaml").write_text(two_looks.BUDGET)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
-    ) as services:
+    with embedded(folder, two_looks.POLICY, two_looks.BUDGET) as services:
         yield World(services.dp_address, services.budget_address, folder)

@@ -16,7 +16,7 @@ from gris_api.budget.v1.budget_pb2 import Account
 from pinot_connector import AsyncPrivateClient, closed_accounts
 from pinot_connector.client import DEFAULT_TIMEOUTS
 from pinot_connector.closed_accounts import ClosedAccounts
-from pinot_connector.embedded import EmbeddedServices, Ports
+from pinot_connector.embedded import Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused, ServiceUnavailable
 from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore
@@ -25,6 +25,7 @@ from tests.connector.test_dead_ledger import eventually
 from tests.connector.test_held_budget import POOR, WAITING, held_account
 from tests.connector.test_repeats import Watched
 from tests.support.clients import SHORT
+from tests.support.embedded import embedded
 from tests.support.relay import relayed
 from tests.support.rings import needs
 from tests.support.world import BUDGET, POLICY, World, new_account, write_growing
@@ -232,14 +233,7 @@ class Closable:
 @needs("process")
 async def closable(engine: DuckDBEngine, tmp_path: Path, starts_processes: None) -> AsyncIterator[Closable]:
     """Gives an account that has paid for one question."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=tmp_path / "policy.yaml",
-        budget_config=tmp_path / "budget.yaml",
-        directory=tmp_path / "state",
-        ports=Ports(admin=0),
-    ) as services:
+    with embedded(tmp_path, POLICY, BUDGET, ports=Ports(admin=0)) as services:
         async with (
             AsyncPrivateClient(
                 dp=services.dp_address,

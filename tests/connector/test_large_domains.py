@@ -19,6 +19,7 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import PlanExpired, ServiceUnavailable
+from tests.support.embedded import embedded
 from tests.support.relay import relayed
 from tests.support.rings import needs
 from tests.support.world import BUDGET, World, new_account
@@ -51,17 +52,13 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[EmbeddedSe
     # Text without a pattern, of which no compression makes a small plan.
     elements = [_element(number) for number in range(ELEMENTS)]
     domain = ", ".join(f"'{element}'" for element in elements)
-    (directory / "policy.yaml").write_text(_POLICY.format(domain=domain))
-    (directory / "budget.yaml").write_text(BUDGET)
     (directory / "present.csv").write_text("\n".join(["element", *elements[::2]]))
     with duckdb.connect() as connection:
         rows = f"read_csv('{directory / 'present.csv'}', all_varchar = true, header = true)"
         query = f"SELECT row_number() OVER () AS member_id, element FROM {rows}"
         connection.execute(f"COPY ({query}) TO '{directory / 'large.parquet'}' (FORMAT parquet)")
     engine = DuckDBEngine({"large": directory / "large.parquet"})
-    services = EmbeddedServices(
-        policy=directory / "policy.yaml", budget_config=directory / "budget.yaml", directory=directory
-    )
+    services = embedded(directory, _POLICY.format(domain=domain), BUDGET)
     with services:
         yield services, engine
     engine.close()

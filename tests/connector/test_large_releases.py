@@ -15,13 +15,13 @@ from pinot_connector import AsyncPrivateClient, Timeouts, structured_question
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.dp_service_client import show_requests
 from pinot_connector.element_messages import merged
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.questions import Measure
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
 from pinot_connector.results import PrivateResult
+from tests.support.embedded import embedded
 from tests.support.release_stores import KEYS
 from tests.support.rings import needs
 from tests.support.world import World, copy, new_account
@@ -80,8 +80,6 @@ class Counting(DuckDBEngine):
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Services that know both tables, and the data: two members in each element."""
     folder = tmp_path_factory.mktemp("large")
-    (folder / "policy.yaml").write_text(POLICY)
-    (folder / "budget.yaml").write_text(BUDGET)
     values = ", ".join(f"range % 7 + {number} AS {name}" for number, name in enumerate(COLUMNS))
     copy(
         f"SELECT range AS member, range % {SUMMED} AS element, {values} FROM range({2 * SUMMED})",
@@ -91,9 +89,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         f"SELECT range AS member, range % {COUNTED} AS element FROM range({2 * COUNTED})",
         folder / "counted.parquet",
     )
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
-    ) as services:
+    with embedded(folder, POLICY, BUDGET) as services:
         yield World(services.dp_address, services.budget_address, folder)
 
 

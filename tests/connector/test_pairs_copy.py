@@ -29,6 +29,7 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused, EngineUnavailable
+from tests.support.embedded import embedded
 from tests.support.engine_queries import engine_query
 from tests.support.pairs_copies import START, UNTIL, asked, make, mixed, policy_text, random_rows, write
 from tests.support.rings import needs
@@ -124,11 +125,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @needs("process")
 def services(held: Path) -> Iterator[EmbeddedServices]:
     """Both services, whose policy names the copy; each client has an account of its own."""
-    (held / "policy.yaml").write_text(policy_text("copy/manifest.json", what=DOMAIN))
-    (held / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=held / "policy.yaml", budget_config=held / "budget.yaml", directory=held
-    ) as running:
+    with embedded(held, policy_text("copy/manifest.json", what=DOMAIN), BUDGET) as running:
         yield running
 
 

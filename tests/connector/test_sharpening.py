@@ -22,7 +22,6 @@ from gris_cli.__main__ import main
 from gris_gateway.kept_history import KeptHistory
 from gris_gateway.messages import all_elements, result_message
 from pinot_connector import AsyncPrivateClient, structured_question
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
@@ -34,6 +33,7 @@ from pinot_connector.errors import (
 from pinot_connector.gateway_client import result_of
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.results import PrivateResult
+from tests.support.embedded import embedded
 from tests.support.relay import relayed
 from tests.support.rings import needs
 from tests.support.some import some
@@ -82,11 +82,7 @@ TABLES = ("feedback", "closed", "moving", "anew", "shifted")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Both services under the policy above, with a ledger in SQLite that demands tickets."""
     folder = tmp_path_factory.mktemp("sharpening")
-    (folder / "policy.yaml").write_text(POLICY)
-    (folder / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
-    ) as services:
+    with embedded(folder, POLICY, BUDGET) as services:
         yield World(services.dp_address, services.budget_address, folder)
 
 

@@ -18,9 +18,9 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2
 
 from pinot_connector import AsyncPrivateClient
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.questions import structured_question
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
+from tests.support.embedded import embedded
 from tests.support.pki import ISSUER, Issuer
 from tests.support.processes import process
 from tests.support.relay import Relay, relayed
@@ -85,13 +85,7 @@ async def test_a_connector_that_is_killed_pays_only_for_what_was_charged(
     tmp_path: Path, expired: str
 ) -> None:
     """What it held lapses; asked again, the question has the one release of all times, for its price."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(f"expired_reservations: {expired}\n{BUDGET}")
-    with EmbeddedServices(
-        policy=tmp_path / "policy.yaml",
-        budget_config=tmp_path / "budget.yaml",
-        directory=tmp_path / "state",
-    ) as services:
+    with embedded(tmp_path, POLICY, f"expired_reservations: {expired}\n{BUDGET}") as services:
         world = World(services.dp_address, services.budget_address, tmp_path)
         accounts = {when: new_account() for when in MOMENTS}
         killed = [

@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pinot_connector import PrivateClient, PrivateResult
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType, Element, EngineQuery, ExpectedColumn, ReadColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.parquet import ROW_NUMBER, count_unreadable, list_unreadable, readable
 from pinot_connector.errors import EngineRefused, GrisError
+from tests.support.embedded import embedded
 from tests.support.rings import needs
 from tests.support.some import some
 from tests.support.texts import NOT_UTF8, as_texts, state_type, write_rows, write_texts
@@ -80,11 +80,7 @@ class _Services:
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Services]:
     """Both services as processes."""
     directory = tmp_path_factory.mktemp("texts")
-    (directory / "policy.yaml").write_text(POLICY)
-    (directory / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=directory / "policy.yaml", budget_config=directory / "budget.yaml", directory=directory
-    ) as running:
+    with embedded(directory, POLICY, BUDGET) as running:
         yield _Services(running.dp_address, running.budget_address)
 
 

@@ -156,7 +156,7 @@ async def test_every_surface_says_the_same(reader: Reader, kind: str) -> None:
     seen = await reader.read(KINDS[kind].sql)
     codes = {each.code for each in seen.result.statements}
     assert codes >= KINDS[kind].codes
-    assert bool(seen.result.rows) is (kind != "empty")
+    assert bool(seen.result.rows) is not kind.startswith("empty")
     require_statements(seen)
     require_written_numbers(seen)
     require_agent_numbers(seen)

@@ -20,7 +20,6 @@ from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
 from pinot_connector import sharpened_question, structured_question
 from pinot_connector.client import AsyncPrivateClient
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import NotSharpenable
@@ -30,6 +29,7 @@ from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE, known_by_tokens
+from tests.support.embedded import embedded
 from tests.support.pki import Authority, Issuer
 from tests.support.rings import needs
 from tests.support.world import BUDGET, COFACTS, World
@@ -56,11 +56,7 @@ SHARPER = sharpened_question(TOP, [13])
 @needs("process")
 def world(tmp_path: Path) -> Iterator[World]:
     """Both services under the policy above."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path / "state"
-    ) as services:
+    with embedded(tmp_path, POLICY, BUDGET) as services:
         yield World(services.dp_address, services.budget_address, tmp_path)
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector import PrivateClient
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
@@ -23,6 +22,7 @@ from tests.pinot.kafka_broker import running_kafka
 from tests.pinot.loading import plain_rows, remove_table, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
+from tests.support.embedded import embedded
 
 TABLE, OFFLINE = "hybrid", "hybrid_OFFLINE"
 DAYS, LAST_DAY = 3, 17002
@@ -163,12 +163,8 @@ def test_any_other_name_is_refused(hybrid: Hybrid, engine: PinotEngine, name: st
 
 def test_the_release_is_that_of_duckdb(hybrid: Hybrid, engine: PinotEngine, tmp_path: Path) -> None:
     """The whole path on a name with a type: one histogram, one seed, the same rows and the same charge."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(BUDGET)
     duck = DuckDBEngine({OFFLINE: hybrid.parquet})
-    with EmbeddedServices(
-        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path
-    ) as services:
+    with embedded(tmp_path, POLICY, BUDGET) as services:
         results = []
         for account, asked in (("t/left", engine), ("t/right", duck)):
             # With a store of its own: the second engine is to draw the release too.

@@ -20,6 +20,7 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused
 from tests.pinot.loading import plain_rows
 from tests.pinot.waiting import wait_until
+from tests.support.embedded import embedded
 from tests.support.rings import needs
 
 ROWS = 12
@@ -123,11 +124,7 @@ def by_member(
     try:
         for name, policy in policies.items():
             folder = tmp_path_factory.mktemp(name)
-            (folder / "policy.yaml").write_text(policy)
-            (folder / "budget.yaml").write_text(BUDGET)
-            services = EmbeddedServices(
-                policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
-            )
+            services = embedded(folder, policy, BUDGET)
             running[name] = services.__enter__()
         yield running
     finally:

@@ -18,6 +18,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.parameters import BoundedBy, NamesLook
 from pinot_connector.release_store import MemoryReleaseStore
+from tests.support.embedded import embedded
 from tests.support.some import some
 from tests.support.world import COFACTS, copy, new_account
 
@@ -70,11 +71,7 @@ def services(
         for name, path in copies.items()
     ]
     folder = tmp_path_factory.mktemp("services")
-    (folder / "policy.yaml").write_text(HEADER + "".join(tables))
-    (folder / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
-    ) as running:
+    with embedded(folder, HEADER + "".join(tables), BUDGET) as running:
         yield running
 
 

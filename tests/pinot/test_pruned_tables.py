@@ -22,6 +22,7 @@ from pinot_connector.release_store import MemoryReleaseStore
 from tests.pinot.loading import create_table, plain_answer, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
+from tests.support.embedded import embedded
 from tests.support.rings import needs
 
 COLUMNS = {"member_id": "STRING", "country": "STRING", "app": "STRING"}
@@ -116,11 +117,7 @@ def services(pairs: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> I
     tables = [TABLE.format(name=name, closed="") for name in names]
     closed = ", refresh: day, delay_minutes: 60"
     tables += [TABLE.format(name=f"by_time_{more}_OFFLINE", closed=closed) for more in (0, 1)]
-    (folder / "policy.yaml").write_text("epsilon_per: 0.15\ndelta: 1e-10\ntables:" + "".join(tables))
-    (folder / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
-    ) as running:
+    with embedded(folder, "epsilon_per: 0.15\ndelta: 1e-10\ntables:" + "".join(tables), BUDGET) as running:
         yield running
 
 

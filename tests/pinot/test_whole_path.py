@@ -19,6 +19,7 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineUnavailable, GrisError, IncompleteAnswer
 from pinot_connector.release_store import MemoryReleaseStore
 from tests.pinot.trimmed_table import TrimmedTable
+from tests.support.embedded import embedded
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COFACTS = "cofacts_feedback"
@@ -50,11 +51,7 @@ def services(
     """Both services, with the policy of the examples and one more table."""
     folder = tmp_path_factory.mktemp("services")
     trimmed = TRIMMED_POLICY.format(version=data_version(trimmed_table.parquet))
-    (folder / "policy.yaml").write_text((EXAMPLES / "policy.yaml").read_text() + trimmed)
-    (folder / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
-    ) as running:
+    with embedded(folder, (EXAMPLES / "policy.yaml").read_text() + trimmed, BUDGET) as running:
         yield running
 
 

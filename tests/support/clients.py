@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import grpc
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector import AsyncPrivateClient, Timeouts
+from pinot_connector import AsyncPrivateClient, PrivateClient, Timeouts
+from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import MemoryReleaseStore
 
+from .embedded import UNHURRIED
 from .world import World, new_account
 
 # Long silences: a machine that is busy with tests is not a ledger that is dead.
@@ -54,6 +57,23 @@ async def asking_client(
         releases=MemoryReleaseStore(),
     ) as client:
         yield client
+
+
+@contextmanager
+def own_client(
+    services: EmbeddedServices, tables: Mapping[str, Path], *, account: str = "", **options: Any
+) -> Iterator[PrivateClient]:
+    """Give a client that asks DuckDB, with an account of its own unless one is named."""
+    engine = DuckDBEngine(tables)
+    with PrivateClient(
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=account or new_account(),
+        engine=engine,
+        **{"timeouts": UNHURRIED} | options,
+    ) as client:
+        yield client
+    engine.close()
 
 
 async def untouched(client: AsyncPrivateClient) -> bool:

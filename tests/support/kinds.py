@@ -117,6 +117,9 @@ KINDS = {
         "intervals.simultaneous",
     ),
     "sums of two looks": _kind(f"SELECT city, {_PEOPLE}, SUM(price) FROM looks GROUP BY city", "sums.of"),
+    "empty sums": _kind(
+        f"SELECT city, {_PEOPLE}, SUM(price) FROM looks WHERE day < '2020-01-01' GROUP BY city", "sums.of"
+    ),
     "totals": _kind(
         "SELECT country, city, COUNT(*) AS n, SUM(amount) FROM clamped "
         "GROUP BY GROUPING SETS ((country, city), (country))",

@@ -11,6 +11,7 @@ from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.clients import asking_client
+from tests.support.embedded import UNHURRIED
 from tests.support.world import COFACTS, World
 
 DELTA_1, DELTA_2, MOST, UNITS = 4, 8, 75, 40_000
@@ -62,8 +63,6 @@ accounts:
   - path: [narrow, "*"]
     limit: {information: 15, calls: 5}
 """
-# No end here is one of a slow machine.
-UNHURRIED = Timeouts(dp=60, engine=60, budget_attempt=10, budget=30, budget_silence=60, reservation=120)
 # Two looks are held for 4 s, of which 1 s is left for the charge.
 SHORT = replace(UNHURRIED, reservation=2)
 # u_1 is 10/3 units, so 4 are charged.
