@@ -1,17 +1,21 @@
-"""What a client refuses by itself: arguments that cannot be, and questions after its end."""
+"""What a client refuses by itself, and the confidence that each question has for itself."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from pinot_connector import AsyncPrivateClient, PrivateClient
-from pinot_connector.engines.base import EngineAnswer
+from pinot_connector import AsyncPrivateClient, PrivateClient, structured_question
+from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import InvalidQuestion
+from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
+from pinot_connector.results import PrivateResult
 from tests.support.clients import Corrupting
 from tests.support.world import World, new_account
 
@@ -102,3 +106,94 @@ def test_whoever_waits_for_a_client_that_is_closed_is_told(world: World) -> None
     over.set()
     assert ["the client was closed before there was an answer"] == reported
     engine.close()
+
+
+QUESTION = structured_question("feedback", "app", k=None)
+LOW, OWN, HIGH = 0.6, 0.98, 0.9999999
+
+
+class Counting(DuckDBEngine):
+    """DuckDB that counts its queries."""
+
+    asked = 0
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Counts, and answers."""
+        self.asked += 1
+        return super().run(query, data_version)
+
+
+@asynccontextmanager
+async def asking(
+    world: World, store: ReleaseStore | None = None
+) -> AsyncIterator[tuple[AsyncPrivateClient, Counting]]:
+    """Give a client with a confidence of its own, and its engine."""
+    engine = Counting(world.tables)
+    async with AsyncPrivateClient(
+        dp=world.dp,
+        budget=world.budget,
+        account=new_account(),
+        engine=engine,
+        confidence=OWN,
+        releases=store or MemoryReleaseStore(),
+    ) as client:
+        yield client, engine
+    engine.close()
+
+
+def widths(result: PrivateResult) -> set[int]:
+    """Return how wide the intervals are."""
+    return {row.interval[1] - row.interval[0] for row in result.rows if row.interval}
+
+
+@pytest.mark.parametrize("order", [(LOW, HIGH), (HIGH, LOW)])
+async def test_one_release_is_shown_with_two_confidences_for_one_price(
+    world: World, order: tuple[float, float]
+) -> None:
+    """Counts are the same, intervals are not, and a repeat of either is what it was; the engine is asked once."""
+    async with asking(world) as (client, engine):
+        shown = {each: await client.ask(QUESTION, confidence=each) for each in order}
+        own = await client.ask(QUESTION)
+        again = {each: await client.ask(QUESTION, confidence=each) for each in order}
+        spent = (await client.remaining())[-1].spent.information
+    assert engine.asked == 1
+    first, second = (shown[each] for each in order)
+    assert first.charged.information == spent > 0
+    assert second.charged.information == own.charged.information == 0
+    assert [each.confidence for each in (first, second, own)] == [*order, OWN]
+    assert {each.release_id for each in (first, second, own)} == {first.release_id}
+    assert [row.noisy_count for row in first.rows] == [row.noisy_count for row in second.rows]
+    assert max(widths(shown[LOW])) < min(widths(own)) <= max(widths(own)) < min(widths(shown[HIGH]))
+    assert {each: result.rows for each, result in again.items()} == {
+        each: result.rows for each, result in shown.items()
+    }
+    assert [result.confidence for result in again.values()] == list(order)
+
+
+async def test_questions_at_once_with_two_confidences_are_shown_each_with_its_own(world: World) -> None:
+    """Of one account and of two: they wait for one release, and pay as if they had asked one after the other."""
+    store = MemoryReleaseStore()
+    async with asking(world, store) as (client, engine):
+        other = client.on_behalf_of(new_account().split("/"))
+        asked = [(each, confidence) for each in (client, other) for confidence in (LOW, HIGH)]
+        results = await asyncio.gather(
+            *(each.ask(QUESTION, confidence=confidence) for each, confidence in asked)
+        )
+    assert [result.confidence for result in results] == [confidence for _, confidence in asked]
+    assert max(widths(results[0])) < min(widths(results[1]))
+    assert [result.rows for result in results[:2]] == [result.rows for result in results[2:]]
+    paid = [result.charged.information for result in results]
+    assert sorted(paid[:2]) == sorted(paid[2:])
+    assert [min(paid[:2]), engine.asked] == [0, 1]
+
+
+@pytest.mark.parametrize("confidence", [0.5, 1.0, 0.0, -0.9, 95.0, float("nan"), float("inf"), 1])
+async def test_what_is_no_confidence_is_refused_by_name(world: World, confidence: float) -> None:
+    """The refusal says what was expected and what it got; nothing is asked."""
+    async with asking(world) as (client, engine):
+        with pytest.raises(
+            InvalidQuestion, match=f"strictly between 0.5 and 1, got {confidence!r}"
+        ) as refused:
+            await client.ask(QUESTION, confidence=confidence)
+    assert refused.value.field == "confidence"
+    assert engine.asked == 0

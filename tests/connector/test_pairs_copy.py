@@ -37,14 +37,6 @@ from tests.support.some import some
 from tests.support.world import new_account
 
 MIDNIGHT = datetime.time(tzinfo=datetime.UTC)
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 100000, calls: 10000}
-  - path: [t, "*"]
-    limit: {information: 1000, calls: 100}
-"""
 SQL = "SELECT what, COUNT(DISTINCT who) FROM visits WHERE day >= '2024-02-01' AND day < '2024-05-01' GROUP BY what"
 TIME = "{column: at, type: timestamp, zone: Europe/Berlin}"
 DOMAIN = ", domain: [e0, e1, e2, e3], delta: 4"
@@ -125,7 +117,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @needs("process")
 def services(held: Path) -> Iterator[EmbeddedServices]:
     """Both services, whose policy names the copy; each client has an account of its own."""
-    with embedded(held, policy_text("copy/manifest.json", what=DOMAIN), BUDGET) as running:
+    with embedded(held, policy_text("copy/manifest.json", what=DOMAIN)) as running:
         yield running
 
 

@@ -41,12 +41,6 @@ tables:
       country: {type: string, group_by: true, filter: [in, not_in], domain: [de, fr], delta: 1}
       kind: {type: string, group_by: true, delta: 1}
 """
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - {path: [t], limit: {information: 1000000000000, calls: 1000000000000}}
-  - {path: [t, "*"], limit: {information: 3000, calls: 300}}
-"""
 COUNT = "SELECT {by}, COUNT({what}) FROM visits {where} GROUP BY {by}"
 QUESTIONS = [
     COUNT.format(by="page", what="DISTINCT m", where=""),
@@ -80,7 +74,7 @@ class _Services:
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Services]:
     """Both services as processes."""
     directory = tmp_path_factory.mktemp("texts")
-    with embedded(directory, POLICY, BUDGET) as running:
+    with embedded(directory, POLICY) as running:
         yield _Services(running.dp_address, running.budget_address)
 
 

@@ -21,15 +21,15 @@ import pytest
 from gris_api.app.v1 import app_pb2
 
 from gris_cli.app import run
-from gris_console.exports import csv_text
+from gris_console.exports import csv_text, totals_csv_text
 from gris_gateway.messages import element_chunks, result_message
 from gris_mcp.tools import TOOLS
 from pinot_connector import PrivateClient
 from pinot_connector.dbapi import Connection, connect_gateway
-from pinot_connector.dbapi.tables import described, row_count, tabulated
+from pinot_connector.dbapi.tables import described, row_count, tabulated, totals_described, totals_tabulated
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.formats import written
+from pinot_connector.formats import cost, written
 from pinot_connector.gateway_client import AsyncGatewayClient, result_of
 from pinot_connector.questions import sql_question
 from pinot_connector.release_store.receipts import with_elements, without_elements
@@ -198,12 +198,12 @@ def cells(result: PrivateResult) -> Iterator[str]:
 
 
 def require_written_numbers(seen: Seen) -> None:
-    """Assert that people read every element, number and interval."""
+    """Assert that people read every element, number and interval, and the price."""
     elements = [str(value) for row in seen.result.rows for value in row.element]
     missing = [
         (surface, cell)
         for surface in WRITTEN
-        for cell in (*elements, *cells(seen.result))
+        for cell in (*elements, *cells(seen.result), cost(seen.result.cost))
         for part in (cell.split() if surface == "gris ask" else [cell])
         if part not in seen.texts[surface].replace(",", "")
     ]
@@ -256,6 +256,13 @@ def require_program_numbers(seen: Seen) -> None:
     of_rows = seen.rows[: len(result.rows)]
     assert [tuple(row.values()) for row in table.to_pylist()] == of_rows
     assert len(frame) == len(csv_text(result).splitlines()) - 1 == len(of_rows)
+    if result.totals is not None:
+        of_totals = result.to_arrow(totals=True)
+        assert of_totals.column_names == [column[0] for column in totals_described(result, intervals=True)]
+        assert [tuple(row.values()) for row in of_totals.to_pylist()] == [
+            *totals_tabulated(result, intervals=True)
+        ]
+        assert len(result.to_pandas(totals=True)) == len(totals_csv_text(result).splitlines()) - 1
 
 
 def require_messages(result: PrivateResult) -> None:

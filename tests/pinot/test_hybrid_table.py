@@ -51,14 +51,6 @@ tables:
       member_id: {type: string}
       article_id: {type: string, group_by: true, delta: 3}
 """
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 1000000000000, calls: 1000000000000}
-  - path: [t, "*"]
-    limit: {information: 300, calls: 30}
-"""
 ARTICLES = count_members(OFFLINE, ("article_id", ColumnType.STRING))
 
 
@@ -164,7 +156,7 @@ def test_any_other_name_is_refused(hybrid: Hybrid, engine: PinotEngine, name: st
 def test_the_release_is_that_of_duckdb(hybrid: Hybrid, engine: PinotEngine, tmp_path: Path) -> None:
     """The whole path on a name with a type: one histogram, one seed, the same rows and the same charge."""
     duck = DuckDBEngine({OFFLINE: hybrid.parquet})
-    with embedded(tmp_path, POLICY, BUDGET) as services:
+    with embedded(tmp_path, POLICY) as services:
         results = []
         for account, asked in (("t/left", engine), ("t/right", duck)):
             # With a store of its own: the second engine is to draw the release too.

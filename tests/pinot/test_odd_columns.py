@@ -53,14 +53,6 @@ COLUMNS = """
       gone: {type: string, filter: [in]}
 """
 HEAD = "epsilon_per: 1\ndelta: 1e-10\ntables:\n  odd:\n    data_version: v\n    member: "
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 1000000000000, calls: 1000000000000}
-  - path: [t, "*"]
-    limit: {information: 300, calls: 30}
-"""
 
 
 def row(i: int) -> dict[str, object]:
@@ -124,7 +116,7 @@ def by_member(
     try:
         for name, policy in policies.items():
             folder = tmp_path_factory.mktemp(name)
-            services = embedded(folder, policy, BUDGET)
+            services = embedded(folder, policy)
             running[name] = services.__enter__()
         yield running
     finally:

@@ -36,14 +36,6 @@ TABLE = """
       article_id: {{type: string, group_by: true}}
       score: {{type: int64, filter: [in]}}
 """
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 3000, calls: 300}
-  - path: [t, "*"]
-    limit: {information: 300, calls: 30}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +63,7 @@ def services(
         for name, path in copies.items()
     ]
     folder = tmp_path_factory.mktemp("services")
-    with embedded(folder, HEADER + "".join(tables), BUDGET) as running:
+    with embedded(folder, HEADER + "".join(tables)) as running:
         yield running
 
 

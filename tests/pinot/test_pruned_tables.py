@@ -52,14 +52,6 @@ TABLE = """
       country: {{type: string, group_by: true, filter: [in], delta: 1}}
       app: {{type: string, group_by: true, domain: [web, mobile], delta: 1}}
 """
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 1000000000000, calls: 1000000000000}
-  - path: [t, "*"]
-    limit: {information: 3000, calls: 30}
-"""
 QUESTIONS = [
     # Beyond all days but that of the extra row, on its day alone, and in closed periods of the offline part.
     ("by_time", "SELECT country, {count} FROM {} WHERE {beyond} GROUP BY country ORDER BY 2 DESC LIMIT 3"),
@@ -117,7 +109,7 @@ def services(pairs: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> I
     tables = [TABLE.format(name=name, closed="") for name in names]
     closed = ", refresh: day, delay_minutes: 60"
     tables += [TABLE.format(name=f"by_time_{more}_OFFLINE", closed=closed) for more in (0, 1)]
-    with embedded(folder, "epsilon_per: 0.15\ndelta: 1e-10\ntables:" + "".join(tables), BUDGET) as running:
+    with embedded(folder, "epsilon_per: 0.15\ndelta: 1e-10\ntables:" + "".join(tables)) as running:
         yield running
 
 

@@ -44,14 +44,6 @@ tables:
       member_id: {{type: string}}
       article_id: {{type: string, group_by: true, delta: 3}}
 """
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 1000000000000, calls: 1000000000000}
-  - path: [t, "*"]
-    limit: {information: 300, calls: 30}
-"""
 Made = Callable[[str], StreamedTable]
 
 
@@ -266,7 +258,7 @@ def test_the_release_is_that_of_duckdb_and_a_late_row_does_not_change_it(
         )
     duck = DuckDBEngine({table.name: parquet})
     sql = f"SELECT article_id, COUNT(DISTINCT member_id) FROM {table.name} GROUP BY 1 ORDER BY 2 DESC LIMIT 3"  # noqa: S608
-    with embedded(tmp_path, POLICY.format(table=table.name), BUDGET) as services:
+    with embedded(tmp_path, POLICY.format(table=table.name)) as services:
 
         def client(account: str, asked: Engine) -> PrivateClient:
             return PrivateClient(

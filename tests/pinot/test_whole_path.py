@@ -33,14 +33,6 @@ TRIMMED_POLICY = """
       member_id: {{type: string}}
       article_id: {{type: string, group_by: true, delta: 1}}
 """
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 1000000000000, calls: 1000000000000}
-  - path: [t, "*"]
-    limit: {information: 300, calls: 30}
-"""
 _numbers = itertools.count()
 
 
@@ -51,7 +43,7 @@ def services(
     """Both services, with the policy of the examples and one more table."""
     folder = tmp_path_factory.mktemp("services")
     trimmed = TRIMMED_POLICY.format(version=data_version(trimmed_table.parquet))
-    with embedded(folder, (EXAMPLES / "policy.yaml").read_text() + trimmed, BUDGET) as running:
+    with embedded(folder, (EXAMPLES / "policy.yaml").read_text() + trimmed) as running:
         yield running
 
 
