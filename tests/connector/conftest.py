@@ -11,9 +11,10 @@ from pinot_connector import AsyncPrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support import two_looks
+from tests.support.clients import client_of
 from tests.support.embedded import embedded
 from tests.support.rings import needs
-from tests.support.world import BUDGET, POLICY, World, new_account
+from tests.support.world import BUDGET, POLICY, World
 
 
 @pytest.fixture
@@ -26,9 +27,7 @@ def not_started(tmp_path: Path) -> EmbeddedServices:
 @pytest.fixture
 async def client(world: World, engine: DuckDBEngine) -> AsyncIterator[AsyncPrivateClient]:
     """A client with an account of its own."""
-    async with AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=engine
-    ) as client:
+    async with client_of(world, engine) as client:
         yield client
 
 

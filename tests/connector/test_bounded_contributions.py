@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from dp_service.bounding.order import kept, table_salt
 from gris_cli.app import app
-from pinot_connector import AsyncPrivateClient, PrivateClient
+from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import BoundedCopy, ColumnType, EngineQuery, ExpectedColumn, Feature
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -31,13 +31,13 @@ from pinot_connector.guarantees import Bound
 from pinot_connector.parameters import BoundedBy, Contributions, IntervalKind, Mechanism, OneLook, Shift
 from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
-from tests.support.clients import own_client
+from tests.support.clients import blocking_client_of, client_of, own_client
 from tests.support.embedded import embedded
 from tests.support.fake_pinot import FakePinot
 from tests.support.rings import needs
 from tests.support.some import some
 from tests.support.statements import texts
-from tests.support.world import COFACTS, new_account
+from tests.support.world import COFACTS
 
 DELTA_0 = 8
 UNITS = 40_000
@@ -477,9 +477,7 @@ def test_a_pinot_that_is_too_old_is_refused_by_name_before_anything_is_reserved(
 ) -> None:
     """It cannot bound members in a query; the refusal says what can be done instead, and Pinot is not asked."""
     engine = PinotEngine(controller=old_pinot.url, broker=old_pinot.url)
-    with PrivateClient(
-        dp=services.dp_address, budget=services.budget_address, account=new_account(), engine=engine
-    ) as client:
+    with blocking_client_of(services, engine) as client:
         with pytest.raises(EngineRefused, match=r"Pinot 0\.11 cannot .* in_query.*prepared"):
             client.top_k("feedback", "article_id", 5)
         level = client.remaining()[-1]
@@ -552,9 +550,7 @@ def test_questions_at_the_same_time_draw_one_release(
 
     async def all_at_once() -> list[PrivateResult]:
         engine = DuckDBEngine(tables)
-        async with AsyncPrivateClient(
-            dp=services.dp_address, budget=services.budget_address, account=new_account(), engine=engine
-        ) as client:
+        async with client_of(services, engine) as client:
             found = await asyncio.gather(*(client.top_k("feedback", "article_id", k) for k in range(1, 9)))
         engine.close()
         return found

@@ -16,7 +16,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.results import PrivateResult
-from tests.support.clients import Corrupting
+from tests.support.clients import Corrupting, blocking_client_of, client_of
 from tests.support.world import World, new_account
 
 
@@ -33,9 +33,7 @@ async def test_a_confidence_that_cannot_be_is_refused_at_construction(
 
 def test_the_confidence_that_was_asked_for_is_the_results(world: World, engine: DuckDBEngine) -> None:
     """Every number strictly between 0.5 and 1 is one."""
-    client = PrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=engine, confidence=0.75
-    )
+    client = blocking_client_of(world, engine, confidence=0.75)
     with client:
         assert 0.75 == client.top_k("feedback", "score", 1).confidence
 
@@ -62,7 +60,7 @@ _USES: list[Callable[[Any], Any]] = [
 @pytest.mark.parametrize("use", _USES)
 def test_a_closed_client_says_so(world: World, engine: DuckDBEngine, use: Callable[[Any], Any]) -> None:
     """In its own words, and without a coroutine that nobody awaits."""
-    client = PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine)
+    client = blocking_client_of(world, engine)
     client.close()
     client.close()
     with pytest.raises(RuntimeError, match="the client is closed"):
@@ -74,7 +72,7 @@ async def test_a_closed_asynchronous_client_says_so(
     world: World, engine: DuckDBEngine, use: Callable[[Any], Any]
 ) -> None:
     """The same words, and not those of gRPC or of a thread pool."""
-    client = AsyncPrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine)
+    client = client_of(world, engine)
     await client.close()
     await client.close()
     with pytest.raises(RuntimeError, match="the client is closed"):
@@ -97,7 +95,7 @@ def test_whoever_waits_for_a_client_that_is_closed_is_told(world: World) -> None
         reported.append(str(raised.value))
 
     engine = Corrupting(world, wait)
-    client = PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine)
+    client = blocking_client_of(world, engine)
     asking = threading.Thread(target=ask)
     asking.start()
     reached.wait(10)
@@ -129,14 +127,7 @@ async def asking(
 ) -> AsyncIterator[tuple[AsyncPrivateClient, Counting]]:
     """Give a client with a confidence of its own, and its engine."""
     engine = Counting(world.tables)
-    async with AsyncPrivateClient(
-        dp=world.dp,
-        budget=world.budget,
-        account=new_account(),
-        engine=engine,
-        confidence=OWN,
-        releases=store or MemoryReleaseStore(),
-    ) as client:
+    async with client_of(world, engine, confidence=OWN, releases=store or MemoryReleaseStore()) as client:
         yield client, engine
     engine.close()
 

@@ -25,7 +25,7 @@ from pinot_connector.errors import (
     ServiceFailed,
     ServiceUnavailable,
 )
-from tests.support.clients import Corrupting, asking_client, untouched
+from tests.support.clients import Corrupting, asking_client, client_of, untouched
 from tests.support.relay import Swallower, relayed
 from tests.support.world import World, free_port, new_account
 
@@ -53,9 +53,7 @@ async def test_an_engine_that_hangs_is_left_after_its_time(world: World) -> None
         return answer
 
     engine = Corrupting(world, hang)
-    client = AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=engine, timeouts=Timeouts(engine=0.3)
-    )
+    client = client_of(world, engine, timeouts=Timeouts(engine=0.3))
     async with client:
         with pytest.raises(EngineUnavailable):
             await client.top_k("feedback", "article_id", 5)

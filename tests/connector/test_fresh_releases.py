@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pinot_connector import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import Found, MemoryReleaseStore
-from tests.support.clients import SHORT
+from tests.support.clients import SHORT, client_of
 from tests.support.embedded import embedded
 from tests.support.world import BUDGET, POLICY, new_account, write_growing
 
@@ -40,14 +39,7 @@ async def test_a_fresh_question_is_never_looked_up_and_never_kept(tmp_path: Path
     with embedded(
         tmp_path, POLICY.replace(growing, f"{growing}    consistency: fresh\n"), BUDGET
     ) as services:
-        async with AsyncPrivateClient(
-            dp=services.dp_address,
-            budget=services.budget_address,
-            account=new_account(),
-            engine=engine,
-            timeouts=SHORT,
-            releases=store,
-        ) as client:
+        async with client_of(services, engine, timeouts=SHORT, releases=store) as client:
             fresh = [await client.histogram("growing", "element") for _ in "12"]
             assert (store.found, (await store.statistics()).releases) == ([], 0)
             beside = [await client.histogram("small", "element") for _ in "12"]

@@ -21,6 +21,7 @@ from pinot_connector.questions import Measure
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
 from pinot_connector.results import PrivateResult
+from tests.support.clients import client_of
 from tests.support.embedded import embedded
 from tests.support.release_stores import KEYS
 from tests.support.rings import needs
@@ -106,13 +107,8 @@ async def asking(
     world: World, engine: DuckDBEngine, store: ReleaseStore, account: str = ""
 ) -> AsyncIterator[AsyncPrivateClient]:
     """Give a client that has shown nothing yet."""
-    async with AsyncPrivateClient(
-        dp=world.dp,
-        budget=world.budget,
-        account=account or new_account(),
-        engine=engine,
-        releases=store,
-        timeouts=UNHURRIED,
+    async with client_of(
+        world, engine, account=account or new_account(), releases=store, timeouts=UNHURRIED
     ) as client:
         yield client
 

@@ -29,12 +29,12 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused, EngineUnavailable
+from tests.support.clients import blocking_client_of
 from tests.support.embedded import embedded
 from tests.support.engine_queries import engine_query
 from tests.support.pairs_copies import START, UNTIL, asked, make, mixed, policy_text, random_rows, write
 from tests.support.rings import needs
 from tests.support.some import some
-from tests.support.world import new_account
 
 MIDNIGHT = datetime.time(tzinfo=datetime.UTC)
 SQL = "SELECT what, COUNT(DISTINCT who) FROM visits WHERE day >= '2024-02-01' AND day < '2024-05-01' GROUP BY what"
@@ -123,12 +123,7 @@ def services(held: Path) -> Iterator[EmbeddedServices]:
 
 def client_of(services: EmbeddedServices, **tables: Path) -> PrivateClient:
     """Return a client of an engine over these files."""
-    return PrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
-        account=new_account(),
-        engine=DuckDBEngine(tables),
-    )
+    return blocking_client_of(services, DuckDBEngine(tables))
 
 
 def test_a_question_is_answered_by_the_copy_and_says_so(services: EmbeddedServices, held: Path) -> None:

@@ -19,7 +19,7 @@ from pinot_connector.errors import ReleaseStoreFailed
 from pinot_connector.release_store import KeptRelease, MemoryReleaseStore, Payment, ReleaseStore
 from pinot_connector.release_store.postgres import PostgresReleaseStore
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
-from tests.support.clients import SHORT
+from tests.support.clients import SHORT, client_of
 from tests.support.postgres_server import PostgresServer
 from tests.support.release_stores import KEYS, new_database
 from tests.support.some import some
@@ -77,20 +77,20 @@ class Counted(DuckDBEngine):
 
 async def asked(world: World, account: str, engine: DuckDBEngine, store: ReleaseStore) -> PrivateResult:
     """Ask once, with a client that then ends."""
-    async with client_of(world, account, engine, store) as client:
+    async with gateway_client(world, account, engine, store) as client:
         return await client.histogram("growing", "element")
 
 
-def client_of(world: World, account: str, engine: DuckDBEngine, store: ReleaseStore) -> AsyncPrivateClient:
+def gateway_client(
+    world: World, account: str, engine: DuckDBEngine, store: ReleaseStore
+) -> AsyncPrivateClient:
     """Make a client."""
-    return AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=account, engine=engine, timeouts=UNHURRIED, releases=store
-    )
+    return client_of(world, engine, account=account, timeouts=UNHURRIED, releases=store)
 
 
 async def spent(world: World, account: str, engine: DuckDBEngine) -> int:
     """Return what an account has spent."""
-    async with client_of(world, account, engine, MemoryReleaseStore()) as client:
+    async with gateway_client(world, account, engine, MemoryReleaseStore()) as client:
         return (await client.remaining())[-1].spent.information
 
 
@@ -142,7 +142,7 @@ async def test_two_gateways_with_one_question_at_the_same_moment_give_one_releas
     stores = [PostgresReleaseStore(database, KEYS) for _ in engines]
     async with AsyncExitStack() as opened:
         clients = [
-            await opened.enter_async_context(client_of(world, *each))
+            await opened.enter_async_context(gateway_client(world, *each))
             for each in zip(accounts, engines, stores, strict=True)
         ]
         first = await asyncio.gather(*(client.histogram("growing", "element") for client in clients))
@@ -161,7 +161,7 @@ async def test_a_hundred_reloads_cost_one_query_and_one_charge(world: World, tmp
     data = tmp_path / "growing.parquet"
     write_growing(data, members=1000)
     engine, account = Counted({"growing": data}), new_account()
-    async with client_of(world, account, engine, MemoryReleaseStore()) as client:
+    async with gateway_client(world, account, engine, MemoryReleaseStore()) as client:
         at_once = await asyncio.gather(*(client.histogram("growing", "element") for _ in range(50)))
         later = [await client.histogram("growing", "element") for _ in range(50)]
         others = [client.on_behalf_of(new_account().split("/")) for _ in range(10)]
@@ -193,7 +193,7 @@ async def test_a_store_that_fails_refuses_and_nothing_is_charged(
     engine = Counted({"growing": data})
     with pytest.raises(ReleaseStoreFailed):
         await asked(world, account, engine, Failing())
-    async with client_of(world, account, engine, MemoryReleaseStore()) as client:
+    async with gateway_client(world, account, engine, MemoryReleaseStore()) as client:
         level = (await client.remaining())[-1]
     assert (0, 0) == (level.spent.information, level.reserved.information)
     engine.close()

@@ -19,7 +19,7 @@ from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.telemetry import recorded_by
 from tests.budget.served import SETTINGS
 from tests.support.budget_samples import SteppedClock
-from tests.support.clients import SHORT
+from tests.support.clients import SHORT, client_of
 from tests.support.relay import relayed
 from tests.support.release_stores import KEYS
 from tests.support.world import World, new_account, write_growing, write_small
@@ -68,9 +68,7 @@ async def test_a_repeat_of_closed_periods_asks_the_policy_and_no_engine(world: W
     write_growing(tmp_path / "growing.parquet", members=1000)
     engine, lookups = Watched({"growing": tmp_path / "growing.parquet"}), Lookups()
     async with relayed(world) as relay:
-        client = AsyncPrivateClient(
-            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
-        )
+        client = client_of(relay.address, engine)
         with recorded_by(lookups):
             async with client:
                 await client.histogram("growing", "element")
@@ -95,13 +93,7 @@ async def test_without_a_fixed_version_a_recent_reading_of_the_engines_counts(
     path = tmp_path / "small.parquet"
     write_small(path, 1000)
     engine = Watched({"small": path})
-    client = AsyncPrivateClient(
-        dp=world.dp,
-        budget=world.budget,
-        account=new_account(),
-        engine=engine,
-        timeouts=Timeouts(data_version=seconds),
-    )
+    client = client_of(world, engine, timeouts=Timeouts(data_version=seconds))
     async with client:
         paid = await client.histogram("small", "element")
         asked = len(engine.asked)
@@ -119,9 +111,7 @@ async def test_what_is_kept_is_not_given_to_an_account_that_cannot_pay(world: Wo
     write_growing(tmp_path / "growing.parquet", members=1000)
     write_small(tmp_path / "small.parquet", 1000)
     engine = Watched({name: tmp_path / f"{name}.parquet" for name in ("growing", "small")})
-    async with AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=engine
-    ) as client:
+    async with client_of(world, engine) as client:
         await client.histogram("growing", "element")
         with pytest.raises(AccountUnknown):
             await client.on_behalf_of(["nowhere", "at-all"]).histogram("growing", "element")
@@ -142,9 +132,7 @@ async def test_those_who_wait_for_an_engine_that_fails_fail_with_it(world: World
 
     write_growing(tmp_path / "growing.parquet", members=1000)
     engine = Failing({"growing": tmp_path / "growing.parquet"})
-    async with AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=engine, releases=MemoryReleaseStore()
-    ) as client:
+    async with client_of(world, engine, releases=MemoryReleaseStore()) as client:
         asking = [client.histogram("growing", "element") for _ in range(20)]
         results = await asyncio.gather(*asking, return_exceptions=True)
     assert {EngineUnavailable} == set(map(type, results))

@@ -33,6 +33,7 @@ from pinot_connector.errors import (
 from pinot_connector.gateway_client import result_of
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.results import PrivateResult
+from tests.support.clients import client_of
 from tests.support.embedded import embedded
 from tests.support.relay import relayed
 from tests.support.rings import needs
@@ -104,12 +105,8 @@ async def asking(
     world: World, engine: DuckDBEngine, *, account: str = "", releases: ReleaseStore | None = None
 ) -> AsyncIterator[AsyncPrivateClient]:
     """Give a client with an account and a release store, of its own unless they are given."""
-    async with AsyncPrivateClient(
-        dp=world.dp,
-        budget=world.budget,
-        account=account or new_account(),
-        engine=engine,
-        releases=releases or MemoryReleaseStore(),
+    async with client_of(
+        world, engine, account=account or new_account(), releases=releases or MemoryReleaseStore()
     ) as client:
         yield client
 

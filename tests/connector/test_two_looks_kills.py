@@ -17,9 +17,9 @@ import pytest
 from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2
 
-from pinot_connector import AsyncPrivateClient
 from pinot_connector.questions import structured_question
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
+from tests.support.clients import client_of
 from tests.support.embedded import embedded
 from tests.support.pki import ISSUER, Issuer
 from tests.support.processes import process
@@ -101,9 +101,7 @@ async def test_a_connector_that_is_killed_pays_only_for_what_was_charged(
         for when, account in accounts.items():
             lapsed = 10 if expired == "forfeit" and when != "charged" else 0
             engine, store = Between(), SqliteReleaseStore(tmp_path / f"{when}.db", KEYS)
-            async with AsyncPrivateClient(
-                dp=world.dp, budget=world.budget, account=account, engine=engine, releases=store
-            ) as client:
+            async with client_of(world, engine, account=account, releases=store) as client:
                 again = await client.top_k("fractions", "article_id", 5)
                 spent = await held_and_spent(client)
             assert (when, *spent) == (when, 10 + lapsed, 1 + lapsed // 10, 0, 0)

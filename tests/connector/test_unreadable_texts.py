@@ -16,16 +16,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pinot_connector import PrivateClient, PrivateResult
+from pinot_connector import PrivateResult
 from pinot_connector.engines.base import ColumnType, Element, EngineQuery, ExpectedColumn, ReadColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.parquet import ROW_NUMBER, count_unreadable, list_unreadable, readable
 from pinot_connector.errors import EngineRefused, GrisError
+from tests.support.clients import blocking_client_of
 from tests.support.embedded import embedded
 from tests.support.rings import needs
 from tests.support.some import some
 from tests.support.texts import NOT_UTF8, as_texts, state_type, write_rows, write_texts
-from tests.support.world import copy, new_account
+from tests.support.world import copy
 
 POLICY = """
 epsilon_per: 8
@@ -80,12 +81,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Services]:
 
 def _released(services: _Services, path: Path) -> list[PrivateResult]:
     """Returns the answers to all questions, asked by somebody who has asked nothing before."""
-    with PrivateClient(
-        dp=services.dp,
-        budget=services.budget,
-        account=new_account(),
-        engine=DuckDBEngine({"visits": path}),
-    ) as client:
+    with blocking_client_of(services, DuckDBEngine({"visits": path})) as client:
         return [replace(client.sql(sql), remaining=()) for sql in QUESTIONS]
 
 

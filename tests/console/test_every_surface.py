@@ -24,7 +24,6 @@ from gris_cli.app import run
 from gris_console.exports import csv_text, totals_csv_text
 from gris_gateway.messages import element_chunks, result_message
 from gris_mcp.tools import TOOLS
-from pinot_connector import PrivateClient
 from pinot_connector.dbapi import Connection, connect_gateway
 from pinot_connector.dbapi.tables import described, row_count, tabulated, totals_described, totals_tabulated
 from pinot_connector.endpoints import Credentials, Endpoint
@@ -37,6 +36,7 @@ from pinot_connector.results import Explanation, PrivateResult
 from tests.console.people import Visitors
 from tests.console.stage import BUDGET, Stage, running_stage
 from tests.support.agents import text_of
+from tests.support.clients import blocking_client_of
 from tests.support.kinds import KINDS, POLICY, TABLES, write_rows
 from tests.support.rings import needs
 
@@ -278,7 +278,7 @@ def require_messages(result: PrivateResult) -> None:
 def require_same_by_own_services(stage: Stage, sql: str, result: PrivateResult) -> None:
     """Assert that a program with services of its own is given the same release, for the same price."""
     engine = DuckDBEngine(stage.tables)
-    with PrivateClient(dp=stage.dp, budget=stage.budget, account="acme/own", engine=engine) as client:
+    with blocking_client_of(stage, engine, account="acme/own") as client:
         own, price = client.sql(sql), client.explain(sql)
     engine.close()
     assert (own.rows, own.totals, own.total) == (result.rows, result.totals, result.total)

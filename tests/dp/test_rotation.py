@@ -20,10 +20,10 @@ from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.server.key_file import read_key_files
 from dp_service.server.service import DpServicer
 from gris_serving.key_files import KeyFileError
-from pinot_connector import PrivateClient
 from pinot_connector.embedded import KEY_FILE
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.dp.key_files import key_file
+from tests.support.clients import blocking_client_of
 from tests.support.dp_questions import POLICY, answer_of, header, question, translated
 from tests.support.dp_server import servicer_of, serving
 from tests.support.embedded import embedded
@@ -155,9 +155,7 @@ def test_a_release_under_another_key_is_another_release_and_charged(tmp_path: Pa
         (tmp_path / "state" / KEY_FILE).chmod(0o600)
         with (
             services,
-            PrivateClient(
-                dp=services.dp_address, budget=services.budget_address, account="t/ana", engine=engine
-            ) as client,
+            blocking_client_of(services, engine, account="t/ana") as client,
         ):
             for _ in range(2):
                 result = client.histogram("small", by="element")

@@ -22,12 +22,12 @@ from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
-from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import MemoryReleaseStore, Receipt
 from tests.gateway.calls import TOP, ended
 from tests.gateway.conftest import GatewayWorld, stub_of
 from tests.gateway.token_world import AUDIENCE, known_by_tokens
+from tests.support.clients import client_of
 from tests.support.pki import Issuer
 from tests.support.release_stores import kept, receipt
 from tests.support.world import COFACTS
@@ -58,9 +58,7 @@ class SlowHistory(History):
 async def served(gateway: GatewayWorld, history: SlowHistory, issuer: Issuer) -> AsyncIterator[str]:
     """Serve what a gateway does with this history, in this process, and give the address."""
     engine = DuckDBEngine({"feedback": COFACTS})
-    async with AsyncPrivateClient(
-        dp=gateway.dp, budget=gateway.budget, account="none", engine=engine
-    ) as client:
+    async with client_of(gateway, engine, account="none") as client:
         limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
         servicer = PrivateQueryServicer(client, history)

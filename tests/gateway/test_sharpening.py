@@ -19,7 +19,6 @@ from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
 from pinot_connector import sharpened_question, structured_question
-from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import NotSharpenable
@@ -29,6 +28,7 @@ from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE, known_by_tokens
+from tests.support.clients import client_of
 from tests.support.embedded import embedded
 from tests.support.pki import Authority, Issuer
 from tests.support.rings import needs
@@ -90,9 +90,7 @@ class Callers:
 async def served(world: World) -> AsyncIterator[Callers]:
     """Serve what a gateway with a release store does."""
     engine, issuer, store = DuckDBEngine({"feedback": COFACTS}), Issuer(world.directory), MemoryReleaseStore()
-    async with AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account="none", engine=engine, releases=store
-    ) as client:
+    async with client_of(world, engine, account="none", releases=store) as client:
         limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
         servicer = PrivateQueryServicer(client, KeptHistory(store))

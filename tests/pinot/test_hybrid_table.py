@@ -12,7 +12,6 @@ import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
-from pinot_connector import PrivateClient
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
@@ -22,6 +21,7 @@ from tests.pinot.kafka_broker import running_kafka
 from tests.pinot.loading import plain_rows, remove_table, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
+from tests.support.clients import blocking_client_of
 from tests.support.embedded import embedded
 
 TABLE, OFFLINE = "hybrid", "hybrid_OFFLINE"
@@ -160,12 +160,8 @@ def test_the_release_is_that_of_duckdb(hybrid: Hybrid, engine: PinotEngine, tmp_
         results = []
         for account, asked in (("t/left", engine), ("t/right", duck)):
             # With a store of its own: the second engine is to draw the release too.
-            with PrivateClient(
-                dp=services.dp_address,
-                budget=services.budget_address,
-                account=account,
-                engine=asked,
-                releases=MemoryReleaseStore(),
+            with blocking_client_of(
+                services, asked, account=account, releases=MemoryReleaseStore()
             ) as client:
                 results.append(
                     client.sql(

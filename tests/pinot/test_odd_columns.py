@@ -13,13 +13,13 @@ import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
-from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused
 from tests.pinot.loading import plain_rows
 from tests.pinot.waiting import wait_until
+from tests.support.clients import blocking_client_of
 from tests.support.embedded import embedded
 from tests.support.rings import needs
 
@@ -128,12 +128,7 @@ def counted(cluster: PinotCluster, services: EmbeddedServices, sql: str) -> dict
     """Return the true counts by element that a question is answered from; a refusal must have cost nothing."""
     engine = Recording(cluster)
     try:
-        with PrivateClient(
-            dp=services.dp_address,
-            budget=services.budget_address,
-            account=f"t/{next(_numbers)}",
-            engine=engine,
-        ) as client:
+        with blocking_client_of(services, engine, account=f"t/{next(_numbers)}") as client:
             try:
                 client.sql(sql)
             except EngineRefused:

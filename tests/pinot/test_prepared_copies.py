@@ -11,16 +11,17 @@ from typer.testing import CliRunner
 from deploy.pinot.cluster import PinotCluster
 from examples.load import load
 from gris_cli.app import app
-from pinot_connector import PrivateClient, PrivateResult
+from pinot_connector import PrivateResult
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.parameters import BoundedBy, NamesLook
 from pinot_connector.release_store import MemoryReleaseStore
+from tests.support.clients import blocking_client_of
 from tests.support.embedded import embedded
 from tests.support.some import some
-from tests.support.world import COFACTS, copy, new_account
+from tests.support.world import COFACTS, copy
 
 UNITS = 20
 TABLES = {"prepared": "", "named": ", names: {share: 0.35, max_names: 30}"}
@@ -74,13 +75,7 @@ def test_a_copy_on_pinot_gives_the_release_of_its_file(
     """Each look has the same histogram on both, and so the same noise; a filter acts after bounding."""
 
     def ask(engine: Engine) -> list[PrivateResult]:
-        with PrivateClient(
-            dp=services.dp_address,
-            budget=services.budget_address,
-            account=new_account(),
-            engine=engine,
-            releases=MemoryReleaseStore(),
-        ) as client:
+        with blocking_client_of(services, engine, releases=MemoryReleaseStore()) as client:
             whole = client.top_k(table, "article_id", 10)
             return [whole, client.top_k(table, "article_id", 10, where={"score": 1})]
 

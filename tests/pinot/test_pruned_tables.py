@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
-from pinot_connector import PrivateClient, PrivateResult
+from pinot_connector import PrivateResult
 from pinot_connector.budgets import Cost
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType, EngineQuery, ReadColumn
@@ -22,6 +22,7 @@ from pinot_connector.release_store import MemoryReleaseStore
 from tests.pinot.loading import create_table, plain_answer, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
+from tests.support.clients import blocking_client_of
 from tests.support.embedded import embedded
 from tests.support.rings import needs
 
@@ -132,13 +133,7 @@ def asked(engine: PinotEngine, services: EmbeddedServices, sql: str) -> tuple[ob
     """Return all that an analyst who has asked nothing before sees of a question, but for noise in counts."""
     account = f"t/analyst-{next(_numbers)}"
     # With a store of its own: each question is to reach Pinot.
-    with PrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
-        account=account,
-        engine=engine,
-        releases=MemoryReleaseStore(),
-    ) as client:
+    with blocking_client_of(services, engine, account=account, releases=MemoryReleaseStore()) as client:
         result: PrivateResult | GrisError
         try:
             result = client.sql(sql)

@@ -28,6 +28,7 @@ from tests.pinot.loading import upload, wait_for_rows
 from tests.pinot.plain_http import HTTP
 from tests.pinot.streams import TODAY, StreamedTable, answered, counts, rows_of
 from tests.pinot.waiting import wait_until
+from tests.support.clients import blocking_client_of
 from tests.support.embedded import embedded
 
 # With noise of scale 1.5, no article with 90 members is ever seen below the threshold of 24.
@@ -261,13 +262,7 @@ def test_the_release_is_that_of_duckdb_and_a_late_row_does_not_change_it(
     with embedded(tmp_path, POLICY.format(table=table.name)) as services:
 
         def client(account: str, asked: Engine) -> PrivateClient:
-            return PrivateClient(
-                dp=services.dp_address,
-                budget=services.budget_address,
-                account=account,
-                engine=asked,
-                releases=MemoryReleaseStore(),
-            )
+            return blocking_client_of(services, asked, account=account, releases=MemoryReleaseStore())
 
         with client("t/right", duck) as reference:
             right = reference.sql(sql)

@@ -19,6 +19,7 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineUnavailable, GrisError, IncompleteAnswer
 from pinot_connector.release_store import MemoryReleaseStore
 from tests.pinot.trimmed_table import TrimmedTable
+from tests.support.clients import blocking_client_of
 from tests.support.embedded import embedded
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -57,12 +58,8 @@ def duck(trimmed_table: TrimmedTable) -> Iterator[DuckDBEngine]:
 
 def new_client(services: EmbeddedServices, engine: Engine) -> PrivateClient:
     """Return a client of an analyst who has asked nothing yet, and that is given nothing another one has asked for."""
-    return PrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
-        account=f"t/analyst-{next(_numbers)}",
-        engine=engine,
-        releases=MemoryReleaseStore(),
+    return blocking_client_of(
+        services, engine, account=f"t/analyst-{next(_numbers)}", releases=MemoryReleaseStore()
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 from gris_api.dp.v1 import dp_pb2
@@ -21,6 +21,45 @@ from .world import World, new_account
 
 # Long silences: a machine that is busy with tests is not a ledger that is dead.
 SHORT = Timeouts(dp=5, engine=5, budget_attempt=2.0, budget=4.0, budget_silence=5, reservation=10)
+
+
+class Serving(Protocol):
+    """Where both services are."""
+
+    @property
+    def dp(self) -> str:
+        """The address of dp_service."""
+
+    @property
+    def budget(self) -> str:
+        """The address of budget_service."""
+
+
+Place = Serving | EmbeddedServices | str
+"""Both services: of a world, of a test's own, or behind one address."""
+
+
+def _addresses(place: Place) -> tuple[str, str]:
+    if isinstance(place, str):
+        return place, place
+    if isinstance(place, EmbeddedServices):
+        return place.dp_address, place.budget_address
+    return place.dp, place.budget
+
+
+def client_of(place: Place, engine: Engine, *, account: str = "", **options: Any) -> AsyncPrivateClient:
+    """Return a client with an account of its own unless one is named."""
+    dp, budget = _addresses(place)
+    return AsyncPrivateClient(
+        dp=dp, budget=budget, account=account or new_account(), engine=engine, **options
+    )
+
+
+def blocking_client_of(place: Place, engine: Engine, *, account: str = "", **options: Any) -> PrivateClient:
+    """Return a client for ordinary code, with an account of its own unless one is named."""
+    dp, budget = _addresses(place)
+    return PrivateClient(dp=dp, budget=budget, account=account or new_account(), engine=engine, **options)
+
 
 Corruption = Callable[[EngineAnswer], EngineAnswer]
 
@@ -65,13 +104,7 @@ def own_client(
 ) -> Iterator[PrivateClient]:
     """Give a client that asks DuckDB, with an account of its own unless one is named."""
     engine = DuckDBEngine(tables)
-    with PrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
-        account=account or new_account(),
-        engine=engine,
-        **{"timeouts": UNHURRIED} | options,
-    ) as client:
+    with blocking_client_of(services, engine, account=account, **{"timeouts": UNHURRIED} | options) as client:
         yield client
     engine.close()
 
