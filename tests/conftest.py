@@ -75,8 +75,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Start more workers than there are processors: tests wait, for a disk or a clock, a Pinot or a container."""
-    return (os.cpu_count() or 1) + (3 if config.getvalue("dist") == "loadfile" else 1)
+    """Start more workers than there are processors where tests wait: for a disk or a clock, a Pinot or a container."""
+    # Tests without processes wait for nothing, and each worker has to import all of them.
+    return (os.cpu_count() or 1) + (3 if config.getvalue("dist") == "loadfile" else 0)
 
 
 @pytest.hookimpl(wrapper=True)
