@@ -10,9 +10,10 @@ import asyncio
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, redirect_stdout
 from dataclasses import dataclass
+from fractions import Fraction
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,11 @@ from gris_console.exports import csv_text, totals_csv_text
 from gris_gateway.messages import element_chunks, result_message
 from gris_mcp.tools import TOOLS
 from pinot_connector.dbapi import Connection, connect_gateway
-from pinot_connector.dbapi.tables import described, row_count, tabulated, totals_described, totals_tabulated
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.formats import cost, written
 from pinot_connector.gateway_client import AsyncGatewayClient, result_of
+from pinot_connector.parameters import IntervalKind
 from pinot_connector.questions import sql_question
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import Explanation, PrivateResult
@@ -238,6 +239,26 @@ def require_agent_numbers(seen: Seen) -> None:
     )
 
 
+def _program_value(number: Any) -> Any:
+    return float(number) if isinstance(number, Fraction) else number
+
+
+def program_numbers(count: Any, interval: Any, values: Iterable[Any]) -> list[Any]:
+    """Return numbers as programs get them: a count with its ends, and each value with its own; NULL where none is."""
+    found = [] if count is None else [count, *(interval or ())]
+    for value in values:
+        found += [None] * 3 if value is None else map(_program_value, (value.value, *value.interval))
+    return found
+
+
+def names_of(result: PrivateResult, *, prefix: str = "") -> list[str]:
+    """Return the names of these numbers: those of the question, with the ends of an interval or a cell behind them."""
+    titles = [result.count_alias or "count"] * (result.interval_kind is not IntervalKind.NONE)
+    titles += [each.title for each in result.parameters.values]
+    ends = ("_lower", "_upper") if result.parameters.quantiles is None else ("_cell_from", "_cell_to")
+    return [f"{prefix}{title}{end}" for title in titles for end in ("", *ends)]
+
+
 def require_program_numbers(seen: Seen) -> None:
     """Assert that JSON, cursors, frames and spreadsheets have the result's own numbers under the same names."""
     result = seen.result
@@ -247,22 +268,34 @@ def require_program_numbers(seen: Seen) -> None:
     assert {
         name: each for name, each in seen.printed.items() if name not in (*of_budget, "questions_left")
     } == {name: each for name, each in said.items() if name not in of_budget}
-    assert seen.columns == list(described(result, intervals=True))
-    assert seen.rows == list(tabulated(result, intervals=True))
-    assert len(seen.rows) == row_count(result)
-    names = [column[0] for column in seen.columns]
+    titles = [column.title for column in result.columns]
+    names = [*titles, *names_of(result)]
+    rows = [
+        (*row.element, *program_numbers(row.noisy_count, row.interval, row.values)) for row in result.rows
+    ]
     table, frame = result.to_arrow(), result.to_pandas()
-    assert names == table.column_names == list(frame.columns)
-    of_rows = seen.rows[: len(result.rows)]
-    assert [tuple(row.values()) for row in table.to_pylist()] == of_rows
-    assert len(frame) == len(csv_text(result).splitlines()) - 1 == len(of_rows)
-    if result.totals is not None:
-        of_totals = result.to_arrow(totals=True)
-        assert of_totals.column_names == [column[0] for column in totals_described(result, intervals=True)]
-        assert [tuple(row.values()) for row in of_totals.to_pylist()] == [
-            *totals_tabulated(result, intervals=True)
-        ]
-        assert len(result.to_pandas(totals=True)) == len(totals_csv_text(result).splitlines()) - 1
+    assert [column[0] for column in seen.columns] == table.column_names == list(frame.columns) == names
+    assert [tuple(row.values()) for row in table.to_pylist()] == rows
+    assert len(frame) == len(csv_text(result).splitlines()) - 1 == len(rows)
+    stated = result.parameters.totals
+    if stated is None:
+        assert seen.rows == rows
+        return
+    # SQL has totals behind the rows, with NULL in the column that they add up over.
+    place = [column.name for column in result.columns].index(stated.column)
+    totals = [
+        (total.value, program_numbers(total.noisy_count, total.interval, total.sums))
+        for total in result.totals or ()
+    ]
+    nulls = [[None] * place + [value] + [None] * (len(titles) - place - 1) for value, _ in totals]
+    assert seen.rows == [*rows, *((*null, *whole) for null, (_, whole) in zip(nulls, totals, strict=True))]
+    of_totals = result.to_arrow(totals=True)
+    assert of_totals.column_names == [titles[place], *names_of(result), *names_of(result, prefix="other_")]
+    assert [tuple(row.values()) for row in of_totals.to_pylist()] == [
+        (value, *whole, *program_numbers(total.other_count, total.other_interval, total.other_sums))
+        for (value, whole), total in zip(totals, result.totals or (), strict=True)
+    ]
+    assert len(result.to_pandas(totals=True)) == len(totals_csv_text(result).splitlines()) - 1 == len(totals)
 
 
 def require_messages(result: PrivateResult) -> None:
