@@ -162,6 +162,7 @@ async def test_every_surface_says_the_same(reader: Reader, kind: str) -> None:
     require_written_numbers(seen)
     require_agent_numbers(seen)
     require_program_numbers(seen)
+    require_json(seen)
     require_messages(seen.result)
     require_same_by_own_services(reader.stage, KINDS[kind].sql, seen.result)
 
@@ -260,16 +261,9 @@ def names_of(result: PrivateResult, *, prefix: str = "") -> list[str]:
 
 
 def require_program_numbers(seen: Seen) -> None:
-    """Assert that JSON, cursors, frames and spreadsheets have the result's own numbers under the same names."""
+    """Assert that cursors, frames and spreadsheets have the result's own numbers under the same names."""
     result = seen.result
-    said = json.loads(json.dumps(result.to_dict()))
-    # How much is left is another number after each question.
-    of_budget = ("charged", "remaining")
-    assert {
-        name: each for name, each in seen.printed.items() if name not in (*of_budget, "questions_left")
-    } == {name: each for name, each in said.items() if name not in of_budget}
-    titles = [column.title for column in result.columns]
-    names = [*titles, *names_of(result)]
+    names = [*(column.title for column in result.columns), *names_of(result)]
     rows = [
         (*row.element, *program_numbers(row.noisy_count, row.interval, row.values)) for row in result.rows
     ]
@@ -277,25 +271,37 @@ def require_program_numbers(seen: Seen) -> None:
     assert [column[0] for column in seen.columns] == table.column_names == list(frame.columns) == names
     assert [tuple(row.values()) for row in table.to_pylist()] == rows
     assert len(frame) == len(csv_text(result).splitlines()) - 1 == len(rows)
+    assert seen.rows == [*rows, *rows_of_totals(result)]
+
+
+def rows_of_totals(result: PrivateResult) -> Iterator[tuple[Any, ...]]:
+    """Yield totals as SQL has them behind the rows, and assert that frames and spreadsheets have them apart."""
     stated = result.parameters.totals
-    if stated is None:
-        assert seen.rows == rows
+    if stated is None or result.totals is None:
         return
-    # SQL has totals behind the rows, with NULL in the column that they add up over.
+    titles = [column.title for column in result.columns]
     place = [column.name for column in result.columns].index(stated.column)
-    totals = [
-        (total.value, program_numbers(total.noisy_count, total.interval, total.sums))
-        for total in result.totals or ()
-    ]
-    nulls = [[None] * place + [value] + [None] * (len(titles) - place - 1) for value, _ in totals]
-    assert seen.rows == [*rows, *((*null, *whole) for null, (_, whole) in zip(nulls, totals, strict=True))]
-    of_totals = result.to_arrow(totals=True)
-    assert of_totals.column_names == [titles[place], *names_of(result), *names_of(result, prefix="other_")]
-    assert [tuple(row.values()) for row in of_totals.to_pylist()] == [
-        (value, *whole, *program_numbers(total.other_count, total.other_interval, total.other_sums))
-        for (value, whole), total in zip(totals, result.totals or (), strict=True)
-    ]
-    assert len(result.to_pandas(totals=True)) == len(totals_csv_text(result).splitlines()) - 1 == len(totals)
+    apart = []
+    for total in result.totals:
+        whole = program_numbers(total.noisy_count, total.interval, total.sums)
+        other = program_numbers(total.other_count, total.other_interval, total.other_sums)
+        apart.append((total.value, *whole, *other))
+        # The column that they add up over is NULL.
+        yield (*(total.value if each == place else None for each in range(len(titles))), *whole)
+    table = result.to_arrow(totals=True)
+    assert table.column_names == [titles[place], *names_of(result), *names_of(result, prefix="other_")]
+    assert [tuple(row.values()) for row in table.to_pylist()] == apart
+    assert len(result.to_pandas(totals=True)) == len(totals_csv_text(result).splitlines()) - 1 == len(apart)
+
+
+def require_json(seen: Seen) -> None:
+    """Assert that the command prints the result, but for how much is left after another question."""
+    of_budget = ("charged", "remaining", "questions_left")
+    printed, said = (
+        {name: each for name, each in whole.items() if name not in of_budget}
+        for whole in (seen.printed, json.loads(json.dumps(seen.result.to_dict())))
+    )
+    assert printed == said
 
 
 def require_messages(result: PrivateResult) -> None:
