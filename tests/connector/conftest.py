@@ -24,6 +24,16 @@ def not_started(tmp_path: Path) -> EmbeddedServices:
     return embedded(tmp_path, POLICY, BUDGET)
 
 
+@pytest.fixture(scope="module")
+@needs("process")
+def services(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EmbeddedServices]:
+    """Both services under the policy that the module calls POLICY."""
+    with embedded(tmp_path_factory.mktemp("services"), request.module.POLICY) as running:
+        yield running
+
+
 @pytest.fixture
 async def client(world: World, engine: DuckDBEngine) -> AsyncIterator[AsyncPrivateClient]:
     """A client with an account of its own."""

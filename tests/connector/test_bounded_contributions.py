@@ -32,9 +32,7 @@ from pinot_connector.parameters import BoundedBy, Contributions, IntervalKind, M
 from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
 from tests.support.clients import blocking_client_of, client_of, own_client
-from tests.support.embedded import embedded
 from tests.support.fake_pinot import FakePinot
-from tests.support.rings import needs
 from tests.support.some import some
 from tests.support.statements import texts
 from tests.support.world import COFACTS
@@ -125,15 +123,6 @@ def bound(source: Path, out: Path, table: str, *more: str, delta_0: int = DELTA_
     options = ["--input", str(source), "--out", str(out), "--table", table, *columns, *more]
     outcome = CliRunner().invoke(app, ["bound", *options])
     assert outcome.exit_code == 0, outcome.output
-
-
-@pytest.fixture(scope="module")
-@needs("process")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
-    """Both services under the policy above."""
-    folder = tmp_path_factory.mktemp("services")
-    with embedded(folder, POLICY) as running:
-        yield running
 
 
 @pytest.fixture

@@ -34,7 +34,6 @@ from tests.support.clients import own_client
 from tests.support.embedded import embedded
 from tests.support.queries import quantiles
 from tests.support.queries.sums import Row, odd_rows
-from tests.support.rings import needs
 from tests.support.some import some
 from tests.support.world import new_account
 
@@ -45,7 +44,7 @@ _QUANTILES = """
                grid: {scale: geometric, from: 1, to: 200, cells: 12}}
 """
 POLICY = f"""
-epsilon_per: EPSILON
+epsilon_per: 10
 delta: 1e-10
 count_noise: gaussian
 tables:
@@ -83,7 +82,6 @@ tables:
 """
 SQL = "SELECT text, MIN(whole) AS low, PERCENTILE(whole, 50), PERCENTILEEST(whole, 99.5) AS high FROM t GROUP BY text"
 HALF = "SELECT PERCENTILE(whole, 50) AS half FROM t"
-PRECISE = "10"
 # Ranks are further off once in 10^8 runs.
 NEARLY_SURE = 1 - 1e-8
 
@@ -97,15 +95,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-@needs("process")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
-    """Both services under the policy above, with little noise."""
-    folder = tmp_path_factory.mktemp("services")
-    with embedded(folder, POLICY.replace("EPSILON", PRECISE)) as running:
-        yield running
-
-
 @pytest.fixture
 def client(services: EmbeddedServices, file: Path) -> Iterator[PrivateClient]:
     """A client with an account of its own."""
@@ -115,7 +104,7 @@ def client(services: EmbeddedServices, file: Path) -> Iterator[PrivateClient]:
 
 def counts(column: str, by: tuple[str, ...] = ("text",)) -> dict[str, Counter[int]]:
     """Return how many members are in each cell of each element, by the pure reference."""
-    under = parse_policy(POLICY.replace("EPSILON", PRECISE))
+    under = parse_policy(POLICY)
     found: dict[str, Counter[int]] = {element: Counter() for element in (("a", "b", "z") if by else ("",))}
     for *element, cell, count in quantiles.reference(quantiles.asked(column, by=by), under, odd_rows(600)):
         found["".join(map(str, element))][int(str(cell))] = int(str(count))
@@ -124,7 +113,7 @@ def counts(column: str, by: tuple[str, ...] = ("text",)) -> dict[str, Counter[in
 
 def grid_of(column: str) -> Grid:
     """Return the public grid."""
-    return Grid.of(parse_policy(POLICY.replace("EPSILON", PRECISE)).table("t").quantile(column).grid)
+    return Grid.of(parse_policy(POLICY).table("t").quantile(column).grid)
 
 
 def holds(cells: Counter[int], cell: int, q: Fraction) -> bool:

@@ -27,8 +27,6 @@ from pinot_connector.questions import BucketLength, In, structured_question
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue
 from tests.support.clients import own_client
-from tests.support.embedded import embedded
-from tests.support.rings import needs
 from tests.support.some import some
 from tests.support.world import new_account
 
@@ -64,15 +62,6 @@ MONTHS = (
     "SELECT DATE_TRUNC('month', day) AS month, COUNT(DISTINCT member_id) AS people{} FROM {} WHERE " + YEAR
 )
 BY_MONTH = " GROUP BY DATE_TRUNC('month', day)"
-
-
-@pytest.fixture(scope="module")
-@needs("process")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
-    """Both services under the policy above."""
-    folder = tmp_path_factory.mktemp("services")
-    with embedded(folder, POLICY) as running:
-        yield running
 
 
 @pytest.fixture

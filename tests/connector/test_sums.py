@@ -38,9 +38,7 @@ from pinot_connector.release_store.receipts import with_elements, without_elemen
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue, DayValue, ShownValue, aggregate_values
 from tests.support.clients import own_client
-from tests.support.embedded import embedded
 from tests.support.queries.sums import Row, asked, reference
-from tests.support.rings import needs
 from tests.support.some import some
 from tests.support.world import new_account
 
@@ -103,15 +101,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     columns = dict(zip(Row._fields, zip(*rows(), strict=True), strict=True))
     pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), path)
     return path
-
-
-@pytest.fixture(scope="module")
-@needs("process")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
-    """Both services under the policy above."""
-    folder = tmp_path_factory.mktemp("services")
-    with embedded(folder, POLICY) as running:
-        yield running
 
 
 # Of the six texts one is outside once in 10^7 runs.

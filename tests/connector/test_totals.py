@@ -24,7 +24,6 @@ from pinot_connector.parameters import Mechanism, TotalOf
 from pinot_connector.results import PrivateResult
 from tests.support.clients import own_client
 from tests.support.embedded import embedded
-from tests.support.rings import needs
 from tests.support.some import some
 
 _COLUMNS = """
@@ -128,15 +127,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path,
     )
     return path
-
-
-@pytest.fixture(scope="module")
-@needs("process")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
-    """Both services under the policy above."""
-    folder = tmp_path_factory.mktemp("services")
-    with embedded(folder, POLICY) as running:
-        yield running
 
 
 @pytest.fixture
