@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from pinot_connector import AsyncPrivateClient, PrivateClient, structured_question
-from pinot_connector.engines.base import EngineAnswer, EngineQuery
+from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.results import PrivateResult
-from tests.support.clients import Corrupting, blocking_client_of, client_of
+from tests.support.clients import Corrupting, Counted, blocking_client_of, client_of
 from tests.support.world import World, new_account
 
 
@@ -110,23 +110,12 @@ QUESTION = structured_question("feedback", "app", k=None)
 LOW, OWN, HIGH = 0.6, 0.98, 0.9999999
 
 
-class Counting(DuckDBEngine):
-    """DuckDB that counts its queries."""
-
-    asked = 0
-
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Counts, and answers."""
-        self.asked += 1
-        return super().run(query, data_version)
-
-
 @asynccontextmanager
 async def asking(
     world: World, store: ReleaseStore | None = None
-) -> AsyncIterator[tuple[AsyncPrivateClient, Counting]]:
+) -> AsyncIterator[tuple[AsyncPrivateClient, Counted]]:
     """Give a client with a confidence of its own, and its engine."""
-    engine = Counting(world.tables)
+    engine = Counted(world.tables)
     async with client_of(world, engine, confidence=OWN, releases=store or MemoryReleaseStore()) as client:
         yield client, engine
     engine.close()
@@ -147,7 +136,7 @@ async def test_one_release_is_shown_with_two_confidences_for_one_price(
         own = await client.ask(QUESTION)
         again = {each: await client.ask(QUESTION, confidence=each) for each in order}
         spent = (await client.remaining())[-1].spent.information
-    assert engine.asked == 1
+    assert engine.runs == 1
     first, second = (shown[each] for each in order)
     assert first.charged.information == spent > 0
     assert second.charged.information == own.charged.information == 0
@@ -175,7 +164,7 @@ async def test_questions_at_once_with_two_confidences_are_shown_each_with_its_ow
     assert [result.rows for result in results[:2]] == [result.rows for result in results[2:]]
     paid = [result.charged.information for result in results]
     assert sorted(paid[:2]) == sorted(paid[2:])
-    assert [min(paid[:2]), engine.asked] == [0, 1]
+    assert [min(paid[:2]), engine.runs] == [0, 1]
 
 
 @pytest.mark.parametrize("confidence", [0.5, 1.0, 0.0, -0.9, 95.0, float("nan"), float("inf"), 1])
@@ -187,4 +176,4 @@ async def test_what_is_no_confidence_is_refused_by_name(world: World, confidence
         ) as refused:
             await client.ask(QUESTION, confidence=confidence)
     assert refused.value.field == "confidence"
-    assert engine.asked == 0
+    assert engine.runs == 0

@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 
 from pinot_connector import AsyncPrivateClient, PrivateResult
-from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ReleaseStoreFailed
 from pinot_connector.release_store import KeptRelease, MemoryReleaseStore, Payment, ReleaseStore
 from pinot_connector.release_store.postgres import PostgresReleaseStore
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
-from tests.support.clients import SHORT, client_of
+from tests.support.clients import SHORT, Counted, client_of
 from tests.support.postgres_server import PostgresServer
 from tests.support.release_stores import KEYS, new_database
 from tests.support.some import some
@@ -62,17 +61,6 @@ asyncio.run(ask())
 
 # A hundred reloads on a busy machine are no sign of a dead ledger.
 UNHURRIED = replace(SHORT, budget_attempt=5.0, budget=10.0)
-
-
-class Counted(DuckDBEngine):
-    """DuckDB that counts its queries."""
-
-    runs = 0
-
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Counts, and answers."""
-        self.runs += 1
-        return super().run(query, data_version)
 
 
 async def asked(world: World, account: str, engine: DuckDBEngine, store: ReleaseStore) -> PrivateResult:

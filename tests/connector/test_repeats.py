@@ -19,7 +19,7 @@ from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.telemetry import recorded_by
 from tests.budget.served import SETTINGS
 from tests.support.budget_samples import SteppedClock
-from tests.support.clients import SHORT, client_of
+from tests.support.clients import SHORT, Counted, client_of
 from tests.support.relay import relayed
 from tests.support.release_stores import KEYS
 from tests.support.world import World, new_account, write_growing, write_small
@@ -185,17 +185,6 @@ async def test_a_task_is_given_what_is_found_or_the_turn_to_make_it() -> None:
         assert turn.taken("another")
         assert None is not flights.turn("key")
     assert None is not flights.turn("another")
-
-
-class Counted(DuckDBEngine):
-    """DuckDB that counts its queries."""
-
-    runs = 0
-
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Counts, and answers."""
-        self.runs += 1
-        return super().run(query, data_version)
 
 
 async def test_what_an_account_has_paid_for_is_given_for_nothing_in_every_later_window(

@@ -64,6 +64,24 @@ def blocking_client_of(place: Place, engine: Engine, *, account: str = "", **opt
 Corruption = Callable[[EngineAnswer], EngineAnswer]
 
 
+class Counted(DuckDBEngine):
+    """DuckDB that writes its queries down."""
+
+    def __init__(self, tables: Mapping[str, Path | str]) -> None:
+        super().__init__(tables)
+        self.queries: list[str] = []
+
+    @property
+    def runs(self) -> int:
+        """How many there were."""
+        return len(self.queries)
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Answers as DuckDB does."""
+        self.queries.append(query.sql)
+        return super().run(query, data_version)
+
+
 class Corrupting(DuckDBEngine):
     """DuckDB whose answers are changed on their way, or whose runs do something besides."""
 

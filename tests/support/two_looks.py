@@ -10,7 +10,7 @@ from pathlib import Path
 from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.support.clients import asking_client
+from tests.support.clients import Counted, asking_client
 from tests.support.embedded import UNHURRIED
 from tests.support.world import COFACTS, World
 
@@ -70,20 +70,19 @@ SPENT = (4, 1, 0, 0)
 NOTHING = (0, 0, 0, 0)
 
 
-class Between(DuckDBEngine):
-    """DuckDB that writes its queries down and does something before the second one."""
+class Between(Counted):
+    """DuckDB that does something before its second query."""
 
     def __init__(self, before_second: Callable[[], None] = lambda: None, path: Path = COFACTS) -> None:
         super().__init__(dict.fromkeys(("feedback", "fractions", "anew"), path))
         self._before_second = before_second
-        self.queries: list[str] = []
 
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """Answers as DuckDB does."""
         self.queries.append(query.sql)
-        if len(self.queries) == 2:
+        if self.runs == 2:
             self._before_second()
-        return super().run(query, data_version)
+        return DuckDBEngine.run(self, query, data_version)
 
 
 @asynccontextmanager
