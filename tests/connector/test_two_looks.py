@@ -28,8 +28,9 @@ from pinot_connector.parameters import NamesLook
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.results import PrivateResult
 from tests.support.clients import client_of
+from tests.support.embedded import UNHURRIED
 from tests.support.relay import relayed
-from tests.support.two_looks import DELTA_1, DELTA_2, MOST, UNHURRIED, UNITS, Between, asking, held_and_spent
+from tests.support.two_looks import DELTA_1, DELTA_2, MOST, UNITS, Between, asking, held_and_spent
 from tests.support.world import COFACTS, World, new_account
 
 Pairs = list[tuple[str, str]]

@@ -29,13 +29,13 @@ from pinot_connector.errors import (
 )
 from pinot_connector.release_store import MemoryReleaseStore
 from tests.support.clients import blocking_client_of, client_of
+from tests.support.embedded import UNHURRIED
 from tests.support.log_events import everything_logged, logged_events
 from tests.support.relay import Swallower, relayed
 from tests.support.two_looks import (
     NOTHING,
     SHORT,
     SPENT,
-    UNHURRIED,
     Between,
     asking,
     fails,

@@ -43,7 +43,8 @@ from dataclasses import replace
 from pinot_connector import AsyncPrivateClient
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
 from tests.support.release_stores import KEYS
-from tests.support.two_looks import UNHURRIED, Between
+from tests.support.embedded import UNHURRIED
+from tests.support.two_looks import Between
 
 dp, budget, account, file, when = sys.argv[1:]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -47,7 +47,9 @@ def _addresses(place: Place) -> tuple[str, str]:
     return place.dp, place.budget
 
 
-def client_of(place: Place, engine: Engine, *, account: str = "", **options: Any) -> AsyncPrivateClient:
+def client_of(
+    place: Place, engine: Engine, *, account: str | Sequence[str] = "", **options: Any
+) -> AsyncPrivateClient:
     """Return a client with an account of its own unless one is named."""
     dp, budget = _addresses(place)
     return AsyncPrivateClient(
@@ -55,7 +57,9 @@ def client_of(place: Place, engine: Engine, *, account: str = "", **options: Any
     )
 
 
-def blocking_client_of(place: Place, engine: Engine, *, account: str = "", **options: Any) -> PrivateClient:
+def blocking_client_of(
+    place: Place, engine: Engine, *, account: str | Sequence[str] = "", **options: Any
+) -> PrivateClient:
     """Return a client for ordinary code, with an account of its own unless one is named."""
     dp, budget = _addresses(place)
     return PrivateClient(dp=dp, budget=budget, account=account or new_account(), engine=engine, **options)
