@@ -78,6 +78,8 @@ endif
 demo-two-servers: $(VENV)/.all ## true, plain and private counts of a table on which two servers of Pinot are silently wrong
 	@$(BIN)/python -m examples.two_servers
 
+# Without compiled files, each worker would rewrite the assertions of all tests anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Workers of pytest, by themselves three more than processors; each takes whole files, and what is heavy in lanes, first.
 WORKERS ?= auto
 PROPERTIES ?= 10

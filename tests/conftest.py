@@ -31,13 +31,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Guard every test of this run, and let none fail because the machine is busy."""
     rings.install()
     forked_services.install()
-    # Tests can be run without pytest-rerunfailures.
-    if config.pluginmanager.has_plugin("rerunfailures"):
-        config.pluginmanager.import_plugin("tests.support.reruns")
-        # Report why a first try failed, also where the second passes; versions before 16.3 have no such option.
-        config.option.rerun_show_tracebacks = True
-    else:
-        config.addinivalue_line("markers", "flaky: tried once more where pytest-rerunfailures is installed")
     settings.register_profile(
         "any machine", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
@@ -82,8 +75,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Start more workers than there are processors: tests wait, for a disk or a clock, a Pinot or a container."""
-    return (os.cpu_count() or 1) + (3 if config.getvalue("dist") == "loadfile" else 1)
+    """Start more workers than there are processors where tests wait: for a disk or a clock, a Pinot or a container."""
+    # Tests without processes wait for nothing, and each worker has to import all of them.
+    return (os.cpu_count() or 1) + (3 if config.getvalue("dist") == "loadfile" else 0)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -17,7 +17,7 @@ import pytest
 from pinot_connector import PrivateClient, Timeouts
 from tests.support.postgres_server import postgres_server
 from tests.support.redis_server import redis_server
-from tests.support.rings import needs
+from tests.support.rings import mark, needs
 
 FORBIDDEN = pytest.fail.Exception
 
@@ -70,6 +70,17 @@ def test_a_test_is_marked_by_all_fixtures_that_it_uses(request: pytest.FixtureRe
     marked = {each.name for each in request.node.iter_markers()}
     assert {"redis", "process"} <= marked
     assert "postgres" not in marked
+
+
+def test_no_test_is_tried_again(request: pytest.FixtureRequest) -> None:
+    """Whether or not a plugin is installed that would do it."""
+
+    def marked() -> None:
+        request.node.add_marker("flaky")
+        mark([request.node])
+
+    with pytest.raises((AssertionError, FORBIDDEN), match=r"may not be tried again|not found in `markers`"):
+        marked()
 
 
 def test_clients_of_tests_give_a_busy_ledger_time() -> None:

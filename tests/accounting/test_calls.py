@@ -30,6 +30,7 @@ from tests.mechanisms.neighbours import (
     neighbouring_pairs,
     over_known_domain,
 )
+from tests.support.some import some
 
 CURRENCY = Currency(Fraction(1), Fraction("0.05"))
 DELTA = float(CURRENCY.delta)
@@ -210,6 +211,6 @@ def test_the_price_in_epsilon_is_paid() -> None:
         return {each.bound: each.epsilon for each in found}
 
     once, twice = by_bound(CallRule.ONCE, 30), by_bound(CallRule.TWICE, 30)
-    for bound in once:
+    for bound in some(once):
         assert once[bound] - twice[bound] == pytest.approx(3e-7, rel=1e-3)
     assert by_bound(CallRule.ONCE, 0) == by_bound(CallRule.TWICE, 0)

@@ -31,6 +31,7 @@ from tests.budget.memory_store import MemoryStore
 from tests.budget.model import Model, Reported
 from tests.support.budget_samples import Asked, SteppedClock
 from tests.support.examples import examples
+from tests.support.some import some
 
 # A day of one zone is in two of another, and then counts in both: the model knows no zones.
 ZONES = ("UTC", "Asia/Kolkata")
@@ -78,7 +79,7 @@ async def test_the_rules_do_what_the_model_does(
     player = Player("acme", clock, in_zone, rewindows=True, zone=zone)
     store, model = MemoryStore(clock), Model()
     used: dict[Account, Cost] = {}
-    for step in history:
+    for step in some(history):
         request = player.play(step)
         if request is not None:
             answer = await store.apply(*request)
@@ -111,7 +112,7 @@ async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(histor
     # What took no budget is forgotten after an hour.
     lasting = {entry.request_id for entry in journal if entry.kind is not EntryKind.FORFEITED}
     granted = {id_: each for id_, each in granted.items() if id_ in lasting}
-    for request, outcome in granted.values():
+    for request, outcome in some(granted.values()):
         assert await store.apply(*request) == Answer(outcome, replayed=True)
     assert store.entries == journal
     charged = {id_: each.charged for id_, (_, each) in granted.items() if isinstance(each, Charged)}

@@ -38,6 +38,7 @@ from tests.support.budget_samples import (
     reserve,
 )
 from tests.support.postgres_server import PostgresServer
+from tests.support.some import some
 
 ACCOUNT = Account(("only-postgres", "ann"))
 OWN = levels(ACCOUNT)
@@ -165,7 +166,7 @@ async def test_a_postgres_that_is_killed_under_charges_has_each_one_that_it_ackn
         await under_load.wait()
         own_postgres.kill()
         ended = await asyncio.gather(*callers, return_exceptions=True)
-        assert all(isinstance(each, OutcomeUnknownError | StoreUnavailableError) for each in ended)
+        assert all(isinstance(each, OutcomeUnknownError | StoreUnavailableError) for each in some(ended))
         own_postgres.start()
         found = (await store.read(ACCOUNT, on)).levels[-1].spent.calls
         unknown = sum(isinstance(each, OutcomeUnknownError) for each in ended)
@@ -310,7 +311,7 @@ async def test_more_than_one_statement_can_do_is_done_by_several(
         clock.step(seconds=61)
         asked = [charge(str(index), Cost(1, 1), on=on) for index in range(40)]
         answers = await asyncio.gather(*(store.apply(*each) for each in asked))
-        assert all(isinstance(answer.outcome, Charged) for answer in answers)
+        assert all(isinstance(answer.outcome, Charged) for answer in some(answers))
         status = (await store.read(ANALYST, on)).levels[-1]
     assert (Cost(30_041, 30_041), Cost(0, 0)) == (status.spent, status.reserved)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import time
 from pathlib import Path
 
 import grpc
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from tests.support.budget_client import account, charging, connected, cost, failure
+from tests.budget.crashes import require_acknowledged_charges, require_service_outlives
+from tests.support.budget_client import account, charging, connected, cost
 from tests.support.budget_process import (
     NOT_SERVING,
     SERVING,
@@ -69,51 +68,13 @@ async def test_a_service_that_is_killed_leaves_a_ledger_that_another_goes_on_wit
     own_postgres: PostgresServer, tmp_path: Path
 ) -> None:
     """Killed under load: acknowledged <= spent <= acknowledged + unknown, and every repeat is the first answer."""
-    asked = [charging(cost(1, 1), request_id=f"c{index}") for index in range(3000)]
-    acknowledged: dict[str, pb.UpdateBudgetResponse] = {}
-    under_load = asyncio.Event()
-    with service(folder(tmp_path, "a"), own_postgres.address) as running:
-        async with connected(running.address) as stub:
-
-            async def caller(start: int) -> None:
-                for message in asked[start::16]:
-                    acknowledged[message.request_id] = await stub.UpdateBudget(message)
-                    if len(acknowledged) == 300:
-                        under_load.set()
-
-            callers = [asyncio.create_task(caller(start)) for start in range(16)]
-            await under_load.wait()
-            running.end(signal.SIGKILL)
-            ended = await asyncio.gather(*callers, return_exceptions=True)
-    unknown = sum(isinstance(each, grpc.aio.AioRpcError) for each in ended)
-    with service(folder(tmp_path, "b"), own_postgres.address) as running:
-        async with connected(running.address) as stub:
-            for message in asked:
-                if first := acknowledged.get(message.request_id):
-                    again = await stub.UpdateBudget(message)
-                    assert again.replayed
-                    again.replayed = False
-                    assert first == again
-            found = await stub.GetBudget(pb.GetBudgetRequest(account=account()))
-            assert len(acknowledged) <= found.levels[0].spent.calls <= len(acknowledged) + unknown
+    folders = (folder(tmp_path, name) for name in "ab")
+    await require_acknowledged_charges(own_postgres.address, *folders)
 
 
 async def test_a_service_outlives_its_postgres(own_postgres: PostgresServer, tmp_path: Path) -> None:
     """UNAVAILABLE and NOT_SERVING while PostgreSQL is down, both quickly; then it goes on by itself."""
-    with service(tmp_path, own_postgres.address) as running:
-        await health_becomes(running.address, SERVING)
-        async with connected(running.address) as stub:
-            await stub.UpdateBudget(charging(request_id="before"))
-            own_postgres.kill()
-            began = time.monotonic()
-            error = await failure(stub.UpdateBudget(charging()))
-            assert time.monotonic() - began < 2
-            assert error.code == grpc.StatusCode.UNAVAILABLE
-            assert error.info.reason == "STORE_UNAVAILABLE"
-            await health_becomes(running.address, NOT_SERVING)
-            own_postgres.start()
-            await health_becomes(running.address, SERVING)
-            assert (await stub.UpdateBudget(charging(request_id="before"))).replayed
+    await require_service_outlives(own_postgres, tmp_path)
 
 
 def test_a_wrong_start_is_refused_in_one_line(own_postgres: PostgresServer, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from budget_service.server.process import main
+from tests.budget.crashes import require_acknowledged_charges, require_service_outlives
 from tests.support.budget_client import PATH, account, charging, connected, cost, failure
 from tests.support.budget_process import (
     CONFIGURATION,
@@ -112,56 +112,15 @@ async def test_the_administrator_is_served_on_an_address_of_its_own_if_wanted(tm
 @pytest.mark.usefixtures("starts_processes")
 async def test_a_killed_service_has_every_charge_that_it_acknowledged(tmp_path: Path) -> None:
     """Killed under load: acknowledged <= spent <= acknowledged + unknown, and every repeat is the first answer."""
-    store = f"sqlite:{tmp_path}/ledger.db"
-    asked = [charging(cost(1, 1), request_id=f"c{index}") for index in range(3000)]
-    acknowledged: dict[str, pb.UpdateBudgetResponse] = {}
-    under_load = asyncio.Event()
-    with service(tmp_path, store) as running:
-        async with connected(running.address) as stub:
-
-            async def caller(start: int) -> None:
-                for message in asked[start::16]:
-                    acknowledged[message.request_id] = await stub.UpdateBudget(message)
-                    if len(acknowledged) == 300:
-                        under_load.set()
-
-            callers = [asyncio.create_task(caller(start)) for start in range(16)]
-            await under_load.wait()
-            running.end(signal.SIGKILL)
-            ended = await asyncio.gather(*callers, return_exceptions=True)
-    unknown = sum(isinstance(each, grpc.aio.AioRpcError) for each in ended)
+    unknown = await require_acknowledged_charges(f"sqlite:{tmp_path}/ledger.db", tmp_path, tmp_path)
     assert unknown == 16
-    with service(tmp_path, store) as running:
-        async with connected(running.address) as stub:
-            state = await stub.GetBudget(pb.GetBudgetRequest(account=account()))
-            assert len(acknowledged) <= state.levels[-1].spent.calls <= len(acknowledged) + unknown
-            for message in asked:
-                if first := acknowledged.get(message.request_id):
-                    again = await stub.UpdateBudget(message)
-                    assert again.replayed
-                    again.replayed = False
-                    assert again == first
 
 
 @pytest.mark.usefixtures("starts_redis")
 async def test_a_service_outlives_its_redis(tmp_path: Path) -> None:
     """UNAVAILABLE and NOT_SERVING while Redis is down, both quickly; then it goes on by itself."""
-    with redis_server(tmp_path) as redis, service(tmp_path, redis.address) as running:
-        await health_becomes(running.address, SERVING)
-        async with connected(running.address) as stub:
-            await stub.UpdateBudget(charging(request_id="before"))
-            redis.kill()
-            began = time.monotonic()
-            error = await failure(stub.UpdateBudget(charging()))
-            assert time.monotonic() - began < 2
-            assert error.code == grpc.StatusCode.UNAVAILABLE
-            assert error.info.reason in {"STORE_UNAVAILABLE", "OUTCOME_UNKNOWN"}
-            await health_becomes(running.address, NOT_SERVING)
-            # A restart would not bring the store back, so the service still reports that its process is alive.
-            assert await health(running.address, "gris.budget.v1.BudgetService/alive") == SERVING
-            redis.start()
-            await health_becomes(running.address, SERVING)
-            assert (await stub.UpdateBudget(charging(request_id="before"))).replayed
+    with redis_server(tmp_path) as redis:
+        await require_service_outlives(redis, tmp_path, "OUTCOME_UNKNOWN")
 
 
 @pytest.mark.usefixtures("starts_redis")

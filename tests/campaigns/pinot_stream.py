@@ -30,6 +30,7 @@ from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import GrisError
+from tests.support.embedded import embedded
 from tests.support.forgetful_store import ForgetfulStore
 
 COFACTS = "cofacts_feedback"
@@ -125,10 +126,8 @@ def running_services() -> Iterator[EmbeddedServices]:
         folder = Path(scratch)
         policy = (EXAMPLES / "policy.yaml").read_text()
         member = "    member: member_id\n"
-        (folder / "policy.yaml").write_text(policy.replace(member, f"{member}    consistency: fresh\n"))
-        (folder / "budget.yaml").write_text(BUDGET)
-        with EmbeddedServices(
-            policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
+        with embedded(
+            folder, policy.replace(member, f"{member}    consistency: fresh\n"), BUDGET
         ) as services:
             yield services
 

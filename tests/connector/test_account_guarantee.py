@@ -17,13 +17,14 @@ from gris_api.common.v1 import cost_pb2
 
 from dp_service.accounting.composition import PublishedDomain as Price
 from dp_service.accounting.composition import guarantee
-from pinot_connector import AsyncPrivateClient, PrivateClient
+from pinot_connector import AsyncPrivateClient
 from pinot_connector.budgets import Cost
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import AccountUnknown, InvalidQuestion
 from pinot_connector.guarantees import AccountGuarantee, Bound, PublishedDomain, Sharing
 from pinot_connector.shared_budgets import Budgets
+from tests.support.clients import blocking_client_of, client_of
 from tests.support.publishing import domain_file, policy_of, publication_text
 from tests.support.relay import Relay, relayed
 from tests.support.rings import needs
@@ -273,9 +274,7 @@ async def reported(world: World, *levels: budget_pb2.Level, budget: Cost | None 
     """Return what is reported where the ledger has these levels."""
     async with relayed(world) as relay:
         relay.replies["GetBudget"] = budget_pb2.GetBudgetResponse(levels=levels).SerializeToString()
-        async with AsyncPrivateClient(
-            dp=relay.address, budget=relay.address, account="alone/ana", engine=DuckDBEngine({})
-        ) as client:
+        async with client_of(relay.address, DuckDBEngine({}), account="alone/ana") as client:
             return await client.guarantee(budget)
 
 
@@ -406,9 +405,7 @@ async def test_a_budget_that_cannot_be_one_is_refused_by_its_field(
 def test_the_blocking_client_tells_it_too(published: Published) -> None:
     """With the same arguments."""
     world = published.world
-    with PrivateClient(
-        dp=world.dp, budget=world.budget, account="alone/ana", engine=published.engine
-    ) as client:
+    with blocking_client_of(world, published.engine, account="alone/ana") as client:
         found = client.guarantee(slack="1e-10", domains=[PublishedDomain("0.1", "1e-9")])
     assert found.delta == pytest.approx(9.1e-9)
 

@@ -21,6 +21,7 @@ from budget_service.ledger.windows import (
 )
 from pinot_connector.budget_windows import overlapping_windows
 from pinot_connector.budgets import Cost, Level, Mode
+from tests.support.some import some
 
 START = microseconds_of(datetime.datetime(2026, 10, 1, 12, tzinfo=datetime.UTC))
 CALENDAR = [
@@ -57,7 +58,7 @@ def half_a_year(rule: WindowRule) -> list[Window]:
 @pytest.mark.parametrize(("shared", "own"), list(itertools.product(CALENDAR, CALENDAR)))
 def test_no_window_that_meets_the_accounts_is_left_out(shared: WindowRule, own: WindowRule) -> None:
     """On each day of half a year, with the changes of the clocks in four zones."""
-    for theirs, mine in set(zip(half_a_year(shared), half_a_year(own), strict=True)):
+    for theirs, mine in some(set(zip(half_a_year(shared), half_a_year(own), strict=True))):
         assert mine.end is not None
         reported = overlapping_windows(level(*theirs), level(*mine))
         assert reported is not None

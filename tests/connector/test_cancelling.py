@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from pinot_connector import PrivateClient, PrivateResult, structured_question
+from pinot_connector import PrivateResult, structured_question
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.support.clients import Corrupting, asking_client, untouched
+from tests.support.clients import Corrupting, asking_client, blocking_client_of, untouched
 from tests.support.interrupting import interruptible
 from tests.support.relay import relayed
 from tests.support.world import World, new_account
@@ -111,7 +111,7 @@ def test_interrupting_the_blocking_client_gives_the_reservation_back(world: Worl
         return answer
 
     engine = Corrupting(world, interrupt)
-    with PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine) as client:
+    with blocking_client_of(world, engine) as client:
         with interruptible(), pytest.raises(KeyboardInterrupt):
             client.top_k("feedback", "article_id", 5)
         # The loop gives it back in its own time; the engine would go on for ten seconds.

@@ -9,7 +9,6 @@ import pytest
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.server.served_policy import PolicyContent, ServedPolicy
-from pinot_connector import AsyncPrivateClient, PrivateClient
 from pinot_connector.catalog import FilterOperator, MeasureEntry, Refresh, TimeEntry, catalog_of
 from pinot_connector.engines.base import TimeUnit
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -17,7 +16,8 @@ from pinot_connector.errors import IntegrityError, RefusedByPolicy, ServiceRefus
 from pinot_connector.parameters import Mechanism
 from pinot_connector.questions import Measure
 from tests.support.catalog_calls import DOMAIN, POLICY, calls_to, content
-from tests.support.world import World, new_account
+from tests.support.clients import blocking_client_of, client_of
+from tests.support.world import World
 
 
 async def test_all_pages_become_one_catalogue() -> None:
@@ -72,14 +72,12 @@ async def test_a_policy_that_never_rests_is_given_up() -> None:
 async def test_both_clients_give_it(world: World) -> None:
     """Sync and async, all tables or one; an unknown table is refused as in a question."""
     engine = DuckDBEngine(world.tables)
-    with PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine) as client:
+    with blocking_client_of(world, engine) as client:
         catalog = client.catalog()
         assert "feedback" in [table.name for table in catalog.tables]
         with pytest.raises(RefusedByPolicy):
             client.catalog("employees")
-    async with AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=engine
-    ) as asynchronous:
+    async with client_of(world, engine) as asynchronous:
         (feedback,) = (await asynchronous.catalog("feedback")).tables
         assert feedback == next(table for table in catalog.tables if table.name == "feedback")
     engine.close()

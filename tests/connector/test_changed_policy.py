@@ -17,6 +17,7 @@ from pinot_connector import AsyncPrivateClient
 from pinot_connector.embedded import EmbeddedServices, noise_key
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.guarantees import Bound, Sharing
+from tests.support.clients import client_of
 from tests.support.publishing import HEADER, domain_file, policy_of
 from tests.support.world import copy
 
@@ -41,9 +42,7 @@ accounts:
 async def asking(services: EmbeddedServices, folder: Path, account: str) -> AsyncIterator[AsyncPrivateClient]:
     """Give a client for an account."""
     engine = DuckDBEngine({"t": folder / "t.parquet"})
-    async with AsyncPrivateClient(
-        dp=services.dp_address, budget=services.budget_address, account=account, engine=engine
-    ) as client:
+    async with client_of(services, engine, account=account) as client:
         yield client
     engine.close()
 

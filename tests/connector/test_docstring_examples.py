@@ -9,8 +9,10 @@ import pytest
 from pinot_connector import AsyncGatewayClient, AsyncPrivateClient, GatewayClient, PrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.questions import structured_question
+from tests.support.clients import blocking_client_of
 from tests.support.docstring_examples import FRONT_DOOR, run_examples
-from tests.support.world import World, new_account
+from tests.support.some import some
+from tests.support.world import World
 
 
 @pytest.mark.parametrize("name", FRONT_DOOR)
@@ -21,7 +23,7 @@ def test_every_method_is_documented_in_full(kind: type, name: str) -> None:
     documentation = inspect.getdoc(method) or ""
     for section in ("Args:", "Returns:", "Raises:", "Guarantee: ", "Example:"):
         assert section in documentation, section
-    for parameter in list(inspect.signature(method).parameters.values())[1:]:
+    for parameter in some(list(inspect.signature(method).parameters.values())[1:]):
         assert parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
         assert f"\n    {parameter.name}: " in documentation, parameter.name
 
@@ -29,7 +31,7 @@ def test_every_method_is_documented_in_full(kind: type, name: str) -> None:
 @pytest.mark.parametrize("name", FRONT_DOOR)
 async def test_the_examples_of_the_sync_client_hold(world: World, engine: DuckDBEngine, name: str) -> None:
     """They run as they stand, in an account of their own."""
-    client = PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine)
+    client = blocking_client_of(world, engine)
     with client:
         assert await run_examples(
             getattr(PrivateClient, name), client=client, structured_question=structured_question

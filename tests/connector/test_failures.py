@@ -1,4 +1,4 @@
-"""Whatever fails, there is no result, the reservation is given back, and nothing is spent."""
+"""Whatever fails, there is no result, and what was reserved is given back; replies that are lost are repeated."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from itertools import pairwise
 
 import grpc
 import pytest
+from gris_api.budget.v1 import budget_pb2
 
 from pinot_connector import AsyncPrivateClient, Timeouts
-from pinot_connector.engines.base import EngineAnswer
+from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
     AccountUnknown,
@@ -24,8 +25,8 @@ from pinot_connector.errors import (
     ServiceFailed,
     ServiceUnavailable,
 )
-from tests.support.clients import Corrupting, asking_client, untouched
-from tests.support.relay import relayed
+from tests.support.clients import Corrupting, asking_client, client_of, untouched
+from tests.support.relay import Swallower, relayed
 from tests.support.world import World, free_port, new_account
 
 
@@ -52,9 +53,7 @@ async def test_an_engine_that_hangs_is_left_after_its_time(world: World) -> None
         return answer
 
     engine = Corrupting(world, hang)
-    client = AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=engine, timeouts=Timeouts(engine=0.3)
-    )
+    client = client_of(world, engine, timeouts=Timeouts(engine=0.3))
     async with client:
         with pytest.raises(EngineUnavailable):
             await client.top_k("feedback", "article_id", 5)
@@ -249,3 +248,38 @@ async def test_many_questions_at_once_each_have_their_own_reservation(
         levels = await client.remaining()
     assert len({result.release_id for result in results}) == 20
     assert (levels[-1].spent.information, levels[-1].reserved.information) == (40, 0)
+
+
+class _Arming(DuckDBEngine):
+    """DuckDB that has the next replies swallowed once its answer is confirmed: the charge is the next call."""
+
+    def __init__(self, world: World, swallower: Swallower, replies: int) -> None:
+        super().__init__(world.tables)
+        self._swallower = swallower
+        self._replies = replies
+
+    def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
+        super().confirm(query, answer)
+        self._swallower.swallow(self._replies)
+
+
+async def test_a_charge_whose_reply_is_lost_is_repeated_and_charged_once(world: World) -> None:
+    """Twice the ledger has charged and the line breaks; the third time the same answer arrives."""
+    async with relayed(world) as relay, Swallower(relay.address).listening() as swallower:
+        engine = _Arming(world, swallower, replies=2)
+        async with AsyncPrivateClient(
+            dp=world.dp,
+            budget=swallower.address,
+            account=new_account(),
+            engine=engine,
+            timeouts=Timeouts(budget_attempt=1.0),
+        ) as client:
+            result = await client.top_k("feedback", "article_id", 5)
+            levels = await client.remaining()
+        engine.close()
+        charges = [budget_pb2.UpdateBudgetRequest.FromString(each) for each in relay.requests("UpdateBudget")]
+        assert swallower.swallowed == 2
+        assert len(charges) == 3
+        assert len({charge.request_id for charge in charges}) == 1
+        assert result.cost == result.charged == levels[-1].spent
+        assert (levels[-1].reserved.information, levels[-1].reserved.calls) == (0, 0)

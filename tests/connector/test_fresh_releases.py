@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pinot_connector import AsyncPrivateClient
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import Found, MemoryReleaseStore
-from tests.support.clients import SHORT
+from tests.support.clients import SHORT, client_of
+from tests.support.embedded import embedded
 from tests.support.world import BUDGET, POLICY, new_account, write_growing
 
 
@@ -33,23 +32,14 @@ async def test_a_fresh_question_is_never_looked_up_and_never_kept(tmp_path: Path
     """Twice the same question is two releases and two charges, also at once; the table beside it is looked up."""
     growing = "  growing:\n    member: member_id\n"
     assert growing in POLICY
-    (tmp_path / "policy.yaml").write_text(POLICY.replace(growing, f"{growing}    consistency: fresh\n"))
-    (tmp_path / "budget.yaml").write_text(BUDGET)
     write_growing(tmp_path / "growing.parquet", members=1000)
     write_growing(tmp_path / "small.parquet", members=1000)
     engine = DuckDBEngine({name: tmp_path / f"{name}.parquet" for name in ("growing", "small")})
     store = Watched()
-    with EmbeddedServices(
-        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path / "state"
+    with embedded(
+        tmp_path, POLICY.replace(growing, f"{growing}    consistency: fresh\n"), BUDGET
     ) as services:
-        async with AsyncPrivateClient(
-            dp=services.dp_address,
-            budget=services.budget_address,
-            account=new_account(),
-            engine=engine,
-            timeouts=SHORT,
-            releases=store,
-        ) as client:
+        async with client_of(services, engine, timeouts=SHORT, releases=store) as client:
             fresh = [await client.histogram("growing", "element") for _ in "12"]
             assert (store.found, (await store.statistics()).releases) == ([], 0)
             beside = [await client.histogram("small", "element") for _ in "12"]

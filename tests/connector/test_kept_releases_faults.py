@@ -16,7 +16,7 @@ from gris_api.budget.v1.budget_pb2 import Account
 from pinot_connector import AsyncPrivateClient, closed_accounts
 from pinot_connector.client import DEFAULT_TIMEOUTS
 from pinot_connector.closed_accounts import ClosedAccounts
-from pinot_connector.embedded import EmbeddedServices, Ports
+from pinot_connector.embedded import Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused, ServiceUnavailable
 from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore
@@ -24,7 +24,8 @@ from pinot_connector.reservations import Reservation
 from tests.connector.test_dead_ledger import eventually
 from tests.connector.test_held_budget import POOR, WAITING, held_account
 from tests.connector.test_repeats import Watched
-from tests.support.clients import SHORT
+from tests.support.clients import SHORT, client_of
+from tests.support.embedded import embedded
 from tests.support.relay import relayed
 from tests.support.rings import needs
 from tests.support.world import BUDGET, POLICY, World, new_account, write_growing
@@ -51,14 +52,7 @@ async def test_callers_who_leave_while_their_release_is_kept_have_paid_for_it(
 ) -> None:
     """So what is kept is bounded by what budgets buy: of eight such callers, those without budget keep nothing."""
     store = SlowStore()
-    async with AsyncPrivateClient(
-        dp=world.dp,
-        budget=world.budget,
-        account=new_account(POOR),
-        engine=engine,
-        timeouts=SHORT,
-        releases=store,
-    ) as client:
+    async with client_of(world, engine, account=new_account(POOR), timeouts=SHORT, releases=store) as client:
         for number in range(8):
             where = {"article_id": f"no article {number}"}
             asking = asyncio.ensure_future(client.histogram("feedback", "cohort", where=where))
@@ -79,13 +73,7 @@ async def test_an_account_does_not_wait_for_the_budget_of_another_one(
 ) -> None:
     """Both ask the same question; the budget of the first is held, that of the second is free."""
     account = new_account(POOR)
-    async with AsyncPrivateClient(
-        dp=world.dp,
-        budget=world.budget,
-        account=account,
-        engine=engine,
-        timeouts=replace(WAITING, budget_held=6.0),
-    ) as first:
+    async with client_of(world, engine, account=account, timeouts=replace(WAITING, budget_held=6.0)) as first:
         second = first.on_behalf_of(new_account().split("/"))
         async with held_account(world, first, account) as holder:
             waits = asyncio.ensure_future(first.histogram("feedback", "cohort", where={"score": 1}))
@@ -111,12 +99,8 @@ async def test_those_who_waited_for_budget_ask_the_engine_only_for_what_nobody_h
     engine = Watched({"growing": tmp_path / "growing.parquet"})
     account = new_account(POOR)
     async with (
-        AsyncPrivateClient(
-            dp=world.dp,
-            budget=world.budget,
-            account=account,
-            engine=engine,
-            timeouts=replace(DEFAULT_TIMEOUTS, budget_held=120),
+        client_of(
+            world, engine, account=account, timeouts=replace(DEFAULT_TIMEOUTS, budget_held=120)
         ) as first,
         held_account(world, first, account) as holder,
     ):
@@ -150,9 +134,7 @@ async def test_a_question_whose_budget_is_taken_again_waits_again(
         return not (taken and taken.pop()) and await made_at_once(self)
 
     monkeypatch.setattr(Reservation, "made_at_once", made_unless_taken)
-    async with AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=engine
-    ) as client:
+    async with client_of(world, engine) as client:
         result = await client.histogram("feedback", "cohort", where={"score": 1})
         (*_, level) = await client.remaining()
     assert not taken
@@ -183,9 +165,7 @@ async def test_a_release_that_the_ledger_refuses_gives_way_to_the_one_that_was_p
     path, store = tmp_path / "growing.parquet", Restored()
     write_growing(path, members=1000)
     engine = Watched({"growing": path})
-    async with AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=engine, releases=store
-    ) as client:
+    async with client_of(world, engine, releases=store) as client:
         before = await client.histogram("growing", "element")
         store.is_empty = True
         write_growing(path, members=999)
@@ -232,22 +212,9 @@ class Closable:
 @needs("process")
 async def closable(engine: DuckDBEngine, tmp_path: Path, starts_processes: None) -> AsyncIterator[Closable]:
     """Gives an account that has paid for one question."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=tmp_path / "policy.yaml",
-        budget_config=tmp_path / "budget.yaml",
-        directory=tmp_path / "state",
-        ports=Ports(admin=0),
-    ) as services:
+    with embedded(tmp_path, POLICY, BUDGET, ports=Ports(admin=0)) as services:
         async with (
-            AsyncPrivateClient(
-                dp=services.dp_address,
-                budget=services.budget_address,
-                account="t/eve",
-                engine=engine,
-                timeouts=SHORT,
-            ) as client,
+            client_of(services, engine, account="t/eve", timeouts=SHORT) as client,
             grpc.aio.insecure_channel(services.admin_address) as channel,
         ):
             assert (await client.histogram("feedback", "cohort")).rows

@@ -13,15 +13,17 @@ import duckdb
 import pytest
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector import Mechanism, PrivateClient, PrivateResult, Timeouts
+from pinot_connector import Mechanism, PrivateResult, Timeouts
 from pinot_connector.dp_service_client import MAX_UNARY_BYTES, DpServiceClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import PlanExpired, ServiceUnavailable
+from tests.support.clients import blocking_client_of
+from tests.support.embedded import embedded
 from tests.support.relay import relayed
 from tests.support.rings import needs
-from tests.support.world import BUDGET, World, new_account
+from tests.support.world import BUDGET, World
 
 ELEMENTS = 100_000
 
@@ -51,17 +53,13 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[EmbeddedSe
     # Text without a pattern, of which no compression makes a small plan.
     elements = [_element(number) for number in range(ELEMENTS)]
     domain = ", ".join(f"'{element}'" for element in elements)
-    (directory / "policy.yaml").write_text(_POLICY.format(domain=domain))
-    (directory / "budget.yaml").write_text(BUDGET)
     (directory / "present.csv").write_text("\n".join(["element", *elements[::2]]))
     with duckdb.connect() as connection:
         rows = f"read_csv('{directory / 'present.csv'}', all_varchar = true, header = true)"
         query = f"SELECT row_number() OVER () AS member_id, element FROM {rows}"
         connection.execute(f"COPY ({query}) TO '{directory / 'large.parquet'}' (FORMAT parquet)")
     engine = DuckDBEngine({"large": directory / "large.parquet"})
-    services = EmbeddedServices(
-        policy=directory / "policy.yaml", budget_config=directory / "budget.yaml", directory=directory
-    )
+    services = embedded(directory, _POLICY.format(domain=domain), BUDGET)
     with services:
         yield services, engine
     engine.close()
@@ -74,7 +72,7 @@ async def test_a_large_domain_with_half_of_it_present_is_streamed(
     services, engine = large
 
     def ask(address: str) -> PrivateResult:
-        with PrivateClient(dp=address, budget=address, account=new_account(), engine=engine) as client:
+        with blocking_client_of(address, engine) as client:
             return client.histogram("large", "element")
 
     async with relayed(World(services.dp_address, services.budget_address, tmp_path)) as relay:

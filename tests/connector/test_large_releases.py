@@ -15,13 +15,13 @@ from pinot_connector import AsyncPrivateClient, Timeouts, structured_question
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.dp_service_client import show_requests
 from pinot_connector.element_messages import merged
-from pinot_connector.embedded import EmbeddedServices
-from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.questions import Measure
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
 from pinot_connector.results import PrivateResult
+from tests.support.clients import Counted, client_of
+from tests.support.embedded import embedded
 from tests.support.release_stores import KEYS
 from tests.support.rings import needs
 from tests.support.world import World, copy, new_account
@@ -64,24 +64,11 @@ accounts:
 UNHURRIED = Timeouts(dp=120, engine=60, budget_attempt=10, budget=30, budget_silence=60, reservation=300)
 
 
-class Counting(DuckDBEngine):
-    """DuckDB that counts its queries."""
-
-    asked = 0
-
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Counts, and answers."""
-        self.asked += 1
-        return super().run(query, data_version)
-
-
 @pytest.fixture(scope="module")
 @needs("process")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Services that know both tables, and the data: two members in each element."""
     folder = tmp_path_factory.mktemp("large")
-    (folder / "policy.yaml").write_text(POLICY)
-    (folder / "budget.yaml").write_text(BUDGET)
     values = ", ".join(f"range % 7 + {number} AS {name}" for number, name in enumerate(COLUMNS))
     copy(
         f"SELECT range AS member, range % {SUMMED} AS element, {values} FROM range({2 * SUMMED})",
@@ -91,16 +78,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         f"SELECT range AS member, range % {COUNTED} AS element FROM range({2 * COUNTED})",
         folder / "counted.parquet",
     )
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
-    ) as services:
+    with embedded(folder, POLICY, BUDGET) as services:
         yield World(services.dp_address, services.budget_address, folder)
 
 
 @pytest.fixture
-def engine(world: World) -> Iterator[Counting]:
+def engine(world: World) -> Iterator[Counted]:
     """The data."""
-    engine = Counting({name: world.directory / f"{name}.parquet" for name in ("summed", "counted")})
+    engine = Counted({name: world.directory / f"{name}.parquet" for name in ("summed", "counted")})
     yield engine
     engine.close()
 
@@ -110,13 +95,8 @@ async def asking(
     world: World, engine: DuckDBEngine, store: ReleaseStore, account: str = ""
 ) -> AsyncIterator[AsyncPrivateClient]:
     """Give a client that has shown nothing yet."""
-    async with AsyncPrivateClient(
-        dp=world.dp,
-        budget=world.budget,
-        account=account or new_account(),
-        engine=engine,
-        releases=store,
-        timeouts=UNHURRIED,
+    async with client_of(
+        world, engine, account=account or new_account(), releases=store, timeouts=UNHURRIED
     ) as client:
         yield client
 
@@ -130,7 +110,7 @@ def numbers(result: PrivateResult) -> list[tuple[object, ...]]:
 
 @pytest.mark.slow
 async def test_what_no_message_holds_is_shown_again_and_never_drawn_again(
-    world: World, engine: Counting, tmp_path: Path
+    world: World, engine: Counted, tmp_path: Path
 ) -> None:
     """Another k and averages are free, from the disk too; another account pays for the same release."""
     account, file = new_account(), tmp_path / "releases.sqlite"
@@ -153,12 +133,12 @@ async def test_what_no_message_holds_is_shown_again_and_never_drawn_again(
         same = await other.top_k("summed", "element", 3, sums=COLUMNS)
         assert (same.charged.information, numbers(same)) == (first.charged.information, numbers(first))
     assert {each.release_id for each in (first, more, averages, same)} == {first.release_id}
-    assert engine.asked == 1
+    assert engine.runs == 1
     await store.close()
 
 
 @pytest.mark.slow
-async def test_a_large_release_is_sharpened_and_shown_again(world: World, engine: Counting) -> None:
+async def test_a_large_release_is_sharpened_and_shown_again(world: World, engine: Counted) -> None:
     """Counts of three looks go to dp_service in chunks, and what it combines is the same each time."""
     store, account = MemoryReleaseStore(), new_account()
     question = structured_question("counted", "element", k=4, measure=Measure.EVENTS)
@@ -166,7 +146,7 @@ async def test_a_large_release_is_sharpened_and_shown_again(world: World, engine
         await client.ask(question)
         await client.sharpen(question, 10)
         first = await client.sharpen(question, 10, 10)
-    looks = engine.asked
+    looks = engine.runs
     asked = structured_question("counted", "element", k=9, measure=Measure.EVENTS)
     async with asking(world, engine, store, account) as client:
         more = await client.sharpen(asked, 10, 10)
@@ -174,7 +154,7 @@ async def test_a_large_release_is_sharpened_and_shown_again(world: World, engine
     assert (more.charged.information, every.charged.information) == (0, 0)
     assert numbers(more)[:4] == numbers(first)
     assert len(every.rows) == COUNTED
-    assert engine.asked == looks == 3
+    assert engine.runs == looks == 3
 
 
 def test_a_kept_release_is_sent_in_chunks_of_a_mebibyte() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pinot_connector import AsyncPrivateClient, PrivateClient
+from pinot_connector import AsyncPrivateClient
 from pinot_connector.budgets import largest_k
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted, Shortfall
+from tests.support.clients import blocking_client_of
 from tests.support.world import World, new_account
 
 TEXT = (
@@ -39,7 +40,7 @@ async def test_no_less_is_reserved_than_the_worst_case_of_what_is_shown(
     """An account that holds the price of one element less is refused, however many were asked for."""
     # Of 5 units, two elements and bottom take all.
     account = new_account("poor")
-    with PrivateClient(dp=world.dp, budget=world.budget, account=account, engine=engine) as poor:
+    with blocking_client_of(world, engine, account=account) as poor:
         with pytest.raises(BudgetExhausted) as refused:
             poor.sql(TEXT.format(1000))
         assert (201, 5) == (refused.value.shortfalls[0].requested, refused.value.shortfalls[0].remaining)

@@ -11,14 +11,14 @@ import pytest
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector import AsyncPrivateClient, Timeouts
+from pinot_connector import Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
     DataChanged,
     IntegrityError,
 )
-from tests.support.clients import Corrupting, asking_client, translation_of, untouched
+from tests.support.clients import Corrupting, asking_client, client_of, translation_of, untouched
 from tests.support.relay import relayed
 from tests.support.world import World, new_account, write_growing, write_small
 
@@ -152,13 +152,7 @@ async def test_a_lapsed_reservation_is_made_anew_in_full(world: World) -> None:
     over = threading.Event()
     engine = Corrupting(world, outlast)
     async with relayed(world) as relay:
-        client = AsyncPrivateClient(
-            dp=relay.address,
-            budget=relay.address,
-            account=new_account(),
-            engine=engine,
-            timeouts=Timeouts(reservation=1),
-        )
+        client = client_of(relay.address, engine, timeouts=Timeouts(reservation=1))
         async with client:
             result = await client.top_k("feedback", "article_id", 5, where={"day": datetime.date(2017, 5, 2)})
             levels = await client.remaining()

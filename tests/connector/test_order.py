@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from gris_api.dp.v1 import question_pb2
 
-from pinot_connector import AsyncPrivateClient, sql_question, structured_question
+from pinot_connector import sql_question, structured_question
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted, IncompleteAnswer, InvalidQuestion, RefusedByPolicy
-from tests.support.clients import asking_client, untouched
+from tests.support.clients import asking_client, client_of, untouched
 from tests.support.relay import relayed
 from tests.support.world import COFACTS, World, new_account, write_small
 
@@ -51,9 +51,7 @@ async def test_the_steps_come_in_their_order(world: World) -> None:
         # Long after the query: noise has to wait for the reservation all the same.
         relay.delays["ReserveBudget"] = 0.5
         engine = _Watched(relay.calls)
-        async with AsyncPrivateClient(
-            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
-        ) as client:
+        async with client_of(relay.address, engine) as client:
             asking = asyncio.ensure_future(client.top_k("feedback", "article_id", 5))
             await relay.called("ReserveBudget")
             await asyncio.sleep(0.3)
@@ -73,9 +71,7 @@ async def test_the_budget_is_asked_before_an_engine_that_is_to_be_spared(world: 
         relay.delays["ReserveBudget"] = 0.2
         write_small(world.tables["small"], 100)
         engine = _Watched(relay.calls, "small", world.tables["small"])
-        async with AsyncPrivateClient(
-            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
-        ) as client:
+        async with client_of(relay.address, engine) as client:
             asking = asyncio.ensure_future(client.histogram("small", "element"))
             await relay.called("ReserveBudget")
             assert "engine.run" not in relay.methods
@@ -130,9 +126,7 @@ async def test_a_table_is_brought_before_the_policy_only_once(world: World) -> N
     """Later questions about it cost no call more."""
     async with relayed(world) as relay:
         engine = _Watched(relay.calls)
-        async with AsyncPrivateClient(
-            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
-        ) as client:
+        async with client_of(relay.address, engine) as client:
             await client.top_k("feedback", "article_id", 5)
             await client.top_k("feedback", "score", 1)
             assert 3 == relay.methods.count("TranslateQuery")
@@ -156,9 +150,7 @@ async def test_a_table_that_the_policy_does_not_list_never_reaches_the_engine(
     """The engine has the table; a caller that may not ask about it learns nothing of it, not even from the time."""
     async with relayed(world) as relay:
         engine = _Watched(relay.calls, table="salaries")
-        async with AsyncPrivateClient(
-            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
-        ) as client:
+        async with client_of(relay.address, engine) as client:
             with pytest.raises((RefusedByPolicy, InvalidQuestion)):
                 await client.ask(question)
         engine.close()

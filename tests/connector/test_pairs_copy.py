@@ -29,20 +29,14 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused, EngineUnavailable
+from tests.support.clients import blocking_client_of
+from tests.support.embedded import embedded
 from tests.support.engine_queries import engine_query
 from tests.support.pairs_copies import START, UNTIL, asked, make, mixed, policy_text, random_rows, write
 from tests.support.rings import needs
-from tests.support.world import new_account
+from tests.support.some import some
 
 MIDNIGHT = datetime.time(tzinfo=datetime.UTC)
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 100000, calls: 10000}
-  - path: [t, "*"]
-    limit: {information: 1000, calls: 100}
-"""
 SQL = "SELECT what, COUNT(DISTINCT who) FROM visits WHERE day >= '2024-02-01' AND day < '2024-05-01' GROUP BY what"
 TIME = "{column: at, type: timestamp, zone: Europe/Berlin}"
 DOMAIN = ", domain: [e0, e1, e2, e3], delta: 4"
@@ -123,22 +117,13 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @needs("process")
 def services(held: Path) -> Iterator[EmbeddedServices]:
     """Both services, whose policy names the copy; each client has an account of its own."""
-    (held / "policy.yaml").write_text(policy_text("copy/manifest.json", what=DOMAIN))
-    (held / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=held / "policy.yaml", budget_config=held / "budget.yaml", directory=held
-    ) as running:
+    with embedded(held, policy_text("copy/manifest.json", what=DOMAIN)) as running:
         yield running
 
 
 def client_of(services: EmbeddedServices, **tables: Path) -> PrivateClient:
     """Return a client of an engine over these files."""
-    return PrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
-        account=new_account(),
-        engine=DuckDBEngine(tables),
-    )
+    return blocking_client_of(services, DuckDBEngine(tables))
 
 
 def test_a_question_is_answered_by_the_copy_and_says_so(services: EmbeddedServices, held: Path) -> None:
@@ -323,7 +308,7 @@ def test_timestamps_belong_to_the_periods_of_their_zone(tmp_path: Path) -> None:
     months = [
         datetime.datetime(2024, month, 1, tzinfo=berlin).astimezone(datetime.UTC) for month in (2, 4, 5, 7)
     ]
-    for start, end in combinations(months, 2):
+    for start, end in some(combinations(months, 2)):
         query = HistogramQuery("visits", ("what",), Measure.DISTINCT_MEMBERS, (), TimeRange(start, end), k=5)
         of_copy = resolve(query, policy, now=0)
         assert of_copy.query.table == "visits_pairs"

@@ -81,6 +81,7 @@ async def test_the_first_release_that_is_kept_stays(store: ReleaseStore) -> None
     assert None is await store.find("other", ANA)
 
 
+@pytest.mark.slow
 async def test_a_release_that_no_database_takes_is_refused(store: ReleaseStore) -> None:
     """A store in memory keeps it; the others say so before anything is charged, and keep nothing else instead."""
     large = KeptRelease(dp_pb2.Kept(names_tag=bytes(MAX_RELEASE_BYTES)), True)

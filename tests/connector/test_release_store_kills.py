@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from pinot_connector import AsyncPrivateClient, PrivateResult
-from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ReleaseStoreFailed
 from pinot_connector.release_store import KeptRelease, MemoryReleaseStore, Payment, ReleaseStore
 from pinot_connector.release_store.postgres import PostgresReleaseStore
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
-from tests.support.clients import SHORT
+from tests.support.clients import SHORT, Counted, client_of
 from tests.support.postgres_server import PostgresServer
 from tests.support.release_stores import KEYS, new_database
+from tests.support.some import some
 from tests.support.world import World, new_account, write_growing
 
 KILLED = """
@@ -63,33 +63,22 @@ asyncio.run(ask())
 UNHURRIED = replace(SHORT, budget_attempt=5.0, budget=10.0)
 
 
-class Counted(DuckDBEngine):
-    """DuckDB that counts its queries."""
-
-    runs = 0
-
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Counts, and answers."""
-        self.runs += 1
-        return super().run(query, data_version)
-
-
 async def asked(world: World, account: str, engine: DuckDBEngine, store: ReleaseStore) -> PrivateResult:
     """Ask once, with a client that then ends."""
-    async with client_of(world, account, engine, store) as client:
+    async with gateway_client(world, account, engine, store) as client:
         return await client.histogram("growing", "element")
 
 
-def client_of(world: World, account: str, engine: DuckDBEngine, store: ReleaseStore) -> AsyncPrivateClient:
+def gateway_client(
+    world: World, account: str, engine: DuckDBEngine, store: ReleaseStore
+) -> AsyncPrivateClient:
     """Make a client."""
-    return AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=account, engine=engine, timeouts=UNHURRIED, releases=store
-    )
+    return client_of(world, engine, account=account, timeouts=UNHURRIED, releases=store)
 
 
 async def spent(world: World, account: str, engine: DuckDBEngine) -> int:
     """Return what an account has spent."""
-    async with client_of(world, account, engine, MemoryReleaseStore()) as client:
+    async with gateway_client(world, account, engine, MemoryReleaseStore()) as client:
         return (await client.remaining())[-1].spent.information
 
 
@@ -141,14 +130,14 @@ async def test_two_gateways_with_one_question_at_the_same_moment_give_one_releas
     stores = [PostgresReleaseStore(database, KEYS) for _ in engines]
     async with AsyncExitStack() as opened:
         clients = [
-            await opened.enter_async_context(client_of(world, *each))
+            await opened.enter_async_context(gateway_client(world, *each))
             for each in zip(accounts, engines, stores, strict=True)
         ]
         first = await asyncio.gather(*(client.histogram("growing", "element") for client in clients))
         again = await asyncio.gather(*(client.histogram("growing", "element") for client in clients))
     assert 1 == len({(each.release_id, each.rows) for each in (*first, *again)})
     assert [1, 1, 0, 0] == [each.charged.information for each in (*first, *again)]
-    assert all(engine.runs <= 1 for engine in engines)
+    assert all(engine.runs <= 1 for engine in some(engines))
     for store in stores:
         await store.close()
     for engine in engines:
@@ -160,7 +149,7 @@ async def test_a_hundred_reloads_cost_one_query_and_one_charge(world: World, tmp
     data = tmp_path / "growing.parquet"
     write_growing(data, members=1000)
     engine, account = Counted({"growing": data}), new_account()
-    async with client_of(world, account, engine, MemoryReleaseStore()) as client:
+    async with gateway_client(world, account, engine, MemoryReleaseStore()) as client:
         at_once = await asyncio.gather(*(client.histogram("growing", "element") for _ in range(50)))
         later = [await client.histogram("growing", "element") for _ in range(50)]
         others = [client.on_behalf_of(new_account().split("/")) for _ in range(10)]
@@ -192,7 +181,7 @@ async def test_a_store_that_fails_refuses_and_nothing_is_charged(
     engine = Counted({"growing": data})
     with pytest.raises(ReleaseStoreFailed):
         await asked(world, account, engine, Failing())
-    async with client_of(world, account, engine, MemoryReleaseStore()) as client:
+    async with gateway_client(world, account, engine, MemoryReleaseStore()) as client:
         level = (await client.remaining())[-1]
     assert (0, 0) == (level.spent.information, level.reserved.information)
     engine.close()

@@ -1,4 +1,4 @@
-"""What a repeat asks: the policy of now, and the engine's version only if the policy fixes none."""
+"""What a repeat asks: the policy of now, the engine only if no policy fixes a version; and in later windows as well."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from pinot_connector import AsyncPrivateClient, Timeouts
+from budget_service.server.hosting import serving
+from budget_service.stores.sqlite.store import SqliteStore
+from pinot_connector import AsyncPrivateClient, PrivateResult, Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import AccountUnknown, BudgetExhausted, EngineUnavailable
 from pinot_connector.release_store import MemoryReleaseStore
+from pinot_connector.release_store.sqlite import SqliteReleaseStore
 from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.telemetry import recorded_by
+from tests.budget.served import SETTINGS
+from tests.support.budget_samples import SteppedClock
+from tests.support.clients import SHORT, Counted, client_of
 from tests.support.relay import relayed
+from tests.support.release_stores import KEYS
 from tests.support.world import World, new_account, write_growing, write_small
 
 
@@ -61,9 +68,7 @@ async def test_a_repeat_of_closed_periods_asks_the_policy_and_no_engine(world: W
     write_growing(tmp_path / "growing.parquet", members=1000)
     engine, lookups = Watched({"growing": tmp_path / "growing.parquet"}), Lookups()
     async with relayed(world) as relay:
-        client = AsyncPrivateClient(
-            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
-        )
+        client = client_of(relay.address, engine)
         with recorded_by(lookups):
             async with client:
                 await client.histogram("growing", "element")
@@ -88,13 +93,7 @@ async def test_without_a_fixed_version_a_recent_reading_of_the_engines_counts(
     path = tmp_path / "small.parquet"
     write_small(path, 1000)
     engine = Watched({"small": path})
-    client = AsyncPrivateClient(
-        dp=world.dp,
-        budget=world.budget,
-        account=new_account(),
-        engine=engine,
-        timeouts=Timeouts(data_version=seconds),
-    )
+    client = client_of(world, engine, timeouts=Timeouts(data_version=seconds))
     async with client:
         paid = await client.histogram("small", "element")
         asked = len(engine.asked)
@@ -112,9 +111,7 @@ async def test_what_is_kept_is_not_given_to_an_account_that_cannot_pay(world: Wo
     write_growing(tmp_path / "growing.parquet", members=1000)
     write_small(tmp_path / "small.parquet", 1000)
     engine = Watched({name: tmp_path / f"{name}.parquet" for name in ("growing", "small")})
-    async with AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=engine
-    ) as client:
+    async with client_of(world, engine) as client:
         await client.histogram("growing", "element")
         with pytest.raises(AccountUnknown):
             await client.on_behalf_of(["nowhere", "at-all"]).histogram("growing", "element")
@@ -135,9 +132,7 @@ async def test_those_who_wait_for_an_engine_that_fails_fail_with_it(world: World
 
     write_growing(tmp_path / "growing.parquet", members=1000)
     engine = Failing({"growing": tmp_path / "growing.parquet"})
-    async with AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=engine, releases=MemoryReleaseStore()
-    ) as client:
+    async with client_of(world, engine, releases=MemoryReleaseStore()) as client:
         asking = [client.histogram("growing", "element") for _ in range(20)]
         results = await asyncio.gather(*asking, return_exceptions=True)
     assert {EngineUnavailable} == set(map(type, results))
@@ -190,3 +185,43 @@ async def test_a_task_is_given_what_is_found_or_the_turn_to_make_it() -> None:
         assert turn.taken("another")
         assert None is not flights.turn("key")
     assert None is not flights.turn("another")
+
+
+async def test_what_an_account_has_paid_for_is_given_for_nothing_in_every_later_window(
+    world: World, tmp_path: Path
+) -> None:
+    """Rows are deleted between them, the store is opened again for each question, and the engine is asked once.
+
+    An account that has not paid pays for the same release in the last window.
+    """
+    clock, data = SteppedClock(), tmp_path / "growing.parquet"
+    write_growing(data, members=1000)
+    engine, ledger = Counted({"growing": data}), SqliteStore.open(tmp_path / "ledger.db", clock)
+
+    async def asked(members: int, *, days: int, account: str = "acme/ann") -> PrivateResult:
+        write_growing(data, members=members)
+        clock.step(days=days)
+        store = SqliteReleaseStore(tmp_path / "releases.db", KEYS)
+        async with AsyncPrivateClient(
+            dp=world.dp, budget=address, account=account, engine=engine, timeouts=SHORT, releases=store
+        ) as client:
+            result = await client.histogram("growing", "element")
+        await store.close()
+        return result
+
+    async with serving(ledger, SETTINGS, "127.0.0.1:0") as address:
+        results = [
+            await asked(1000, days=0),
+            await asked(999, days=1),
+            # The next month, its second day, a year later, and a clock that jumps back.
+            await asked(999, days=31),
+            await asked(998, days=1),
+            await asked(1, days=366),
+            await asked(1, days=-400),
+            await asked(1, days=0, account="acme/bob"),
+        ]
+    await ledger.close()
+    engine.close()
+    assert {(each.release_id, each.rows) for each in results} == {(results[0].release_id, results[0].rows)}
+    assert [each.charged.information for each in results] == [1, 0, 0, 0, 0, 0, 1]
+    assert engine.runs == 1

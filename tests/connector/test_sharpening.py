@@ -22,8 +22,6 @@ from gris_cli.__main__ import main
 from gris_gateway.kept_history import KeptHistory
 from gris_gateway.messages import all_elements, result_message
 from pinot_connector import AsyncPrivateClient, structured_question
-from pinot_connector.embedded import EmbeddedServices
-from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
     BudgetExhausted,
@@ -34,8 +32,11 @@ from pinot_connector.errors import (
 from pinot_connector.gateway_client import result_of
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.results import PrivateResult
+from tests.support.clients import Counted, client_of
+from tests.support.embedded import embedded
 from tests.support.relay import relayed
 from tests.support.rings import needs
+from tests.support.some import some
 from tests.support.world import COFACTS, World, new_account
 
 _TABLE = """
@@ -81,25 +82,13 @@ TABLES = ("feedback", "closed", "moving", "anew", "shifted")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Both services under the policy above, with a ledger in SQLite that demands tickets."""
     folder = tmp_path_factory.mktemp("sharpening")
-    (folder / "policy.yaml").write_text(POLICY)
-    (folder / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
-    ) as services:
+    with embedded(folder, POLICY, BUDGET) as services:
         yield World(services.dp_address, services.budget_address, folder)
 
 
-class Written(DuckDBEngine):
-    """DuckDB that writes its queries down."""
-
-    def __init__(self, path: Path = COFACTS) -> None:
-        super().__init__(dict.fromkeys(TABLES, path))
-        self.queries: list[str] = []
-
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Answers as DuckDB does."""
-        self.queries.append(query.sql)
-        return super().run(query, data_version)
+def written(path: Path = COFACTS) -> Counted:
+    """Return DuckDB over one file for all tables."""
+    return Counted(dict.fromkeys(TABLES, path))
 
 
 @asynccontextmanager
@@ -107,12 +96,8 @@ async def asking(
     world: World, engine: DuckDBEngine, *, account: str = "", releases: ReleaseStore | None = None
 ) -> AsyncIterator[AsyncPrivateClient]:
     """Give a client with an account and a release store, of its own unless they are given."""
-    async with AsyncPrivateClient(
-        dp=world.dp,
-        budget=world.budget,
-        account=account or new_account(),
-        engine=engine,
-        releases=releases or MemoryReleaseStore(),
+    async with client_of(
+        world, engine, account=account or new_account(), releases=releases or MemoryReleaseStore()
     ) as client:
         yield client
 
@@ -138,7 +123,7 @@ def by_element(result: PrivateResult) -> dict[tuple[object, ...], Fraction]:
 
 async def test_a_sharpening_costs_its_units_and_is_combined_with_what_is_paid_for(world: World) -> None:
     """The same names, counted within them again; weights are the units; once more is the next number."""
-    engine = Written()
+    engine = written()
     async with asking(world, engine) as client:
         base = await client.ask(top(k=None))
         first = await client.sharpen(top(k=None), 15, data_version=base.data_version)
@@ -173,7 +158,7 @@ async def test_a_sharpening_costs_its_units_and_is_combined_with_what_is_paid_fo
         )
         ranked = [row.noisy_count for row in second.rows]
         assert ranked == sorted(ranked, key=lambda count: -(count or 0))
-        for row in (*first.rows, *second.rows):
+        for row in some((*first.rows, *second.rows)):
             assert row.interval is not None
             assert row.noisy_count is not None
             assert row.interval[0] <= row.noisy_count <= row.interval[1]
@@ -181,7 +166,7 @@ async def test_a_sharpening_costs_its_units_and_is_combined_with_what_is_paid_fo
 
 async def test_what_is_shown_of_a_sharpening_again_is_free(world: World) -> None:
     """With any k and either kind of interval: one release, one charge, one query."""
-    engine = Written()
+    engine = written()
     async with asking(world, engine) as client:
         await client.ask(top(k=None))
         whole = await client.sharpen(top(k=None), 15)
@@ -202,7 +187,7 @@ async def test_a_look_more_does_not_have_the_whole_chain_translated_again(world:
     """Each question is translated, and once the look before it; asked again, it is one call."""
     async with relayed(world) as relay:
         lined = World(relay.address, relay.address, world.directory)
-        async with asking(lined, Written()) as client:
+        async with asking(lined, written()) as client:
             await client.ask(top(k=None))
             translated = []
             for units in ([5], [5, 6], [5, 6, 7], [5, 6, 7]):
@@ -215,7 +200,7 @@ async def test_a_look_more_does_not_have_the_whole_chain_translated_again(world:
 
 async def test_a_second_account_pays_for_the_base_first(world: World) -> None:
     """It is given the same releases, for their whole prices, and the engine is asked no more."""
-    engine, releases = Written(), MemoryReleaseStore()
+    engine, releases = written(), MemoryReleaseStore()
     async with asking(world, engine, releases=releases) as client:
         await client.ask(top())
         one = await client.sharpen(top(), 15)
@@ -235,7 +220,7 @@ async def test_a_second_account_pays_for_the_base_first(world: World) -> None:
 
 async def test_other_units_are_another_release_and_not_combined_with_it(world: World) -> None:
     """Each is combined with the base alone."""
-    async with asking(world, Written()) as client:
+    async with asking(world, written()) as client:
         await client.ask(top())
         one, other = [await client.sharpen(top(), units) for units in (15, 30)]
         assert one.release_id != other.release_id
@@ -256,7 +241,7 @@ async def test_data_that_moved_are_refused_by_name_and_free(world: World, tmp_pa
         new.replace(path)
 
     put("true")
-    engine = Written(path)
+    engine = written(path)
     async with asking(world, engine) as client:
         base = await client.ask(top("moving"))
         put("article_id <> '2uoutqfse7c2o'")
@@ -269,7 +254,7 @@ async def test_data_that_moved_are_refused_by_name_and_free(world: World, tmp_pa
 
 async def test_a_known_domain_is_sharpened_without_names(world: World) -> None:
     """Its look is the second one alone, with all the units."""
-    engine = Written()
+    engine = written()
     async with asking(world, engine) as client:
         await client.ask(top(by="score", k=None))
         result = await client.sharpen(top(by="score", k=None), 30)
@@ -294,7 +279,7 @@ async def test_what_the_policy_does_not_allow_is_refused(
     world: World, question: question_pb2.Question, message: str
 ) -> None:
     """By name, free, and without asking the engine."""
-    engine = Written()
+    engine = written()
     async with asking(world, engine) as client:
         with pytest.raises(RefusedByPolicy, match=message):
             await client.sharpen(question, 15)
@@ -316,7 +301,7 @@ def _sharpened(question: question_pb2.Question, *units: int) -> question_pb2.Que
 )
 async def test_units_out_of_range_are_refused(world: World, units: tuple[int, ...], message: str) -> None:
     """The error names the field."""
-    async with asking(world, Written()) as client:
+    async with asking(world, written()) as client:
         await client.ask(top())
         with pytest.raises(InvalidQuestion, match=message) as refused:
             await client.sharpen(top(), *units)
@@ -326,7 +311,7 @@ async def test_units_out_of_range_are_refused(world: World, units: tuple[int, ..
 
 async def test_what_a_sharpening_costs_is_said_before(world: World) -> None:
     """Also to an account that has not paid for what it sharpens; a budget without so much is not charged."""
-    async with asking(world, Written()) as client:
+    async with asking(world, written()) as client:
         explained = await client.explain(_sharpened(top(), 15, 30))
         assert (explained.worst_case_cost.information, explained.worst_case_cost.calls) == (30, 0)
         assert any("look more, for 30 units" in line for line in explained.sentences)
@@ -370,7 +355,8 @@ def test_the_command_line_sharpens(
     assert (sharpened["units_before"], sharpened["planned"]) == (["15/2"], True)
     assert result["charged"]["information"] == 15
     assert main(["ask", *words, "--sharpen", "15"]) == 0
-    assert "It is combined with" in capsys.readouterr().out
+    # However wide the terminal is.
+    assert "It is combined with" in " ".join(capsys.readouterr().out.split())
     code, slip = said("ask", "--sharpen", "99")
     assert slip["error"]["message"].startswith("--sharpen")
 
@@ -380,7 +366,7 @@ async def test_a_result_of_several_looks_is_the_same_behind_a_gateway_and_in_its
 ) -> None:
     """Its counts are fractions, and its elements not the first ones of the release that is kept."""
     releases, account = MemoryReleaseStore(), new_account()
-    async with asking(world, Written(), account=account, releases=releases) as client:
+    async with asking(world, written(), account=account, releases=releases) as client:
         await client.ask(top())
         result = await client.sharpen(top(), 13)
     message = result_message(result)

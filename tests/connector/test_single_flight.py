@@ -21,6 +21,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted, EngineUnavailable
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.release_store.interface import Account, Found
+from tests.support.clients import client_of
 from tests.support.relay import Relay, relayed
 from tests.support.world import World, new_account, write_growing
 
@@ -72,13 +73,8 @@ async def dashboard(
     engine = Gated({"growing": folder / "growing.parquet"})
     async with (
         relayed(world) as relay,
-        AsyncPrivateClient(
-            dp=relay.address,
-            budget=relay.address,
-            account=new_account(),
-            engine=engine,
-            timeouts=LONG_TIMEOUTS,
-            releases=store or MemoryReleaseStore(),
+        client_of(
+            relay.address, engine, timeouts=LONG_TIMEOUTS, releases=store or MemoryReleaseStore()
         ) as client,
     ):
         yield Dashboard(client, engine, relay)

@@ -26,24 +26,20 @@ from dp_service.queries.policy import parse_policy
 from dp_service.releases.kinds.views import ShownSums
 from dp_service.server.messages import aggregate_message
 from gris_cli.app import app
-from gris_cli.formatting import format_aggregate
-from gris_cli.printing import print_result
 from gris_gateway.messages import element_chunks, result_message
-from pinot_connector import PrivateClient, Timeouts, dbapi
+from pinot_connector import PrivateClient
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.element_messages import merged
 from pinot_connector.embedded import EmbeddedServices
-from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused, IntegrityError, InvalidQuestion, RefusedByPolicy
-from pinot_connector.formats import written
-from pinot_connector.gateway_client import result_of
 from pinot_connector.parameters import IntervalKind, Mechanism
 from pinot_connector.questions import Measure
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue, DayValue, ShownValue, aggregate_values
+from tests.support.clients import own_client
 from tests.support.queries.sums import Row, asked, reference
-from tests.support.rings import needs
+from tests.support.some import some
 from tests.support.world import new_account
 
 _TABLE = """
@@ -62,8 +58,6 @@ _TABLE = """
       number: {type: decimal, quantum: '0.5', lower: 0, upper: 20, row_upper: 5}
 """
 UNITS = 40_000
-# No end here is one of a slow machine.
-UNHURRIED = Timeouts(dp=60, engine=60, budget_attempt=10, budget=30, budget_silence=60, reservation=120)
 MOST_NAMES = 4
 NAMES = f"""
       names: {{delta_1: 2, share: 0.5, max_names: {MOST_NAMES}}}"""
@@ -81,14 +75,6 @@ tables:
   looks: {_TABLE.replace("UNITS", f"{UNITS}{NAMES}")}
   apart: {APART.replace("UNITS", str(UNITS))}
   apart_looks: {APART.replace("UNITS", f"{UNITS}{NAMES}")}
-"""
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 1000000000, calls: 1000000}
-  - path: [t, "*"]
-    limit: {information: 100000000, calls: 1000}
 """
 SQL = "SELECT text, COUNT(DISTINCT member) AS people, SUM(number) AS spent, AVG(number) FROM t GROUP BY text"
 
@@ -117,19 +103,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-@needs("process")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
-    """Both services under the policy above."""
-    folder = tmp_path_factory.mktemp("services")
-    (folder / "policy.yaml").write_text(POLICY)
-    (folder / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
-    ) as running:
-        yield running
-
-
 # Of the six texts one is outside once in 10^7 runs.
 NEARLY_SURE = 1 - 1e-8
 
@@ -137,17 +110,12 @@ NEARLY_SURE = 1 - 1e-8
 @pytest.fixture
 def client(services: EmbeddedServices, file: Path, request: pytest.FixtureRequest) -> Iterator[PrivateClient]:
     """A client with an account of its own, and with another confidence where the test names one."""
-    engine = DuckDBEngine(dict.fromkeys(("t", "noisy", "looks", "apart", "apart_looks"), file))
-    with PrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
-        account=new_account(),
-        engine=engine,
-        timeouts=UNHURRIED,
+    with own_client(
+        services,
+        dict.fromkeys(("t", "noisy", "looks", "apart", "apart_looks"), file),
         confidence=getattr(request, "param", 0.95),
     ) as client:
         yield client
-    engine.close()
 
 
 def true_sums(
@@ -219,18 +187,13 @@ def test_beside_counts_of_rows_sums_and_averages_are_over_rows(client: PrivateCl
     assert expected != true_sums("number")
 
 
-def test_over_rows_every_surface_says_so(client: PrivateClient, capsys: pytest.CaptureFixture[str]) -> None:
-    """What explains, lists and prints questions tells an average per row from one per member."""
+def test_over_rows_it_is_said_before_a_question_is_asked(client: PrivateClient) -> None:
+    """What explains and lists questions tells an average per row from one per member."""
     sql = "SELECT text, COUNT(*), AVG(number) FROM t GROUP BY text"
     explained = "\n".join(client.explain(sql).sentences)
     assert "averages are per row, and not per member" in explained
     assert "A row's value of number counts with 0 to 5" in explained
     assert "one that has more counts with so many of their mean" in explained
-    result = client.sql(sql)
-    print_result(result, None, as_json=False)
-    said = " ".join(capsys.readouterr().out.split())
-    assert format_aggregate(result.parameters.aggregates[0]) == "average of number per row"
-    assert "Sums and averages are of rows: averages are per row" in said
     entry = next(table for table in client.catalog().tables if table.name == "t")
     assert [(str(each.row_lower), str(each.row_upper)) for each in entry.values] == [("0", "5"), ("0", "10")]
 
@@ -272,7 +235,7 @@ def test_columns_with_own_counts_are_averaged_over_their_own_values(
     columns, is_missing = [under.table(table).value(name).bounds for name in both], [False, False]
     for text, (_, values) in shown(result).items():
         n, *numbers = (int(each) for each in expected[text])  # type: ignore[call-overload]
-        for place, bounds in enumerate(columns):
+        for place, bounds in some(enumerate(columns)):
             centred, own = numbers[place], numbers[2 + place]
             clamp = bounds.totals if measure is Measure.DISTINCT_MEMBERS else bounds.rows
             total, average = values[place], values[2 + place]
@@ -293,8 +256,8 @@ def test_columns_with_own_counts_are_averaged_over_their_own_values(
     }
 
 
-def test_every_surface_says_of_which_rows_a_column_with_an_own_count_is(client: PrivateClient) -> None:
-    """Explain and the catalogue before, and the result, also behind a gateway, with the noise of that count."""
+def test_it_is_said_of_which_rows_a_column_with_an_own_count_is(client: PrivateClient) -> None:
+    """Explain and the catalogue before, and the result, with the noise of that count."""
     question = "SELECT text, COUNT(DISTINCT member), AVG(number) FROM apart GROUP BY text"
     explained = client.explain(question)
     assert any("Rows without a value of number count" in each for each in explained.sentences)
@@ -303,10 +266,7 @@ def test_every_surface_says_of_which_rows_a_column_with_an_own_count_is(client: 
     assert (column.share, column.own_count.share) == (Fraction(1, 4), Fraction(1, 4))
     entry = next(table for table in client.catalog().tables if table.name == "apart")
     assert [each.has_own_count for each in entry.values] == [True, True]
-    result = client.sql(question)
-    (elements,) = element_chunks(result)
-    behind = result_of([elements], result_message(result))
-    assert behind.parameters.sums == result.parameters.sums == explained.parameters.sums
+    assert client.sql(question).parameters.sums == explained.parameters.sums
 
 
 def test_a_first_look_without_names_shows_no_sum(client: PrivateClient) -> None:
@@ -365,7 +325,6 @@ def test_the_order_of_a_sum_or_an_average_is_free(client: PrivateClient) -> None
         assert result.interval_kind is IntervalKind.SIMULTANEOUS
         assert shown(result) == {text: shown(first)[text] for text in by_sum[:2]}
         assert list(shown(result)) == by_sum[:2]
-        assert result_of(list(element_chunks(result)), result_message(result)) == result
     assert list(shown(client.sql(f"{SQL} ORDER BY 4 DESC"))) == by_average
 
 
@@ -377,7 +336,7 @@ def test_a_question_that_is_cut_by_a_sum_shows_nothing_else(client: PrivateClien
     values = shown(every)
     by_sum = sorted(values, key=lambda text: (-(each.value if (each := values[text][1][0]) else 0), text))
     assert list(shown(result)) == by_sum[:2]
-    for row in result.rows:
+    for row in some(result.rows):
         count, (total, _) = values[str(row.element[0])]
         assert row.noisy_count == count
         cut = number(row.values[0])
@@ -434,7 +393,7 @@ def test_with_noise_all_intervals_are_around_the_values(client: PrivateClient) -
     result = client.histogram("noisy", "text", sums=["number"], averages=["number"])
     expected = true_sums("number", "noisy")
     assert result.rows
-    for text, (n, (total, average)) in shown(result).items():
+    for text, (n, (total, average)) in some(shown(result).items()):
         assert total is not None
         assert n is not None
         assert total.value * 4 == int(total.value * 4)
@@ -486,62 +445,11 @@ def test_a_column_of_another_type_than_the_policy_says_is_refused(
     """Texts cannot be summed, and numbers that are not whole are not int64."""
     path = tmp_path / "other.parquet"
     pq.write_table(pa.table({"member": ["a"], "text": ["b"], "whole": [1.5], "number": ["1"]}), path)
-    engine = DuckDBEngine({"t": path})
-    with PrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
-        account=new_account(),
-        engine=engine,
-        timeouts=UNHURRIED,
-    ) as client:
+    with own_client(services, {"t": path}) as client:
         for column in ("whole", "number"):
             with pytest.raises(EngineRefused, match=f"the column {column} of the table holds"):
                 client.histogram("t", "text", sums=[column])
         assert client.remaining()[-1].spent.information == 0
-    engine.close()
-
-
-def test_what_a_gateway_sends_is_the_same_result(client: PrivateClient) -> None:
-    """Chunks and end make the same rows and parameters again, also where there is nothing to show."""
-    result = client.histogram("noisy", "text", sums=["number"], averages=["whole", "number"])
-    assert result_of(list(element_chunks(result)), result_message(result)) == result
-    empty = client.histogram("noisy", "text", where={"text": "nowhere"}, sums=["number"])
-    assert not empty.rows
-    assert result_of(list(element_chunks(empty)), result_message(empty)) == empty
-
-
-def test_json_tables_and_dbapi_agree(
-    client: PrivateClient, services: EmbeddedServices, file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One column for each aggregate, with its interval, named as the question names it."""
-    result = client.sql(SQL)
-    first = number(result.rows[0].values[0])
-    assert first is not None
-    stated = json.loads(json.dumps(result.to_dict()))
-    assert stated["rows"][0]["values"][0]["value"] == str(first.value)
-    print_result(result, None, as_json=False)
-    printed = capsys.readouterr().out
-    assert "spent" in printed
-    assert "average" in printed
-    assert written(first.value, first.interval)[0] in printed
-    with dbapi.connect(
-        dp=services.dp_address,
-        budget=services.budget_address,
-        account=new_account(),
-        engine=DuckDBEngine({"t": file}),
-        intervals=True,
-    ) as cursor:
-        cursor.execute(SQL)
-        names = [column[0] for column in cursor.description or ()]
-        assert names[4:] == [
-            "spent",
-            "spent_lower",
-            "spent_upper",
-            "average_number_per_member",
-            "average_number_per_member_lower",
-            "average_number_per_member_upper",
-        ]
-        assert (cursor.fetchone() or ())[4:7] == tuple(map(float, (first.value, *first.interval)))
 
 
 def test_explain_and_the_catalogue_say_what_a_sum_is(client: PrivateClient) -> None:

@@ -15,7 +15,6 @@ from gris_api.dp.v1 import dp_pb2
 
 from dp_service.bounding.order import kept, table_salt
 from gris_gateway.rpc_errors import status_of_error
-from pinot_connector import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
     DataChanged,
@@ -28,8 +27,10 @@ from pinot_connector.errors import (
 from pinot_connector.parameters import NamesLook
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.results import PrivateResult
+from tests.support.clients import client_of
+from tests.support.embedded import UNHURRIED
 from tests.support.relay import relayed
-from tests.support.two_looks import DELTA_1, DELTA_2, MOST, UNHURRIED, UNITS, Between, asking, held_and_spent
+from tests.support.two_looks import DELTA_1, DELTA_2, MOST, UNITS, Between, asking, held_and_spent
 from tests.support.world import COFACTS, World, new_account
 
 Pairs = list[tuple[str, str]]
@@ -160,14 +161,7 @@ async def test_one_reservation_and_one_charge_carry_both_looks(looking_world: Wo
     """The worst case is reserved before the first look, and nothing is sent to the ledger between the two."""
     async with (
         relayed(looking_world) as relay,
-        AsyncPrivateClient(
-            dp=relay.address,
-            budget=relay.address,
-            account=new_account(),
-            engine=Between(),
-            timeouts=UNHURRIED,
-            releases=MemoryReleaseStore(),
-        ) as client,
+        client_of(relay.address, Between(), timeouts=UNHURRIED, releases=MemoryReleaseStore()) as client,
     ):
         await client.top_k("fractions", "article_id", 5)
         order = [each for each in relay.methods if each not in ("TranslateQuery", "GetBudget")]

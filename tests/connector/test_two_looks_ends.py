@@ -15,7 +15,6 @@ import grpc
 import pytest
 
 from gris_gateway.rpc_errors import status_of_error
-from pinot_connector import AsyncPrivateClient, PrivateClient
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.errors import (
     BudgetExhausted,
@@ -29,13 +28,14 @@ from pinot_connector.errors import (
     ServiceGone,
 )
 from pinot_connector.release_store import MemoryReleaseStore
+from tests.support.clients import blocking_client_of, client_of
+from tests.support.embedded import UNHURRIED
 from tests.support.log_events import everything_logged, logged_events
 from tests.support.relay import Swallower, relayed
 from tests.support.two_looks import (
     NOTHING,
     SHORT,
     SPENT,
-    UNHURRIED,
     Between,
     asking,
     fails,
@@ -239,11 +239,10 @@ async def test_a_reservation_too_old_for_the_second_look_is_made_again_before_na
 
     async with relayed(looking_world) as relay:
         engine = SlowAtFirst()
-        async with AsyncPrivateClient(
-            dp=relay.address,
-            budget=relay.address,
+        async with client_of(
+            relay.address,
+            engine,
             account=new_account("narrow"),
-            engine=engine,
             timeouts=SHORT,
             releases=MemoryReleaseStore(),
         ) as client:
@@ -322,9 +321,7 @@ async def test_a_connector_that_was_paused_until_its_reservation_had_lapsed(
         time.sleep(2 * SHORT.reservation + 0.5)
         if others == "spend":
             other = Between()
-            with PrivateClient(
-                dp=looking_world.dp, budget=looking_world.budget, account=account, engine=other
-            ) as client:
+            with blocking_client_of(looking_world, other, account=account) as client:
                 client.histogram("fractions", "score")
             other.close()
         raise EngineUnavailable("late")

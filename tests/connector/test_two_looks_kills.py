@@ -17,10 +17,10 @@ import pytest
 from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2
 
-from pinot_connector import AsyncPrivateClient
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.questions import structured_question
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
+from tests.support.clients import client_of
+from tests.support.embedded import embedded
 from tests.support.pki import ISSUER, Issuer
 from tests.support.processes import process
 from tests.support.relay import Relay, relayed
@@ -43,7 +43,8 @@ from dataclasses import replace
 from pinot_connector import AsyncPrivateClient
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
 from tests.support.release_stores import KEYS
-from tests.support.two_looks import UNHURRIED, Between
+from tests.support.embedded import UNHURRIED
+from tests.support.two_looks import Between
 
 dp, budget, account, file, when = sys.argv[1:]
 
@@ -85,13 +86,7 @@ async def test_a_connector_that_is_killed_pays_only_for_what_was_charged(
     tmp_path: Path, expired: str
 ) -> None:
     """What it held lapses; asked again, the question has the one release of all times, for its price."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(f"expired_reservations: {expired}\n{BUDGET}")
-    with EmbeddedServices(
-        policy=tmp_path / "policy.yaml",
-        budget_config=tmp_path / "budget.yaml",
-        directory=tmp_path / "state",
-    ) as services:
+    with embedded(tmp_path, POLICY, f"expired_reservations: {expired}\n{BUDGET}") as services:
         world = World(services.dp_address, services.budget_address, tmp_path)
         accounts = {when: new_account() for when in MOMENTS}
         killed = [
@@ -107,9 +102,7 @@ async def test_a_connector_that_is_killed_pays_only_for_what_was_charged(
         for when, account in accounts.items():
             lapsed = 10 if expired == "forfeit" and when != "charged" else 0
             engine, store = Between(), SqliteReleaseStore(tmp_path / f"{when}.db", KEYS)
-            async with AsyncPrivateClient(
-                dp=world.dp, budget=world.budget, account=account, engine=engine, releases=store
-            ) as client:
+            async with client_of(world, engine, account=account, releases=store) as client:
                 again = await client.top_k("fractions", "article_id", 5)
                 spent = await held_and_spent(client)
             assert (when, *spent) == (when, 10 + lapsed, 1 + lapsed // 10, 0, 0)

@@ -16,15 +16,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pinot_connector import PrivateClient, PrivateResult
-from pinot_connector.embedded import EmbeddedServices
+from pinot_connector import PrivateResult
 from pinot_connector.engines.base import ColumnType, Element, EngineQuery, ExpectedColumn, ReadColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.parquet import ROW_NUMBER, count_unreadable, list_unreadable, readable
 from pinot_connector.errors import EngineRefused, GrisError
+from tests.support.clients import blocking_client_of
+from tests.support.embedded import embedded
 from tests.support.rings import needs
+from tests.support.some import some
 from tests.support.texts import NOT_UTF8, as_texts, state_type, write_rows, write_texts
-from tests.support.world import copy, new_account
+from tests.support.world import copy
 
 POLICY = """
 epsilon_per: 8
@@ -39,12 +41,6 @@ tables:
       page: {type: string, group_by: true, delta: 1, filter: [in, not_in]}
       country: {type: string, group_by: true, filter: [in, not_in], domain: [de, fr], delta: 1}
       kind: {type: string, group_by: true, delta: 1}
-"""
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - {path: [t], limit: {information: 1000000000000, calls: 1000000000000}}
-  - {path: [t, "*"], limit: {information: 3000, calls: 300}}
 """
 COUNT = "SELECT {by}, COUNT({what}) FROM visits {where} GROUP BY {by}"
 QUESTIONS = [
@@ -79,22 +75,13 @@ class _Services:
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Services]:
     """Both services as processes."""
     directory = tmp_path_factory.mktemp("texts")
-    (directory / "policy.yaml").write_text(POLICY)
-    (directory / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=directory / "policy.yaml", budget_config=directory / "budget.yaml", directory=directory
-    ) as running:
+    with embedded(directory, POLICY) as running:
         yield _Services(running.dp_address, running.budget_address)
 
 
 def _released(services: _Services, path: Path) -> list[PrivateResult]:
     """Returns the answers to all questions, asked by somebody who has asked nothing before."""
-    with PrivateClient(
-        dp=services.dp,
-        budget=services.budget,
-        account=new_account(),
-        engine=DuckDBEngine({"visits": path}),
-    ) as client:
+    with blocking_client_of(services, DuckDBEngine({"visits": path})) as client:
         return [replace(client.sql(sql), remaining=()) for sql in QUESTIONS]
 
 
@@ -436,7 +423,7 @@ def test_each_version_of_a_file_has_its_own_columns_that_one_row_can_break(
     path = tmp_path / "visits.parquet"
     _write_timestamps(path, units[0], ENDS[1], with_statistics=True)
     engine = DuckDBEngine({"visits": path})
-    for unit in units:
+    for unit in some(units):
         _write_timestamps(path, unit, ENDS[1], with_statistics=True)
         assert _pages(engine) == ["a"]
         if unit == "ms":

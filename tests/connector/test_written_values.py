@@ -1,4 +1,4 @@
-"""Numbers as tables, notebooks and lines show them."""
+"""Numbers as tables, notebooks, lines and JSON show them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinot_connector.formats import written
+from pinot_connector.json_values import to_json
 
 NUMBERS = st.fractions(min_value=-(10**18), max_value=10**18, max_denominator=10**12)
 
@@ -51,3 +52,20 @@ def test_days_are_written_as_days() -> None:
     """A quantile of days has a cell of days."""
     first, last = datetime.date(2024, 1, 1), datetime.date(2024, 1, 31)
     assert written(first, (first, last)) == ("2024-01-01", "2024-01-01", "2024-01-31")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (2**53 - 1, 2**53 - 1),
+        (1 - 2**53, 1 - 2**53),
+        (2**53, "9007199254740992"),
+        (-(2**63), "-9223372036854775808"),
+        (True, True),
+        (Fraction(1, 3), "1/3"),
+    ],
+)
+def test_integers_that_a_double_changes_are_texts(value: object, expected: object) -> None:
+    """A program that reads numbers as doubles would ask for another element afterwards."""
+    assert to_json(value) == expected
+    assert type(to_json(value)) is type(expected)

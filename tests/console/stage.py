@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from pinot_connector.embedded import EmbeddedServices, Ports
+from pinot_connector.embedded import Ports
+from tests.support.embedded import embedded
 from tests.support.pki import ISSUER, Authority, Issuer
 from tests.support.processes import process
 from tests.support.world import COFACTS, copy
@@ -162,17 +163,10 @@ def running_stage(
 ) -> Iterator[Stage]:
     """Run services and gateway, by default with the tables of this module."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "policy.yaml").write_text(policy)
-    (folder / "budget.yaml").write_text(budget)
     if tables is None:
         tables = write_tables(folder)
     authority, issuer = Authority.new(folder), Issuer(folder)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml",
-        budget_config=folder / "budget.yaml",
-        directory=folder / "state",
-        ports=Ports(admin=0),
-    ) as services:
+    with embedded(folder, policy, budget, ports=Ports(admin=0)) as services:
         made = Stage(
             folder,
             services.dp_address,

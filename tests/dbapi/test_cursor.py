@@ -1,27 +1,30 @@
-"""What PEP 249 promises of cursors and connections, on real questions."""
+"""What PEP 249 promises of cursors and connections, on real questions, and pandas on top of them."""
 
 from __future__ import annotations
 
 import datetime
 import signal
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 
 from pinot_connector import Mechanism, PrivateResult, Timeouts, dbapi
-from pinot_connector.dbapi import BOOLEAN, DATETIME, NUMBER, STRING, Connection, Cursor
+from pinot_connector.dbapi import BOOLEAN, DATETIME, NUMBER, STRING, Connection, Cursor, ProgrammingError
 from pinot_connector.dbapi.tables import described
 from pinot_connector.engines.base import ColumnType, EngineAnswer, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineUnavailable
 from tests.support.clients import Corrupting
 from tests.support.interrupting import interruptible
+from tests.support.some import some
 from tests.support.world import World, new_account
 
 from .questions import ARTICLES, COHORTS, connected
@@ -65,7 +68,7 @@ def test_rows_are_those_of_the_release(connection: Connection) -> None:
 
 def test_the_counts_are_about_the_true_ones(connection: Connection, world: World) -> None:
     """With epsilon 8 no count is off by 20 (but once in 10^30), and intervals lie around it."""
-    for article, members, lower, upper in connection.execute(ARTICLES):
+    for article, members, lower, upper in some(connection.execute(ARTICLES)):
         with duckdb.connect() as plain:
             true = plain.execute(
                 "SELECT COUNT(DISTINCT member_id) FROM read_parquet(?) WHERE article_id = ?",
@@ -393,3 +396,39 @@ def test_a_lowered_limit_is_a_warning_of_its_result_alone(connection: Connection
     assert (dbapi.Warning, lowered) in [(kind, str(warning)) for kind, warning in cursor.messages]
     assert 50_000 == released(cursor).requested_k
     assert lowered not in map(str, dict(cursor.execute(ARTICLES).messages).values())
+
+
+@pytest.fixture(autouse=True)
+def _pandas_wants_sqlalchemy() -> Iterator[None]:
+    """pandas warns about every connection that is not SQLAlchemy's, and reads from it all the same."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "pandas only supports SQLAlchemy", UserWarning)
+        yield
+
+
+def test_a_frame_has_the_columns_and_rows_of_the_release(connection: Connection) -> None:
+    """Counts are integers, so they can be reckoned with."""
+    frame = pd.read_sql(ARTICLES, connection)
+    assert ["article_id", "members", "members_lower", "members_upper"] == list(frame.columns)
+    assert 5 == len(frame)
+    assert ["int64"] * 3 == [str(dtype) for dtype in frame.dtypes.iloc[1:]]
+    assert ((frame.members_lower <= frame.members) & (frame.members <= frame.members_upper)).all()
+
+
+def test_parameters_go_through(connection: Connection) -> None:
+    """By name, as the module's paramstyle says."""
+    sql = ARTICLES.replace("GROUP", "WHERE app = %(app)s GROUP")
+    bot = pd.read_sql(sql, connection, params={"app": "RUMORS_LINE_BOT"})
+    web = pd.read_sql(sql, connection, params={"app": "WEBSITE"})
+    assert list(bot.article_id) != list(web.article_id)
+
+
+def test_a_frame_can_come_in_pieces(connection: Connection) -> None:
+    """One question, read by fetchmany."""
+    assert [2, 2, 1] == [len(piece) for piece in pd.read_sql(ARTICLES, connection, chunksize=2)]
+
+
+def test_an_error_says_what_is_wrong(connection: Connection) -> None:
+    """It is ours, or, of an older pandas, its own with our text."""
+    with pytest.raises((ProgrammingError, pd.errors.DatabaseError), match="LIKE is not accepted"):
+        pd.read_sql(ARTICLES.replace("GROUP", "WHERE app LIKE 'x' GROUP"), connection)

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pinot_connector import AsyncPrivateClient, dbapi
+from pinot_connector import dbapi
 from pinot_connector.dbapi import ReleaseFile
 from pinot_connector.embedded import RELEASES_FILE, RELEASES_KEY_FILE
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import MemoryReleaseStore
+from tests.support.clients import client_of
 from tests.support.rings import needs
 from tests.support.world import BUDGET, POLICY, World, new_account, write_small
 
@@ -63,9 +64,7 @@ def test_connections_of_one_program_share_what_is_kept(
 
 async def test_clients_in_other_loops_share_it_too(world: World, table: Path, pinned: DuckDBEngine) -> None:
     """A client of this loop, and connections with loops of their own."""
-    async with AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=new_account(), engine=pinned
-    ) as client:
+    async with client_of(world, pinned) as client:
         result = await client.sql(SQL)
     write_small(table, 900)
     other = await asyncio.to_thread(

@@ -25,6 +25,7 @@ from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType
 from tests.support.queries.quantiles import NAMES, WHOLES, asked, policy
 from tests.support.queries.sums import NOW
+from tests.support.some import some
 
 KEY = NoiseKey(bytes(range(32)))
 PRECISE = policy(whole=WHOLES[1], epsilon="10")
@@ -55,7 +56,7 @@ def test_quartiles_are_chosen_in_every_element_of_the_domain() -> None:
     first = released(ROWS)
     lower, median, upper = first[1]
     assert (lower[:2], median[:2], upper[:2]) == ([3, 11], [5, 11], [7, 11])
-    assert all(low <= mid <= high for low, mid, high in zip(*first[1], strict=True))
+    assert all(low <= mid <= high for low, mid, high in some(zip(*first[1], strict=True)))
     assert released(ROWS) == first
     assert released([*ROWS[:-1], ("b", 0, 10)])[0] != first[0]
     assert released([])[0] != first[0]

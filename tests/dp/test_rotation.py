@@ -20,12 +20,13 @@ from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.server.key_file import read_key_files
 from dp_service.server.service import DpServicer
 from gris_serving.key_files import KeyFileError
-from pinot_connector import PrivateClient
-from pinot_connector.embedded import KEY_FILE, EmbeddedServices
+from pinot_connector.embedded import KEY_FILE
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.dp.key_files import key_file
+from tests.support.clients import blocking_client_of
 from tests.support.dp_questions import POLICY, answer_of, header, question, translated
 from tests.support.dp_server import servicer_of, serving
+from tests.support.embedded import embedded
 from tests.support.world import BUDGET, write_small
 from tests.support.world import POLICY as CONNECTOR_POLICY
 
@@ -144,13 +145,9 @@ def test_the_process_says_which_keys_it_holds(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("starts_processes")
 def test_a_release_under_another_key_is_another_release_and_charged(tmp_path: Path) -> None:
     """Both services: asking again is free, after a rotation it is paid once, and then it is free again."""
-    (tmp_path / "policy.yaml").write_text(CONNECTOR_POLICY)
-    (tmp_path / "budget.yaml").write_text(BUDGET)
     write_small(tmp_path / "small.parquet", 1000)
     engine = DuckDBEngine({"small": tmp_path / "small.parquet"})
-    services = EmbeddedServices(
-        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path / "state"
-    )
+    services = embedded(tmp_path, CONNECTOR_POLICY, BUDGET)
     spent, names = [], []
     for key in (OLD, NEW):
         (tmp_path / "state").mkdir(exist_ok=True)
@@ -158,9 +155,7 @@ def test_a_release_under_another_key_is_another_release_and_charged(tmp_path: Pa
         (tmp_path / "state" / KEY_FILE).chmod(0o600)
         with (
             services,
-            PrivateClient(
-                dp=services.dp_address, budget=services.budget_address, account="t/ana", engine=engine
-            ) as client,
+            blocking_client_of(services, engine, account="t/ana") as client,
         ):
             for _ in range(2):
                 result = client.histogram("small", by="element")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from fractions import Fraction
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,10 @@ import pytest
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dp_service.queries.published import DomainFile, integrity_of, written
+from dp_service.queries.published import integrity_of, written
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import PolicyContent, PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
-from dp_service.terms import ColumnType
 from tests.support.dp_questions import (
     KEY,
     POLICY,
@@ -37,6 +36,7 @@ from tests.support.dp_questions import (
 from tests.support.dp_server import serving
 from tests.support.log_events import logged_events
 from tests.support.pairs_copies import asked, make, policy_text, random_rows, write
+from tests.support.publishing import domain_file
 from tests.support.rings import needs
 
 WITHOUT_ARTICLE = POLICY.replace("article: {type: string, group_by: true, filter: [in, not_in]}", "")
@@ -311,21 +311,7 @@ def test_a_published_domain_comes_and_goes_with_the_policy_that_names_it(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The policy's text holds the domain's hash, so a new domain is a new policy; without its file nothing changes."""
-    domain = DomainFile(
-        table="engagement",
-        column="article",
-        type=ColumnType.STRING,
-        data_version="v1",
-        method="sips",
-        rho=Fraction(1, 10),
-        delta=Fraction(1, 10**9),
-        delta_0=100,
-        iterations=3,
-        epsilon=2.8,
-        dp_delta=2e-9,
-        published_at="2026-01-01T00:00:00+00:00",
-        elements=("a", "b"),
-    )
+    domain = replace(domain_file("article", "1/10", "1/1000000000", table="engagement"), elements=("a", "b"))
     article = "article: {type: string, group_by: true, "
     named = f"{article}domain: {{published: d.json, integrity: '{integrity_of(written(domain))}'}}, "
     assert article in POLICY

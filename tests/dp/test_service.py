@@ -25,6 +25,7 @@ from tests.support.dp_questions import (
     translated,
 )
 from tests.support.dp_server import servicer_of, serving
+from tests.support.some import some
 from tests.support.statements import texts
 
 
@@ -63,7 +64,7 @@ async def test_what_one_element_more_costs_is_told(dp: Any, by: str, omit_counts
 async def test_a_connector_that_names_its_engine_gets_only_that_query(dp: Any) -> None:
     """It is the same query as among those for every engine."""
     plan = await translated(dp, question())
-    for query in plan.engine_queries:
+    for query in some(plan.engine_queries):
         request = dp_pb2.TranslateQueryRequest(question=question(), data_version="v1", dialect=query.dialect)
         assert [query] == list((await dp.TranslateQuery(request)).engine_queries)
 

@@ -108,6 +108,7 @@ async def test_a_total_that_there_is_not_is_refused(place: int) -> None:
     assert (grpc.StatusCode.INVALID_ARGUMENT, "chunk.elements") == (code, metadata["field"])
 
 
+@pytest.mark.slow
 async def test_a_release_with_many_totals_can_be_sent() -> None:
     """150,000 totals of 60 letters are no more than their elements, which travel in chunks."""
     async with serving(servicer_of(TOTALS)) as dp:

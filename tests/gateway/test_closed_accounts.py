@@ -22,13 +22,14 @@ from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
 from pinot_connector import closed_accounts
 from pinot_connector.client import AsyncPrivateClient
-from pinot_connector.embedded import EmbeddedServices, Ports
+from pinot_connector.embedded import Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import MemoryReleaseStore
 from tests.gateway.calls import TOP, ended
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE, known_by_tokens
 from tests.support.clients import SHORT
+from tests.support.embedded import embedded
 from tests.support.pki import Issuer
 from tests.support.relay import relayed
 from tests.support.rings import needs
@@ -105,14 +106,7 @@ class Closable:
 @needs("process")
 async def closable(tmp_path: Path, starts_processes: None) -> AsyncIterator[Closable]:
     """Give a gateway at which Eve and Bob have paid for one question each."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=tmp_path / "policy.yaml",
-        budget_config=tmp_path / "budget.yaml",
-        directory=tmp_path / "state",
-        ports=Ports(admin=0),
-    ) as services:
+    with embedded(tmp_path, POLICY, BUDGET, ports=Ports(admin=0)) as services:
         async with (
             served(services.dp_address, services.budget_address, tmp_path) as gateway,
             grpc.aio.insecure_channel(services.admin_address) as channel,

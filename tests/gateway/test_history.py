@@ -1,4 +1,4 @@
-"""A caller who leaves in the moment in which a result that is paid for is being kept."""
+"""What the history has of a caller who leaves while a result is being kept, and of repeats."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from gris_api.common.v1.cost_pb2 import Cost
 
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.history import History, HistoryRetention
+from gris_gateway.kept_history import DAY_SECONDS, KeptHistory
 from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
-from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.release_store import MemoryReleaseStore, Receipt
 from tests.gateway.calls import TOP, ended
 from tests.gateway.conftest import GatewayWorld, stub_of
 from tests.gateway.token_world import AUDIENCE, known_by_tokens
+from tests.support.clients import client_of
 from tests.support.pki import Issuer
+from tests.support.release_stores import kept, receipt
 from tests.support.world import COFACTS
 
 ASK = app_pb2.AskRequest(question=TOP, request_id="left")
@@ -55,9 +58,7 @@ class SlowHistory(History):
 async def served(gateway: GatewayWorld, history: SlowHistory, issuer: Issuer) -> AsyncIterator[str]:
     """Serve what a gateway does with this history, in this process, and give the address."""
     engine = DuckDBEngine({"feedback": COFACTS})
-    async with AsyncPrivateClient(
-        dp=gateway.dp, budget=gateway.budget, account="none", engine=engine
-    ) as client:
+    async with client_of(gateway, engine, account="none") as client:
         limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
         servicer = PrivateQueryServicer(client, history)
@@ -133,3 +134,71 @@ async def test_whoever_leaves_while_the_charge_travels_finds_the_result(
         found = await history.page(("app", "hasty"), 10, None)
     await history.close()
     assert [("left", 21)] == [(each.request_id, each.result.charged.information) for each in found.releases]
+
+
+ANA = ("app", "acme", "ana")
+
+
+class Counting(MemoryReleaseStore):
+    """A store that counts what is written."""
+
+    written = 0
+
+    async def add_receipt(self, account: tuple[str, ...], receipt: Receipt) -> None:
+        """Counts, and notes it."""
+        self.written += 1
+        await super().add_receipt(account, receipt)
+
+
+def shown(*, k: int = 1, request_id: str = "", days_ago: int = 0) -> app_pb2.PastRelease:
+    """Return a result of a release that is kept, shown so many days ago."""
+    past = app_pb2.PastRelease()
+    past.CopyFrom(receipt("q", request_id=request_id, k=k).shown)
+    past.result.shown.release_id = "r"
+    past.released_at.GetCurrentTime()
+    past.released_at.seconds -= days_ago * DAY_SECONDS
+    return past
+
+
+async def test_a_repeat_is_noted_once_a_day() -> None:
+    """It adds nothing to the list, and waits for no disk; the next day it is the newest again."""
+    store = Counting()
+    await store.keep("q", kept())
+    history = KeptHistory(store)
+    for _ in range(3):
+        await history.add(ANA, shown(days_ago=1))
+    assert 1 == store.written
+    await history.add(ANA, shown(k=2, days_ago=1))
+    await history.add(("app", "acme", "bob"), shown(days_ago=1))
+    assert 3 == store.written
+    await history.add(ANA, shown())
+    assert 4 == store.written
+    listed = (await history.page(ANA, 10, None)).releases
+    assert [1, 2] == [each.result.shown.element_count for each in listed]
+
+
+async def test_a_request_with_an_id_is_always_noted() -> None:
+    """Its caller may have lost the answer, and comes back for it by the id."""
+    store = Counting()
+    await store.keep("q", kept())
+    history = KeptHistory(store)
+    for name in ("", "one", "two"):
+        await history.add(ANA, shown(request_id=name))
+    assert None is not await history.find(ANA, "one")
+    assert None is not await history.find(ANA, "two")
+    assert 3 == store.written
+
+
+async def test_only_what_was_shown_of_a_kept_release_is_noted() -> None:
+    """The elements come from the release; a result of another release has its own."""
+    store = Counting()
+    await store.keep("q", kept())
+    history = KeptHistory(store)
+    await history.add(ANA, shown(k=2, request_id="x"))
+    found = await history.find(ANA, "x")
+    assert found is not None
+    assert ["secret-element-0", "secret-element-1"] == list(found.elements.columns[0].strings.values)
+    other = shown(k=2, request_id="other")
+    other.result.shown.release_id = "another"
+    await history.add(ANA, other)
+    assert other == await history.find(ANA, "other")

@@ -19,8 +19,6 @@ from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
 from pinot_connector import sharpened_question, structured_question
-from pinot_connector.client import AsyncPrivateClient
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import NotSharpenable
@@ -30,6 +28,8 @@ from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE, known_by_tokens
+from tests.support.clients import client_of
+from tests.support.embedded import embedded
 from tests.support.pki import Authority, Issuer
 from tests.support.rings import needs
 from tests.support.world import BUDGET, COFACTS, World
@@ -56,11 +56,7 @@ SHARPER = sharpened_question(TOP, [13])
 @needs("process")
 def world(tmp_path: Path) -> Iterator[World]:
     """Both services under the policy above."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path / "state"
-    ) as services:
+    with embedded(tmp_path, POLICY, BUDGET) as services:
         yield World(services.dp_address, services.budget_address, tmp_path)
 
 
@@ -94,9 +90,7 @@ class Callers:
 async def served(world: World) -> AsyncIterator[Callers]:
     """Serve what a gateway with a release store does."""
     engine, issuer, store = DuckDBEngine({"feedback": COFACTS}), Issuer(world.directory), MemoryReleaseStore()
-    async with AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account="none", engine=engine, releases=store
-    ) as client:
+    async with client_of(world, engine, account="none", releases=store) as client:
         limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
         servicer = PrivateQueryServicer(client, KeptHistory(store))

@@ -19,22 +19,14 @@ from pinot_connector import Cost, PrivateResult, Row
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.parameters import (
-    Aggregate,
-    Bounded,
-    BoundedBy,
     Consistency,
-    Contributions,
     CountNoise,
     Gumbel,
     IntervalKind,
     Mechanism,
-    OneLook,
     Parameters,
-    Sums,
 )
-from pinot_connector.questions import AggregateFunction
 from pinot_connector.results import Explanation
-from pinot_connector.shown_values import AggregateValue
 from pinot_connector.statements import Statement
 
 mpl.use("agg")
@@ -140,16 +132,6 @@ def test_printed_is_a_table_too() -> None:
     assert "cost: 21 information and 1 call; charged now: 0 information and 0 calls" == lines[-1]
 
 
-def test_html_says_counts_intervals_cost_and_where_it_ended() -> None:
-    """All that one has to know of a result, without asking for it."""
-    cells = Page(result_of(("a", "b"))._repr_html_()).cells
-    assert ["element", "people", "95 % interval", "a", "100", "90 to 110", "b", "99", "89 to 109"] == cells[
-        :9
-    ]
-    assert ENDED in cells
-    assert "cost: 21 information and 1 call; charged now: 0 information and 0 calls" in cells
-
-
 def test_an_explanation_is_a_table_with_the_price() -> None:
     """Before asking."""
     sentence = "a sentence that is not cut " * 40
@@ -190,27 +172,6 @@ def test_frames_hold_elements_unchanged(*, counts: bool) -> None:
     assert table.schema == result_of((), counts=counts).to_arrow().schema
     assert names == list(result_of((), counts=counts).to_pandas().columns)
     assert {"release_id": "r", "confidence": 0.95, "bottom": 42} == frame.attrs
-
-
-def test_sums_and_averages_are_shown_with_their_intervals() -> None:
-    """As numbers in frames of either kind, and beside the count in HTML; nothing where there is no average."""
-    aggregates = (Aggregate(AggregateFunction.SUM, "price"), Aggregate(AggregateFunction.AVERAGE, "price"))
-    sums = Sums(Fraction(1, 2), (), aggregates)
-    value = AggregateValue(Fraction(5, 2), (Fraction(2), Fraction(3)))
-    rows = (
-        Row(("a",), 10, (9, 11), (value, value)),
-        Row(("b",), 3, (2, 4), (value, None)),
-    )
-    bound = Contributions(BoundedBy.IN_QUERY, 1, 1)
-    kind = Bounded(bound, 8, Fraction(9), Fraction(3), sums, OneLook())
-    result = replace(result_of(()), rows=rows, parameters=replace(PARAMETERS, kind=kind))
-    table, frame = result.to_arrow(), result.to_pandas()
-    assert [2.5, 2.5] == table["sum_price"].to_pylist()
-    assert [2.5, None] == table["average_price_per_member"].to_pylist()
-    assert table.column_names == list(frame.columns)
-    page = Page(result._repr_html_())
-    assert ["2.50", "2 to 3"] == page.cells[page.cells.index("9 to 11") + 1 :][:2]
-    assert {"sum_price", "average_price_per_member"} <= set(page.cells)
 
 
 def test_days_are_days() -> None:

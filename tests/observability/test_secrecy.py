@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.observability.world import MEMBERS, REQUEST_ID, SECRETS, Seen, look
 from tests.support.rings import needs
+from tests.support.some import some
 
 LABELS = {
     "gris_rpc_duration_seconds": {"grpc_service", "grpc_method", "le"},
@@ -72,12 +73,14 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
 def test_metrics_have_only_labels_and_values_that_are_foreseen(seen: Seen) -> None:
     """Each metric its own labels, each label its own words; and the traffic is in them."""
     found = set()
-    for text in seen.metrics.values():
-        for family in text_string_to_metric_families(text):
+    for text in some(seen.metrics.values()):
+        for family in some(text_string_to_metric_families(text)):
             found.add(family.name)
-            for sample in family.samples:
+            for sample in some(family.samples):
                 assert set(sample.labels) <= LABELS[family.name]
-                assert all(sample.labels[name] in VALUES[name] for name in set(sample.labels) & set(VALUES))
+                assert all(
+                    sample.labels[name] in VALUES[name] for name in some(set(sample.labels) & set(VALUES))
+                )
     assert found == set(LABELS)
     granted = 'gris_budget_units_total{operation="charge",outcome="granted",unit="calls"} 1.0'
     assert granted in seen.metrics["budget_service"]
@@ -87,7 +90,7 @@ def test_metrics_have_only_labels_and_values_that_are_foreseen(seen: Seen) -> No
 def test_spans_have_only_attributes_that_are_foreseen(seen: Seen) -> None:
     """In all three processes; no events, which would hold exceptions, and no words about an error."""
     assert set(seen.spans) == {"application", "dp_service", "budget_service"}
-    for span in (each for spans in seen.spans.values() for each in spans):
+    for span in some(each for spans in seen.spans.values() for each in spans):
         assert {each.key for each in span.attributes} <= ATTRIBUTES
         assert (list(span.events), list(span.links), span.status.message, span.trace_state) == (
             [],
@@ -101,7 +104,7 @@ def test_a_question_is_one_trace_through_all_processes(seen: Seen) -> None:
     """Every span of a service has its parent in the application, and the first question has all its steps."""
     parents = {each.span_id: each for each in seen.spans["application"]}
     served = [*seen.spans["dp_service"], *seen.spans["budget_service"]]
-    assert all(parents[each.parent_span_id].trace_id == each.trace_id for each in served)
+    assert all(parents[each.parent_span_id].trace_id == each.trace_id for each in some(served))
     first = min((each for each in parents.values() if each.name == "gris question"), key=_start)
     names = [each.name for each in served if each.trace_id == first.trace_id]
     assert sorted(names) == [
@@ -117,7 +120,7 @@ def test_a_question_has_one_id_in_both_logs(seen: Seen) -> None:
     """The application's own, where it gives one; else one that the connector makes."""
     lines = [json.loads(line) for line in seen.log.splitlines() if line.startswith("{")]
     ended = [line for line in lines if line.get("event") == "rpc.finished"]
-    assert all(set(line) <= LOG_FIELDS for line in lines)
+    assert all(set(line) <= LOG_FIELDS for line in some(lines))
     named = {line["rpc"].partition("/")[0] for line in ended if line["request_id"] == REQUEST_ID}
     assert named == {"gris.dp.v1.DpService", "gris.budget.v1.BudgetService"}
     assert all(line["request_id"] for line in ended)

@@ -18,6 +18,7 @@ from dp_service.partitions.grid import WeightGrid
 from dp_service.partitions.schedule import Grids
 from dp_service.partitions.weighting import weigh
 from tests.support.examples import examples
+from tests.support.some import some
 
 from .data import Member, contributions
 
@@ -76,7 +77,7 @@ def test_one_more_member_moves_the_weights_by_at_most_the_sensitivity(
     held = {element for member in members for element in member}
     novel = sorted((int(after[element]) for element in set(newcomer) - held), reverse=True)
     bounds = novel_bounds(method, turn.grid, len(novel))
-    assert all(weight <= bound for weight, bound in zip(novel, bounds, strict=True))
+    assert all(weight <= bound for weight, bound in some(zip(novel, bounds, strict=True)))
 
 
 def novel_bounds(method: Method, grid: WeightGrid, count: int) -> list[int]:
@@ -143,6 +144,6 @@ def test_greedy_weights_fill_one_element_after_the_other() -> None:
 def test_weights_are_rounded_down_exactly() -> None:
     """floor(G / sqrt k) in integers: squared it stays within G^2 / k, and one unit more does not."""
     grid = WeightGrid(2**30)
-    for size, weight in enumerate(grid.equal_weights(200).tolist()):
+    for size, weight in some(enumerate(grid.equal_weights(200).tolist())):
         if size:
             assert weight**2 * size <= grid.units**2 < (weight + 1) ** 2 * size

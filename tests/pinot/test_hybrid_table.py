@@ -12,8 +12,6 @@ import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
-from pinot_connector import PrivateClient
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
@@ -23,6 +21,8 @@ from tests.pinot.kafka_broker import running_kafka
 from tests.pinot.loading import plain_rows, remove_table, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
+from tests.support.clients import blocking_client_of
+from tests.support.embedded import embedded
 
 TABLE, OFFLINE = "hybrid", "hybrid_OFFLINE"
 DAYS, LAST_DAY = 3, 17002
@@ -50,14 +50,6 @@ tables:
     columns:
       member_id: {type: string}
       article_id: {type: string, group_by: true, delta: 3}
-"""
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 1000000000000, calls: 1000000000000}
-  - path: [t, "*"]
-    limit: {information: 300, calls: 30}
 """
 ARTICLES = count_members(OFFLINE, ("article_id", ColumnType.STRING))
 
@@ -163,21 +155,13 @@ def test_any_other_name_is_refused(hybrid: Hybrid, engine: PinotEngine, name: st
 
 def test_the_release_is_that_of_duckdb(hybrid: Hybrid, engine: PinotEngine, tmp_path: Path) -> None:
     """The whole path on a name with a type: one histogram, one seed, the same rows and the same charge."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(BUDGET)
     duck = DuckDBEngine({OFFLINE: hybrid.parquet})
-    with EmbeddedServices(
-        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path
-    ) as services:
+    with embedded(tmp_path, POLICY) as services:
         results = []
         for account, asked in (("t/left", engine), ("t/right", duck)):
             # With a store of its own: the second engine is to draw the release too.
-            with PrivateClient(
-                dp=services.dp_address,
-                budget=services.budget_address,
-                account=account,
-                engine=asked,
-                releases=MemoryReleaseStore(),
+            with blocking_client_of(
+                services, asked, account=account, releases=MemoryReleaseStore()
             ) as client:
                 results.append(
                     client.sql(

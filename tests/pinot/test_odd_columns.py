@@ -13,13 +13,14 @@ import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
-from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused
 from tests.pinot.loading import plain_rows
 from tests.pinot.waiting import wait_until
+from tests.support.clients import blocking_client_of
+from tests.support.embedded import embedded
 from tests.support.rings import needs
 
 ROWS = 12
@@ -52,14 +53,6 @@ COLUMNS = """
       gone: {type: string, filter: [in]}
 """
 HEAD = "epsilon_per: 1\ndelta: 1e-10\ntables:\n  odd:\n    data_version: v\n    member: "
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 1000000000000, calls: 1000000000000}
-  - path: [t, "*"]
-    limit: {information: 300, calls: 30}
-"""
 
 
 def row(i: int) -> dict[str, object]:
@@ -123,11 +116,7 @@ def by_member(
     try:
         for name, policy in policies.items():
             folder = tmp_path_factory.mktemp(name)
-            (folder / "policy.yaml").write_text(policy)
-            (folder / "budget.yaml").write_text(BUDGET)
-            services = EmbeddedServices(
-                policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
-            )
+            services = embedded(folder, policy)
             running[name] = services.__enter__()
         yield running
     finally:
@@ -139,18 +128,13 @@ def counted(cluster: PinotCluster, services: EmbeddedServices, sql: str) -> dict
     """Return the true counts by element that a question is answered from; a refusal must have cost nothing."""
     engine = Recording(cluster)
     try:
-        with PrivateClient(
-            dp=services.dp_address,
-            budget=services.budget_address,
-            account=f"t/{next(_numbers)}",
-            engine=engine,
-        ) as client:
+        with blocking_client_of(services, engine, account=f"t/{next(_numbers)}") as client:
             try:
                 client.sql(sql)
             except EngineRefused:
                 assert not engine.answers
                 (*_, level) = client.remaining()
-                assert (300, 30) == (level.remaining.information, level.remaining.calls)
+                assert level.remaining == level.limit
                 raise
     finally:
         engine.close()

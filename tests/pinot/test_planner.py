@@ -24,8 +24,11 @@ from dp_service.terms import Element, MemberValue
 from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSION
 from tests.support.queries import quantiles, sums
 from tests.support.queries.duckdb_rows import store
+from tests.support.queries.lookups import expected, nasty
 from tests.support.queries.reference import Row, bounded_answer
+from tests.support.queries.strategies import NOW
 from tests.support.queries.sums import NUMBERS, WHOLES, policy
+from tests.support.some import some
 
 from .facts import version_of, wanted_version
 from .planner import Planned, Planner, RefusedError, Table, is_there, on_cluster
@@ -341,7 +344,7 @@ def _element(row: Row, query: HistogramQuery) -> tuple[object, ...]:
 
 def test_a_bounded_query_fails_rather_than_leave_rows_out(found: Found) -> None:
     """Pinot knows the options by which a window that is too large is an error, and counts are integers."""
-    for answer in (*found.bounded, *found.second):
+    for answer in some((*found.bounded, *found.second)):
         assert not answer.unknown_options
         assert ("THROW", "100000000") == (
             answer.options["windowOverflowMode"],
@@ -395,3 +398,17 @@ def test_what_pinot_does_not_take_is_noticed(planner: Planner) -> None:
     # One question leaves nothing to the next.
     with pytest.raises(RefusedError, match="visits"):
         planner.planned({}, ['SELECT "page" FROM "visits"'])
+
+
+def test_pinot_counts_what_is_looked_up(planner: Planner) -> None:
+    """With a query inside and without one, bounded and not, with and without an element for other keys."""
+    texts, answers = [], []
+    for kept in (False, True):
+        for bounded in (False, True):
+            policy, rows, questions = nasty(kept=kept, bounded=bounded)
+            texts += [render(resolve(each, policy, now=NOW), "pinot") for each in questions]
+            answers += [expected(each, policy, rows) for each in questions]
+    held = [(row.member, row.text) for row in rows]
+    found = planner.planned({"t": Table({"member": "VARCHAR", "text": "VARCHAR"}, held)}, texts)
+    assert [each.unknown_options for each in found] == [[]] * len(texts)
+    assert [[tuple(row) for row in each.rows] for each in found] == answers

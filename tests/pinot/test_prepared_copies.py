@@ -11,14 +11,17 @@ from typer.testing import CliRunner
 from deploy.pinot.cluster import PinotCluster
 from examples.load import load
 from gris_cli.app import app
-from pinot_connector import PrivateClient, PrivateResult
+from pinot_connector import PrivateResult
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.parameters import BoundedBy, NamesLook
 from pinot_connector.release_store import MemoryReleaseStore
-from tests.support.world import COFACTS, copy, new_account
+from tests.support.clients import blocking_client_of
+from tests.support.embedded import embedded
+from tests.support.some import some
+from tests.support.world import COFACTS, copy
 
 UNITS = 20
 TABLES = {"prepared": "", "named": ", names: {share: 0.35, max_names: 30}"}
@@ -33,14 +36,6 @@ TABLE = """
       member_id: {{type: string}}
       article_id: {{type: string, group_by: true}}
       score: {{type: int64, filter: [in]}}
-"""
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 3000, calls: 300}
-  - path: [t, "*"]
-    limit: {information: 300, calls: 30}
 """
 
 
@@ -69,11 +64,7 @@ def services(
         for name, path in copies.items()
     ]
     folder = tmp_path_factory.mktemp("services")
-    (folder / "policy.yaml").write_text(HEADER + "".join(tables))
-    (folder / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
-    ) as running:
+    with embedded(folder, HEADER + "".join(tables)) as running:
         yield running
 
 
@@ -84,13 +75,7 @@ def test_a_copy_on_pinot_gives_the_release_of_its_file(
     """Each look has the same histogram on both, and so the same noise; a filter acts after bounding."""
 
     def ask(engine: Engine) -> list[PrivateResult]:
-        with PrivateClient(
-            dp=services.dp_address,
-            budget=services.budget_address,
-            account=new_account(),
-            engine=engine,
-            releases=MemoryReleaseStore(),
-        ) as client:
+        with blocking_client_of(services, engine, releases=MemoryReleaseStore()) as client:
             whole = client.top_k(table, "article_id", 10)
             return [whole, client.top_k(table, "article_id", 10, where={"score": 1})]
 
@@ -98,7 +83,7 @@ def test_a_copy_on_pinot_gives_the_release_of_its_file(
     duck = DuckDBEngine(copies)
     on_duckdb = ask(duck)
     duck.close()
-    for left, right in zip(on_pinot, on_duckdb, strict=True):
+    for left, right in some(zip(on_pinot, on_duckdb, strict=True)):
         assert left.rows
         assert (left.release_id, left.rows) == (right.release_id, right.rows)
         assert (left.charged.information, left.charged.calls) == (UNITS, 1)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
-from pinot_connector import PrivateClient, PrivateResult
+from pinot_connector import PrivateResult
 from pinot_connector.budgets import Cost
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType, EngineQuery, ReadColumn
@@ -22,6 +22,8 @@ from pinot_connector.release_store import MemoryReleaseStore
 from tests.pinot.loading import create_table, plain_answer, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
+from tests.support.clients import blocking_client_of
+from tests.support.embedded import embedded
 from tests.support.rings import needs
 
 COLUMNS = {"member_id": "STRING", "country": "STRING", "app": "STRING"}
@@ -50,14 +52,6 @@ TABLE = """
       member_id: {{type: string}}
       country: {{type: string, group_by: true, filter: [in], delta: 1}}
       app: {{type: string, group_by: true, domain: [web, mobile], delta: 1}}
-"""
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 1000000000000, calls: 1000000000000}
-  - path: [t, "*"]
-    limit: {information: 3000, calls: 30}
 """
 QUESTIONS = [
     # Beyond all days but that of the extra row, on its day alone, and in closed periods of the offline part.
@@ -116,11 +110,7 @@ def services(pairs: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> I
     tables = [TABLE.format(name=name, closed="") for name in names]
     closed = ", refresh: day, delay_minutes: 60"
     tables += [TABLE.format(name=f"by_time_{more}_OFFLINE", closed=closed) for more in (0, 1)]
-    (folder / "policy.yaml").write_text("epsilon_per: 0.15\ndelta: 1e-10\ntables:" + "".join(tables))
-    (folder / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
-    ) as running:
+    with embedded(folder, "epsilon_per: 0.15\ndelta: 1e-10\ntables:" + "".join(tables)) as running:
         yield running
 
 
@@ -143,13 +133,7 @@ def asked(engine: PinotEngine, services: EmbeddedServices, sql: str) -> tuple[ob
     """Return all that an analyst who has asked nothing before sees of a question, but for noise in counts."""
     account = f"t/analyst-{next(_numbers)}"
     # With a store of its own: each question is to reach Pinot.
-    with PrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
-        account=account,
-        engine=engine,
-        releases=MemoryReleaseStore(),
-    ) as client:
+    with blocking_client_of(services, engine, account=account, releases=MemoryReleaseStore()) as client:
         result: PrivateResult | GrisError
         try:
             result = client.sql(sql)

@@ -13,7 +13,6 @@ import pytest
 
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector import PrivateClient
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import CompleteBy, Engine, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
@@ -29,6 +28,8 @@ from tests.pinot.loading import upload, wait_for_rows
 from tests.pinot.plain_http import HTTP
 from tests.pinot.streams import TODAY, StreamedTable, answered, counts, rows_of
 from tests.pinot.waiting import wait_until
+from tests.support.clients import blocking_client_of
+from tests.support.embedded import embedded
 
 # With noise of scale 1.5, no article with 90 members is ever seen below the threshold of 24.
 POLICY = """
@@ -43,14 +44,6 @@ tables:
     columns:
       member_id: {{type: string}}
       article_id: {{type: string, group_by: true, delta: 3}}
-"""
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 1000000000000, calls: 1000000000000}
-  - path: [t, "*"]
-    limit: {information: 300, calls: 30}
 """
 Made = Callable[[str], StreamedTable]
 
@@ -257,8 +250,6 @@ def test_the_release_is_that_of_duckdb_and_a_late_row_does_not_change_it(
     today = datetime.datetime.now(datetime.UTC).date().toordinal() - datetime.date(1970, 1, 1).toordinal()
     for back in range(3):
         table.send(rows_of(today - back, range(150)))
-    (tmp_path / "policy.yaml").write_text(POLICY.format(table=table.name))
-    (tmp_path / "budget.yaml").write_text(BUDGET)
     parquet = tmp_path / "rows.parquet"
     (tmp_path / "rows.json").write_text("\n".join(map(json.dumps, table.rows)))
     with duckdb.connect() as connection:
@@ -268,18 +259,10 @@ def test_the_release_is_that_of_duckdb_and_a_late_row_does_not_change_it(
         )
     duck = DuckDBEngine({table.name: parquet})
     sql = f"SELECT article_id, COUNT(DISTINCT member_id) FROM {table.name} GROUP BY 1 ORDER BY 2 DESC LIMIT 3"  # noqa: S608
-    with EmbeddedServices(
-        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path
-    ) as services:
+    with embedded(tmp_path, POLICY.format(table=table.name)) as services:
 
         def client(account: str, asked: Engine) -> PrivateClient:
-            return PrivateClient(
-                dp=services.dp_address,
-                budget=services.budget_address,
-                account=account,
-                engine=asked,
-                releases=MemoryReleaseStore(),
-            )
+            return blocking_client_of(services, asked, account=account, releases=MemoryReleaseStore())
 
         with client("t/right", duck) as reference:
             right = reference.sql(sql)

@@ -6,6 +6,7 @@ from rich.console import Console
 
 from deploy.pinot.cluster import PinotCluster
 from examples.two_servers import Shares, compare, table_of, write_lopsided
+from tests.support.some import some
 
 SMALL = Shares(leader=9, heavy=10, light=2, others=5050)
 
@@ -22,7 +23,7 @@ def test_plain_sql_is_wrong_without_a_word_and_the_private_answer_names_the_lead
     comparison = compare(pinot_cluster, parquet, tmp_path, epsilon_per="10")
     leaders = {article for article, count in comparison.truth.items() if count == 18}
     assert len(leaders) == 50
-    assert all(count == 18 for _, count in comparison.leaders)
+    assert all(count == 18 for _, count in some(comparison.leaders))
     assert not leaders & {article for article, _ in comparison.plain}
     assert all(count < comparison.truth[article] for article, count in comparison.plain)
     shown = [(row.element[0], row.noisy_count) for row in comparison.private.rows]

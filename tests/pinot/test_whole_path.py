@@ -19,6 +19,8 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineUnavailable, GrisError, IncompleteAnswer
 from pinot_connector.release_store import MemoryReleaseStore
 from tests.pinot.trimmed_table import TrimmedTable
+from tests.support.clients import blocking_client_of
+from tests.support.embedded import embedded
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COFACTS = "cofacts_feedback"
@@ -32,14 +34,6 @@ TRIMMED_POLICY = """
       member_id: {{type: string}}
       article_id: {{type: string, group_by: true, delta: 1}}
 """
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [t]
-    limit: {information: 1000000000000, calls: 1000000000000}
-  - path: [t, "*"]
-    limit: {information: 300, calls: 30}
-"""
 _numbers = itertools.count()
 
 
@@ -50,11 +44,7 @@ def services(
     """Both services, with the policy of the examples and one more table."""
     folder = tmp_path_factory.mktemp("services")
     trimmed = TRIMMED_POLICY.format(version=data_version(trimmed_table.parquet))
-    (folder / "policy.yaml").write_text((EXAMPLES / "policy.yaml").read_text() + trimmed)
-    (folder / "budget.yaml").write_text(BUDGET)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
-    ) as running:
+    with embedded(folder, (EXAMPLES / "policy.yaml").read_text() + trimmed) as running:
         yield running
 
 
@@ -68,12 +58,8 @@ def duck(trimmed_table: TrimmedTable) -> Iterator[DuckDBEngine]:
 
 def new_client(services: EmbeddedServices, engine: Engine) -> PrivateClient:
     """Return a client of an analyst who has asked nothing yet, and that is given nothing another one has asked for."""
-    return PrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
-        account=f"t/analyst-{next(_numbers)}",
-        engine=engine,
-        releases=MemoryReleaseStore(),
+    return blocking_client_of(
+        services, engine, account=f"t/analyst-{next(_numbers)}", releases=MemoryReleaseStore()
     )
 
 

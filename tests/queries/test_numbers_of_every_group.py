@@ -123,6 +123,7 @@ def no_filter(resolutions: Sequence[Resolution]) -> bool:
     return bool(plans) and not any(plan.find(exp.Filter) for plan in plans)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [summed, counted, measured, totalled, grouped])
 def test_no_number_of_a_group_depends_on_a_filter(kind: type[Iterator[Resolution]]) -> None:
     """A filtered sum is NULL where no row passes, and then one member's value decides about the whole answer."""

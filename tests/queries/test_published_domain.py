@@ -29,21 +29,7 @@ from dp_service.queries.structured import HistogramQuery, In, Measure, Value
 from dp_service.terms import ColumnType, MechanismName
 from tests.support import publishing
 
-DOMAIN = DomainFile(
-    table="t",
-    column="c",
-    type=ColumnType.STRING,
-    data_version="v1",
-    method="sips",
-    rho=Fraction(1, 10),
-    delta=Fraction(1, 10**9),
-    delta_0=100,
-    iterations=3,
-    epsilon=2.8,
-    dp_delta=2e-9,
-    published_at="2026-01-01T00:00:00+00:00",
-    elements=("a", "null", "ä", "😀"),
-)
+DOMAIN = replace(publishing.domain_file("c", "1/10", "1/1000000000"), elements=("a", "null", "ä", "😀"))
 
 
 def policy_of(folder: Path, domain: DomainFile, *, column: str = "", integrity: str = "") -> Column:

@@ -1,4 +1,4 @@
-"""Spans of a server: under their caller's, with codes and reasons, and with nothing that anybody said."""
+"""Spans of a server: under their caller's, with codes and reasons, nothing that anybody said, and on to a collector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.tracing import ServerTraces, exporting_traces, is_wanted
-from tests.support.collector import ENDPOINT
+from tests.support.collector import ENDPOINT, collecting
 from tests.support.echo import SECRET, SERVICE, EchoStub, observed_echo
 from tests.support.log_events import logged_events
 
@@ -168,3 +168,22 @@ def test_without_the_extra_the_log_says_so(
     with exporting_traces("s") as traces:
         assert traces is None
     assert [("traces.not_sent", {})] == logged_events(caplog)
+
+
+async def test_spans_reach_the_collector_under_the_service_s_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the latest when the service ends."""
+    with collecting() as collector:
+        monkeypatch.setenv(ENDPOINT, collector.address)
+        with exporting_traces("some_service") as traces:
+            async with observed_echo(Instrumentation(traces=traces)) as echo:
+                await echo.one("a")
+    assert [f"{SERVICE}/One"] == [span.name for span in collector.spans("some_service")]
+
+
+@pytest.mark.slow
+async def test_a_dead_collector_changes_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service answers, and ends."""
+    monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:9")
+    with exporting_traces("some_service") as traces:
+        async with observed_echo(Instrumentation(traces=traces)) as echo:
+            assert await echo.one("a") == "a"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -31,10 +32,12 @@ from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from tests.support.engine_queries import engine_query
-from tests.support.examples import examples
+from tests.support.examples import examples, long_rows_but
 from tests.support.queries import quantiles, sums
 from tests.support.queries.duckdb_rows import store
+from tests.support.queries.lookups import expected, nasty
 from tests.support.queries.strategies import NOW, TYPES, VALUES, policies, questions, questions_and_totals
+from tests.support.some import some
 
 Engines = tuple[SparkEngine, DuckDBEngine]
 # Each engine with the version of its file, which nobody changes: to state it once more is a query of its own on Spark.
@@ -228,3 +231,27 @@ def test_spark_counts_an_assumed_bound_as_duckdb_does(engines: Engines) -> None:
     on_spark, on_duckdb = (counted(engine, policy.tables[0], policy.currency) for engine in engines)
     assert on_duckdb == on_spark
     assert "contributions.delta_0" in [each.key for each in on_spark.promises]
+
+
+@pytest.mark.parametrize(
+    ("kept", "bounded"),
+    long_rows_but(lambda kept, bounded: kept != bounded, product([False, True], repeat=2)),
+)
+def test_spark_counts_what_is_looked_up(
+    spark: SparkSession, tmp_path: Path, *, kept: bool, bounded: bool
+) -> None:
+    """With a query inside and without one, with and without an element for other keys."""
+    policy, rows, questions = nasty(kept=kept, bounded=bounded)
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        pa.table({"member": [row.member for row in rows], "text": [row.text for row in rows]}), path
+    )
+    engine = SparkEngine(spark, {"t": str(path)})
+    version = engine.data_version("t")
+    for question in some(questions):
+        resolution = resolve(question, policy, now=NOW)
+        columns = tuple(ExpectedColumn(name, ColumnType(kind)) for name, kind in resolution.columns)
+        query = EngineQuery("t", render(resolution, "spark"), columns, resolution.row_limit)
+        answer = engine.run(query, version)
+        found = [*zip(*answer.elements, answer.counts, strict=True)]
+        assert found == expected(question, policy, rows)

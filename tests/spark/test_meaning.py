@@ -15,12 +15,13 @@ from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS, literal
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure, NotIn
-from pinot_connector import PrivateClient, PrivateResult
+from pinot_connector import PrivateResult
 from pinot_connector.engines.base import ColumnType, Engine, EngineAnswer, EngineQuery, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import EngineError
 from pinot_connector.release_store import MemoryReleaseStore
+from tests.support.clients import blocking_client_of
 from tests.support.queries.strategies import TEXTS
 from tests.support.texts import NOT_UTF8, write_rows
 from tests.support.world import World, copy, new_account
@@ -185,9 +186,7 @@ def test_two_engines_give_one_release_of_a_declared_version(world: World, spark:
 
     def ask(engine: Engine) -> PrivateResult:
         # With a store of its own: the second engine is to draw the release too.
-        with PrivateClient(
-            dp=world.dp, budget=world.budget, account=account, engine=engine, releases=MemoryReleaseStore()
-        ) as client:
+        with blocking_client_of(world, engine, account=account, releases=MemoryReleaseStore()) as client:
             result = client.histogram("pinned", "element")
         engine.close()
         return result

@@ -10,7 +10,8 @@ from pathlib import Path
 from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.support.clients import asking_client
+from tests.support.clients import Counted, asking_client
+from tests.support.embedded import UNHURRIED
 from tests.support.world import COFACTS, World
 
 DELTA_1, DELTA_2, MOST, UNITS = 4, 8, 75, 40_000
@@ -62,8 +63,6 @@ accounts:
   - path: [narrow, "*"]
     limit: {information: 15, calls: 5}
 """
-# No end here is one of a slow machine.
-UNHURRIED = Timeouts(dp=60, engine=60, budget_attempt=10, budget=30, budget_silence=60, reservation=120)
 # Two looks are held for 4 s, of which 1 s is left for the charge.
 SHORT = replace(UNHURRIED, reservation=2)
 # u_1 is 10/3 units, so 4 are charged.
@@ -71,20 +70,19 @@ SPENT = (4, 1, 0, 0)
 NOTHING = (0, 0, 0, 0)
 
 
-class Between(DuckDBEngine):
-    """DuckDB that writes its queries down and does something before the second one."""
+class Between(Counted):
+    """DuckDB that does something before its second query."""
 
     def __init__(self, before_second: Callable[[], None] = lambda: None, path: Path = COFACTS) -> None:
         super().__init__(dict.fromkeys(("feedback", "fractions", "anew"), path))
         self._before_second = before_second
-        self.queries: list[str] = []
 
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """Answers as DuckDB does."""
         self.queries.append(query.sql)
-        if len(self.queries) == 2:
+        if self.runs == 2:
             self._before_second()
-        return super().run(query, data_version)
+        return DuckDBEngine.run(self, query, data_version)
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from pinot_connector.embedded import EmbeddedServices
+from tests.support.embedded import embedded
 
 COFACTS = Path(__file__).parents[2] / "examples" / "cofacts" / "feedback.parquet"
 WIDE_ELEMENTS = 100_000
@@ -147,15 +147,9 @@ def write_growing(path: Path, *, members: int, arriving: int = 0) -> None:
 @contextmanager
 def running_world(directory: Path) -> Iterator[World]:
     """Runs both services on the policy above."""
-    (directory / "policy.yaml").write_text(POLICY)
-    (directory / "budget.yaml").write_text(BUDGET)
     copy(f"SELECT {_WIDE} FROM range({15 * WIDE_ELEMENTS})", directory / "wide.parquet")
     write_small(directory / "small.parquet", 1000)
-    with EmbeddedServices(
-        policy=directory / "policy.yaml",
-        budget_config=directory / "budget.yaml",
-        directory=directory / "state",
-    ) as services:
+    with embedded(directory, POLICY, BUDGET) as services:
         yield World(services.dp_address, services.budget_address, directory)
 
 

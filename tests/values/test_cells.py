@@ -16,6 +16,7 @@ from dp_service.values.bounds import ValueBounds
 from dp_service.values.cells import MAX_CELLS, Grid
 from dp_service.values.member_value import member_value
 from dp_service.values.quantum import Value
+from tests.support.some import some
 
 BOUNDS = ValueBounds.of(Fraction(1), (Fraction(-5), Fraction(100)), (Fraction(0), Fraction(150)))
 
@@ -31,7 +32,7 @@ BOUNDS = ValueBounds.of(Fraction(1), (Fraction(-5), Fraction(100)), (Fraction(0)
 )
 def test_every_value_has_one_cell(grid: Grid) -> None:
     """Cells are next to one another; what is beyond the ends is in the first and the last one."""
-    for cell, (low, high) in enumerate(pairwise(grid.edges)):
+    for cell, (low, high) in some(enumerate(pairwise(grid.edges))):
         assert grid.bounds_of(cell) == (low, high)
         assert grid.cell_of(low) == grid.cell_of(high - 1) == cell
     assert grid.cell_of(grid.edges[0] - 9) == 0

@@ -14,10 +14,10 @@ from pinot_connector import Timeouts
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.dp_service_client import DpServiceClient
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.guarantees import Guarantee
 from pinot_connector.shared_budgets import account_guarantee
 from tests.support.agents import MODERN, Agent, over_http
+from tests.support.embedded import embedded
 from tests.support.pki import ISSUER, Issuer
 from tests.support.processes import process
 from tests.support.world import copy
@@ -134,12 +134,8 @@ def running_stage(folder: Path, *, epsilon_per: str, tables: Mapping[str, bool])
     for is_in in set(tables.values()):
         _write(folder / f"{is_in}.parquet", is_in=is_in)
     named = "".join(f"  {table}:{_COLUMNS}" for table in tables)
-    (folder / "policy.yaml").write_text(f"epsilon_per: {epsilon_per}\ndelta: 1e-10\ntables:\n{named}")
-    (folder / "budget.yaml").write_text(_BUDGET)
     issuer = Issuer(folder)
-    services = EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
-    )
+    services = embedded(folder, f"epsilon_per: {epsilon_per}\ndelta: 1e-10\ntables:\n{named}", _BUDGET)
     with services:
         (folder / "gateway.yaml").write_text(
             _GATEWAY.format(

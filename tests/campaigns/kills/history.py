@@ -4,29 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
 
+from tests.campaigns.chaos.history import NOTHING, Amount, Path
 from tests.campaigns.kills.questions import Asked
 
-Path: TypeAlias = tuple[str, ...]
-
-
-class Amount(NamedTuple):
-    """Information and calls."""
-
-    information: int
-    calls: int
-
-    def plus(self, other: Amount) -> Amount:
-        """Return the sum."""
-        return Amount(self.information + other.information, self.calls + other.calls)
-
-    def within(self, bound: Amount) -> bool:
-        """Tell whether neither unit is above `bound`."""
-        return self.information <= bound.information and self.calls <= bound.calls
-
-
-NOTHING = Amount(0, 0)
+__all__ = ("NOTHING", "Amount", "Path")
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,15 @@ import datetime
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
 
-from dp_service.queries.published import DomainFile, integrity_of, written
+from dp_service.queries.published import integrity_of, written
 from dp_service.queries.structured import HistogramQuery, Value
 from dp_service.terms import ColumnType
+from tests.support import publishing
 from tests.support.queries.reference import Row
 from tests.support.queries.strategies import TYPES, VALUES, conditions, plain, questions_and_totals, times
 
@@ -195,22 +195,8 @@ def named(files: dict[str, bytes], name: str) -> dict[str, str]:
 
 def domain_file(name: str, elements: tuple[Value, ...]) -> bytes:
     """Return the file of a published domain of a column."""
-    domain = DomainFile(
-        table="t",
-        column=name,
-        type=ColumnType(TYPES[name]),
-        data_version="v1",
-        method="sips",
-        rho=Fraction(1, 10),
-        delta=Fraction(1, 10**9),
-        delta_0=100,
-        iterations=3,
-        epsilon=2.8,
-        dp_delta=2e-9,
-        published_at="2026-01-01T00:00:00+00:00",
-        elements=elements,
-    )
-    return written(domain)
+    published = publishing.domain_file(name, "1/10", "1/1000000000")
+    return written(replace(published, type=ColumnType(TYPES[name]), elements=elements))
 
 
 def _counted(name: str, said: dict[str, Any], rows: list[Row]) -> Iterator[tuple[str, Any]]:

@@ -37,6 +37,7 @@ from dp_service.noise.distribution import gaussian_tail
 from dp_service.values.bounds import Clamp
 from tests.mechanisms.bounded.laws import masses, reach
 from tests.support.examples import long_rows_but
+from tests.support.some import some
 
 ALPHA = Fraction(1, 5)
 COUNT_VARIANCE = Fraction(3)
@@ -319,12 +320,14 @@ def test_a_real_release_is_covered() -> None:
     )
     shown = shown_by_count(found, most=40)
     alpha = Fraction(1, 10**6)
-    for row, count, of_sum, of_average in zip(
-        shown.rows,
-        count_intervals(found, shown, alpha=alpha),
-        sum_intervals(found, 0, shown, alpha=alpha),
-        average_intervals(found, 0, shown, alpha=alpha),
-        strict=True,
+    for row, count, of_sum, of_average in some(
+        zip(
+            shown.rows,
+            count_intervals(found, shown, alpha=alpha),
+            sum_intervals(found, 0, shown, alpha=alpha),
+            average_intervals(found, 0, shown, alpha=alpha),
+            strict=True,
+        )
     ):
         group = int(found.groups[row])
         total = Fraction(int(sums[group] + 100 * n[group]), 2)

@@ -33,6 +33,7 @@ from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.values.cells import Grid
 from tests.mechanisms.counting import CountingStream
 from tests.mechanisms.enumeration import Law, output_law
+from tests.support.some import some
 
 EPSILON = 1.0
 CURRENCY = Currency(Fraction(1), Fraction(1, 20))
@@ -132,7 +133,7 @@ def test_several_quantiles_cost_their_levels() -> None:
     mechanism = QuantileGumb(CURRENCY, among(4), QUARTILES)
     assert mechanism.levels == 2
     laws = {counts: law_of(mechanism, (counts,)) for counts in data_sets(4, 3)}
-    for pair in neighbours(4, 3):
+    for pair in some(neighbours(4, 3)):
         for first, second in (pair, pair[::-1]):
             assert max(log_ratios(laws[first], laws[second])) <= 2 * EPSILON * ROUNDING
             for order in (1.01, 2.0, 8.0):
@@ -237,10 +238,10 @@ def test_a_grid_from_the_data_breaks_the_promise(is_public: bool) -> None:
 @pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(1, 3), Fraction(9, 10), Fraction(1, 100)])
 def test_a_score_is_the_distance_from_the_ranks_of_a_cell(q: Fraction) -> None:
     """b times the distance of q n from [L(x - 1), L(x)], and 0 for some cell."""
-    for counts in data_sets(4, 5):
+    for counts in some(data_sets(4, 5)):
         scores = Quantile(q).scores(Ranks.of(np.array(counts, dtype=np.int64)))
         assert scores.max() == 0
-        for cell, score in enumerate(scores.tolist()):
+        for cell, score in some(enumerate(scores.tolist())):
             wanted = q * sum(counts)
             low, high = sum(counts[:cell]), sum(counts[: cell + 1])
             assert -score == q.denominator * max(low - wanted, wanted - high, Fraction(0))
@@ -257,12 +258,12 @@ def test_a_value_that_most_members_have_is_found() -> None:
 @pytest.mark.parametrize("spare", [1, 2, 4])
 def test_scores_of_extremes_leave_members_to_spare(spare: int) -> None:
     """The cell of the c-th or next from the end has score 0, wherever there are at least c members."""
-    for counts in data_sets(4, 6):
+    for counts in some(data_sets(4, 6)):
         array = np.array(counts, dtype=np.int64)
         largest = Largest(spare).scores(Ranks.of(array))
         assert largest.tolist() == Smallest(spare).scores(Ranks.of(array[::-1])).tolist()[::-1]
         if sum(counts) >= spare:
-            for cell in np.flatnonzero(largest == 0).tolist():
+            for cell in some(np.flatnonzero(largest == 0).tolist()):
                 assert sum(counts[cell + 1 :]) <= spare <= sum(counts[cell:])
             assert largest.max() == 0
 

@@ -17,6 +17,7 @@ from dp_service.mechanisms import Histogram
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, ShiftedCounts
 from dp_service.noise import NoiseSource
 from tests.mechanisms.enumeration import RowOrder, output_law
+from tests.support.some import some
 
 from .laws import Grid, joint, marginal, names_law
 from .member_data import Counts, histogram, members
@@ -111,7 +112,7 @@ def test_histograms_are_those_of_bounded_contributions() -> None:
     """For distinct members in one period, the small function above counts what `Contributions.bounded` keeps."""
     possible = members(3)
     bound = ContributionBound(2)
-    for data in [tuple(possible[i : i + 4]) for i in range(0, len(possible), 4)]:
+    for data in some([tuple(possible[i : i + 4]) for i in range(0, len(possible), 4)]):
         kept = [[element for element, _ in of_period] for (of_period,) in data]
         offsets = np.cumsum([0, *map(len, kept)], dtype=np.int64)
         elements: NDArray[np.int32] = np.array([e for each in kept for e in each], dtype=np.int32)

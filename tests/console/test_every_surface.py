@@ -1,0 +1,326 @@
+"""Every kind of answer on every surface: each has all rows, numbers and statements, and says the same.
+
+Each release here is a real one, asked through a gateway, and each text is what its reader gets. Surfaces are the two
+clients, agents, the console, the command line, notebooks, frames and DB-API.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import closing, redirect_stdout
+from dataclasses import dataclass
+from fractions import Fraction
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gris_api.app.v1 import app_pb2
+
+from gris_cli.app import run
+from gris_console.exports import csv_text, totals_csv_text
+from gris_gateway.messages import element_chunks, result_message
+from gris_mcp.tools import TOOLS
+from pinot_connector.dbapi import Connection, connect_gateway
+from pinot_connector.endpoints import Credentials, Endpoint
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.formats import cost, written
+from pinot_connector.gateway_client import AsyncGatewayClient, result_of
+from pinot_connector.parameters import IntervalKind
+from pinot_connector.questions import sql_question
+from pinot_connector.release_store.receipts import with_elements, without_elements
+from pinot_connector.results import Explanation, PrivateResult
+from tests.console.people import Visitors
+from tests.console.stage import BUDGET, Stage, running_stage
+from tests.support.agents import text_of
+from tests.support.clients import blocking_client_of
+from tests.support.kinds import KINDS, POLICY, TABLES, write_rows
+from tests.support.rings import needs
+
+# "Nothing here shows a true count" stands on every page of the console, and is not about intervals.
+UNBOUNDED = re.compile(r"\btruth\b|\btrue (?!count\.)|\bactual\b|\breal (?:count|number|sum)", re.IGNORECASE)
+PRICES = ("agent's price", "console's price", "gris explain", "explain")
+# Agents and cursors leave out how numbers are made: the price says it.
+WITHOUT_METHOD = ("agent", "DB-API")
+# What has rows for people; agents and programs get numbers. In a wide table of a terminal a cell has several lines.
+WRITTEN = ("console", "gris ask", "notebook", "HTML")
+
+
+@pytest.fixture(scope="module")
+@needs("process")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """Services and a gateway on the tables of all kinds."""
+    folder = tmp_path_factory.mktemp("kinds")
+    write_rows(folder / "rows.parquet")
+    tables, budget = dict.fromkeys(TABLES, folder / "rows.parquet"), BUDGET.replace("3000", "100000")
+    with running_stage(folder, POLICY, tables, budget) as made:
+        yield made
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One release, its price, and what each surface makes of them."""
+
+    result: PrivateResult
+    explanation: Explanation
+    texts: dict[str, str]
+    agent: dict[str, Any]
+    printed: dict[str, Any]
+    columns: list[Any]
+    rows: list[Any]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Somebody who reads the same release on every surface."""
+
+    stage: Stage
+    visitors: Visitors
+    credentials: Credentials
+
+    async def read(self, sql: str) -> Seen:
+        """Return what each surface says of one question, which is paid for once."""
+        address = Endpoint(self.stage.gateway, self.credentials)
+        async with AsyncGatewayClient(address) as client:
+            answer, price = [await TOOLS[name].called(client, {"sql": sql}) for name in ("ask", "explain")]
+            result = await client.ask(sql_question(sql))
+            explanation = await client.explain(sql_question(sql))
+        # A client reads one of the two, so both have to say it.
+        assert json.loads(text_of(answer)) == answer.structured_content
+        person = await self.visitors.analyst("reader")
+        shown_price = await person.priced(sql=sql)
+        ask, explain, as_json = [
+            await asyncio.to_thread(self._printed, name, sql, *more)
+            for name, *more in (["ask"], ["explain"], ["ask", "--json"])
+        ]
+        columns, rows, said = await asyncio.to_thread(self._of_cursor, sql)
+        texts = {
+            "agent": text_of(answer),
+            "agent's price": text_of(price),
+            "console": (await person.send(shown_price.form("/answer"))).text,
+            "console's price": shown_price.text,
+            "gris ask": ask,
+            "gris explain": explain,
+            "notebook": str(result),
+            "HTML": re.sub(r"<[^>]*>", " ", result._repr_html_()),
+            "DB-API": said,
+            "explain": " ".join(await asyncio.to_thread(self._of_cursor_explaining, sql)),
+        }
+        texts = {surface: " ".join(html.unescape(text).split()) for surface, text in texts.items()}
+        return Seen(
+            result, explanation, texts, answer.structured_content or {}, json.loads(as_json), columns, rows
+        )
+
+    def _printed(self, command: str, sql: str, *more: str) -> str:
+        files = ["--ca-file", str(self.credentials.ca_file), "--token-file", str(self.credentials.token_file)]
+        words = [command, "--gateway", f"gris://{self.stage.gateway}", "--sql", sql, *more]
+        with redirect_stdout(StringIO()) as out:
+            assert run([*files, *words]) == 0
+        return out.getvalue()
+
+    def _of_cursor(self, sql: str) -> tuple[list[Any], list[Any], str]:
+        with closing(self._connected()) as connection:
+            cursor = connection.cursor()
+            cursor.execute(sql)
+            columns = list(cursor.description or ())
+            said = "\n".join(
+                [*(str(each[0]) for each in columns), *(str(text) for _, text in cursor.messages)]
+            )
+            return columns, cursor.fetchall(), said
+
+    def _of_cursor_explaining(self, sql: str) -> list[str]:
+        with closing(self._connected()) as connection:
+            cursor = connection.cursor()
+            cursor.execute(f"EXPLAIN PLAN FOR {sql}")
+            return [str(text) for row in cursor.fetchall() for text in row]
+
+    def _connected(self) -> Connection:
+        gateway = f"gris://{self.stage.gateway}"
+        return connect_gateway(gateway, credentials=self.credentials, intervals=True)
+
+
+@pytest.fixture
+async def reader(stage: Stage, visitors: Visitors, tmp_path: Path) -> Reader:
+    """Somebody whose token opens every surface."""
+    token = tmp_path / "token"
+    token.write_text(stage.token("reader"))
+    return Reader(stage, visitors, Credentials(ca_file=stage.authority.ca_file, token_file=token))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_surface_says_the_same(reader: Reader, kind: str) -> None:
+    """All rows, all numbers and all statements of an answer and its price; none says that it is the truth."""
+    seen = await reader.read(KINDS[kind].sql)
+    codes = {each.code for each in seen.result.statements}
+    assert codes >= KINDS[kind].codes
+    assert bool(seen.result.rows) is not kind.startswith("empty")
+    require_statements(seen)
+    require_written_numbers(seen)
+    require_agent_numbers(seen)
+    require_program_numbers(seen)
+    require_json(seen)
+    require_messages(seen.result)
+    require_same_by_own_services(reader.stage, KINDS[kind].sql, seen.result)
+
+
+def require_statements(seen: Seen) -> None:
+    """Assert that each statement stands on each surface, and no other sentence about the truth."""
+    missing = [
+        (surface, each.code)
+        for surface, text in seen.texts.items()
+        for each in (seen.explanation if surface in PRICES else seen.result).statements
+        if not (surface in WITHOUT_METHOD and each.is_method) and each.text not in text
+    ]
+    assert missing == []
+    assert [
+        (surface, found[0]) for surface, text in seen.texts.items() for found in UNBOUNDED.finditer(text)
+    ] == []
+
+
+def cells(result: PrivateResult) -> Iterator[str]:
+    """Yield every number of a result and every interval as it is written."""
+    counted = [(row.noisy_count, row.interval) for row in result.rows]
+    values = [value for row in result.rows for value in row.values]
+    for total in result.totals or ():
+        counted += [(total.noisy_count, total.interval), (total.other_count, total.other_interval)]
+        values += [*total.sums, *total.other_sums]
+    if result.total is not None:
+        counted.append((result.total.noisy_count, result.total.interval))
+    for count, interval in counted:
+        if interval is not None:
+            yield from (str(count), f"{interval[0]} to {interval[1]}")
+    for value in values:
+        if value is not None:
+            number, lower, upper = written(value.value, value.interval)
+            yield from (number, f"{lower} to {upper}")
+
+
+def require_written_numbers(seen: Seen) -> None:
+    """Assert that people read every element, number and interval, and the price."""
+    elements = [str(value) for row in seen.result.rows for value in row.element]
+    is_wide = bool(seen.result.parameters.aggregates or seen.result.totals)
+    missing = [
+        (surface, cell)
+        for surface in WRITTEN
+        for cell in (*elements, *cells(seen.result), cost(seen.result.cost))
+        for part in (cell.split() if surface == "gris ask" and is_wide else [cell])
+        if part not in seen.texts[surface].replace(",", "")
+    ]
+    assert missing == []
+
+
+def _numbers(value: Any) -> Any:
+    """Return a value of JSON as agents get it: fractions are floats, and days are texts."""
+    number, ends = value.value, value.interval
+    return [float(each) if hasattr(each, "denominator") else str(each) for each in (number, *ends)]
+
+
+def require_agent_numbers(seen: Seen) -> None:
+    """Assert that an agent gets every row and total with all its numbers."""
+    result, end = seen.result, ("cell" if seen.result.parameters.quantiles else "interval")
+
+    def of_value(value: dict[str, Any] | None) -> Any:
+        return value and [value["value"], value[end]["lower"], value[end]["upper"]]
+
+    for got, row in zip(seen.agent["rows"], result.rows, strict=True):
+        assert [str(each) for each in got["element"]] == [str(each) for each in row.element]
+        interval = got["interval"] and (got["interval"]["lower"], got["interval"]["upper"])
+        assert (got["count"], interval) == (row.noisy_count, row.interval)
+        assert list(map(of_value, got["values"])) == [each and _numbers(each) for each in row.values]
+    for got, total in zip(seen.agent["totals"], result.totals or (), strict=True):
+        assert (got["count"], got["other_count"]) == (total.noisy_count, total.other_count)
+        assert list(map(of_value, got["values"])) == list(map(_numbers, total.sums))
+        assert list(map(of_value, got["other_values"])) == list(map(_numbers, total.other_sums))
+    assert (seen.agent["rank_errors"], seen.agent["release_id"]) == (
+        list(map(float, result.rank_errors)),
+        result.release_id,
+    )
+
+
+def _program_value(number: Any) -> Any:
+    return float(number) if isinstance(number, Fraction) else number
+
+
+def program_numbers(count: Any, interval: Any, values: Iterable[Any]) -> list[Any]:
+    """Return numbers as programs get them: a count with its ends, and each value with its own; NULL where none is."""
+    found = [] if count is None else [count, *(interval or ())]
+    for value in values:
+        found += [None] * 3 if value is None else map(_program_value, (value.value, *value.interval))
+    return found
+
+
+def names_of(result: PrivateResult, *, prefix: str = "") -> list[str]:
+    """Return the names of these numbers: those of the question, with the ends of an interval or a cell behind them."""
+    titles = [result.count_alias or "count"] * (result.interval_kind is not IntervalKind.NONE)
+    titles += [each.title for each in result.parameters.values]
+    ends = ("_lower", "_upper") if result.parameters.quantiles is None else ("_cell_from", "_cell_to")
+    return [f"{prefix}{title}{end}" for title in titles for end in ("", *ends)]
+
+
+def require_program_numbers(seen: Seen) -> None:
+    """Assert that cursors, frames and spreadsheets have the result's own numbers under the same names."""
+    result = seen.result
+    names = [*(column.title for column in result.columns), *names_of(result)]
+    rows = [
+        (*row.element, *program_numbers(row.noisy_count, row.interval, row.values)) for row in result.rows
+    ]
+    table, frame = result.to_arrow(), result.to_pandas()
+    assert [column[0] for column in seen.columns] == table.column_names == list(frame.columns) == names
+    assert [tuple(row.values()) for row in table.to_pylist()] == rows
+    assert len(frame) == len(csv_text(result).splitlines()) - 1 == len(rows)
+    assert seen.rows == [*rows, *rows_of_totals(result)]
+
+
+def rows_of_totals(result: PrivateResult) -> Iterator[tuple[Any, ...]]:
+    """Yield totals as SQL has them behind the rows, and assert that frames and spreadsheets have them apart."""
+    stated = result.parameters.totals
+    if stated is None or result.totals is None:
+        return
+    titles = [column.title for column in result.columns]
+    place = [column.name for column in result.columns].index(stated.column)
+    apart = []
+    for total in result.totals:
+        whole = program_numbers(total.noisy_count, total.interval, total.sums)
+        other = program_numbers(total.other_count, total.other_interval, total.other_sums)
+        apart.append((total.value, *whole, *other))
+        # The column that they add up over is NULL.
+        yield (*(total.value if each == place else None for each in range(len(titles))), *whole)
+    table = result.to_arrow(totals=True)
+    assert table.column_names == [titles[place], *names_of(result), *names_of(result, prefix="other_")]
+    assert [tuple(row.values()) for row in table.to_pylist()] == apart
+    assert len(result.to_pandas(totals=True)) == len(totals_csv_text(result).splitlines()) - 1 == len(apart)
+
+
+def require_json(seen: Seen) -> None:
+    """Assert that the command prints the result, but for how much is left after another question."""
+    of_budget = ("charged", "remaining", "questions_left")
+    printed, said = (
+        {name: each for name, each in whole.items() if name not in of_budget}
+        for whole in (seen.printed, json.loads(json.dumps(seen.result.to_dict())))
+    )
+    assert printed == said
+
+
+def require_messages(result: PrivateResult) -> None:
+    """Assert that a gateway's messages, and its history, make the same result again."""
+    chunks, end = list(element_chunks(result)), result_message(result)
+    assert result_of(chunks, app_pb2.Result.FromString(end.SerializeToString())) == result
+    for elements in chunks:
+        past = app_pb2.PastRelease(result=end, elements=elements)
+        receipt = without_elements(past)
+        assert (with_elements(receipt, None) == past) is not with_elements(receipt, None).elements_omitted
+
+
+def require_same_by_own_services(stage: Stage, sql: str, result: PrivateResult) -> None:
+    """Assert that a program with services of its own is given the same release, for the same price."""
+    engine = DuckDBEngine(stage.tables)
+    with blocking_client_of(stage, engine, account="acme/own") as client:
+        own, price = client.sql(sql), client.explain(sql)
+    engine.close()
+    assert (own.rows, own.totals, own.total) == (result.rows, result.totals, result.total)
+    assert (own.release_id, own.cost, own.statements) == (result.release_id, result.cost, result.statements)
+    assert price.parameters.mechanism is result.mechanism

@@ -1,0 +1,146 @@
+"""One example of every kind of answer: a table for each, and the question that it answers.
+
+Surfaces are tried on all of them (`tests/console/test_every_surface.py`); a kind that is new gets its line here.
+"""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.world import copy
+
+_COLUMNS = "{member_id: {type: int64}, country: {type: string, group_by: true, domain: [JP, TW]}, CITY, DAY}"
+KNOWN = _COLUMNS.replace("CITY", "city: {type: string, group_by: true}").replace(
+    "DAY", "day: {type: date, group_by: true, filter: [range]}"
+)
+RESTRICTED = KNOWN.replace("TW]}", "TW], delta: 1}")
+UNKNOWN = "{user_id: {type: int64}, member_id: {type: int64, group_by: true}}"
+_MEMBERS = "measures: {distinct_members: true}"
+_ONE_LOOK = "bound: in_query, delta_0: 1, units: 400"
+_SUMS = "sums: {max_members: 100000, max_rows: 1000000}"
+_VALUES = (
+    "{amount: {type: int64, quantum: 1, lower: 0, upper: 10, row_lower: 0, row_upper: 10},"
+    " price: {type: decimal, quantum: '0.25', lower: -2, upper: 9, nulls: own_count}}"
+)
+_GRID = (
+    "{amount: {type: int64, quantum: 1, member_value: total, max_rows: 1000000,"
+    " grid: {scale: linear, from: 0, to: 100, cells: 20}},"
+    " day: {type: date, member_value: largest, grid: {scale: dates, from: 2024-01-01, to: 2024-01-29, step: 7}}}"
+)
+POLICY = f"""
+epsilon_per: 0.5
+delta: 1e-7
+count_noise: gaussian
+tables:
+  plain: {{member: member_id, {_MEMBERS}, columns: {KNOWN}}}
+  restricted: {{member: member_id, {_MEMBERS}, columns: {RESTRICTED}}}
+  unknown: {{member: user_id, measures: {{events: {{tau: 1, tau_is: assumed}}}}, columns: {UNKNOWN}}}
+  clipped: {{member: member_id, measures: {{events: {{tau: 2, tau_is: clipped}}}}, columns: {KNOWN}}}
+  bounded: {{member: member_id, contributions: {{{_ONE_LOOK}, sharpening: 500}}, {_MEMBERS}, columns: {KNOWN}}}
+  shifted:
+    {{member: member_id, contributions: {{{_ONE_LOOK.replace("1,", "2,")}, shift: true}}, {_MEMBERS}, columns: {KNOWN}}}
+  looks:
+    member: member_id
+    contributions: {{{_ONE_LOOK}, min_count: 2, {_SUMS}, names: {{delta_1: 1, share: 1/2, max_names: 3}}}}
+    {_MEMBERS}
+    columns: {KNOWN}
+    values: {_VALUES}
+    quantiles: {_GRID}
+  clamped:
+    member: member_id
+    time: {{column: day, type: date, buckets: [week]}}
+    contributions: {{{_ONE_LOOK}, totals: {{}}, {_SUMS}}}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    columns: {KNOWN}
+    values: {_VALUES}
+  quantiles: {{member: member_id, contributions: {{{_ONE_LOOK}}}, {_MEMBERS}, columns: {KNOWN}, quantiles: {_GRID}}}
+"""
+TABLES = (
+    *("plain", "restricted", "unknown", "clipped", "bounded"),
+    *("shifted", "looks", "clamped", "quantiles"),
+)
+_ROWS = """
+SELECT range % 300 AS member_id, if(range % 2 = 0, 'JP', 'TW') AS country, 'city ' || range % 5 AS city,
+  DATE '2024-01-01' + CAST(range % 28 AS INTEGER) AS day, range % 7 AS amount,
+  if(range % 3 = 0, NULL, range % 11 / 4) AS price, range AS user_id
+FROM range(1500)
+"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A question, and codes that its answer has among its statements at least."""
+
+    sql: str
+    codes: frozenset[str]
+
+
+def _kind(sql: str, *codes: str) -> Kind:
+    return Kind(sql, frozenset(codes))
+
+
+_PEOPLE = "COUNT(DISTINCT member_id)"
+_BY = f"SELECT country, {_PEOPLE} FROM"
+_JANUARY = "day >= '2024-01-01' AND day < '2024-01-29'"
+KINDS = {
+    "plain": _kind(f"{_BY} plain GROUP BY country ORDER BY 2 DESC LIMIT 2", "intervals.plain"),
+    "clipped": _kind(
+        "SELECT country, COUNT(*) FROM clipped GROUP BY country ORDER BY 2 DESC LIMIT 2", "counts.clipped"
+    ),
+    "empty": _kind(
+        "SELECT member_id, COUNT(*) FROM unknown GROUP BY member_id ORDER BY 2 DESC LIMIT 2",
+        *("list.ended", "order.apart", "intervals.plain"),
+    ),
+    "cut": _kind(f"{_BY} restricted GROUP BY country ORDER BY 2 DESC LIMIT 1", "intervals.given_shown"),
+    "filtered": _kind(
+        f"{_BY} restricted GROUP BY country HAVING {_PEOPLE} > 9", "intervals.simultaneous", "list.filtered"
+    ),
+    "ranked": _kind(
+        f"SELECT country FROM plain GROUP BY country ORDER BY {_PEOPLE} DESC LIMIT 2", "intervals.none"
+    ),
+    "bounded": _kind(f"{_BY} bounded GROUP BY country", "counts.bounded", "intervals.bounded"),
+    "relative": _kind(f"{_BY} shifted GROUP BY country", "counts.relative"),
+    "two looks": _kind(
+        f"SELECT city AS town, {_PEOPLE} AS people FROM looks GROUP BY city", "counts.bounded"
+    ),
+    "sums": _kind(
+        f"SELECT country, {_PEOPLE}, SUM(amount), AVG(amount), AVG(price) FROM clamped GROUP BY country",
+        *("counts.bounded", "sums.of", "sums.clamped", "sums.averages"),
+    ),
+    "sums of rows": _kind(
+        "SELECT country, COUNT(*), SUM(amount) AS paid, AVG(price) FROM clamped GROUP BY country", "sums.of"
+    ),
+    "the order of a sum": _kind(
+        f"SELECT country, {_PEOPLE}, SUM(amount) AS paid FROM clamped GROUP BY country ORDER BY paid DESC LIMIT 1",
+        "intervals.simultaneous",
+    ),
+    "sums of two looks": _kind(f"SELECT city, {_PEOPLE}, SUM(price) FROM looks GROUP BY city", "sums.of"),
+    "empty sums": _kind(
+        f"SELECT city, {_PEOPLE}, SUM(price) FROM looks WHERE day < '2020-01-01' GROUP BY city", "sums.of"
+    ),
+    "totals": _kind(
+        "SELECT country, city, COUNT(*) AS n, SUM(amount) FROM clamped "
+        "GROUP BY GROUPING SETS ((country, city), (country))",
+        *("totals.of", "intervals.totals"),
+    ),
+    "series": _kind(
+        f"SELECT DATE_TRUNC('week', day) AS week, {_PEOPLE} FROM clamped WHERE {_JANUARY} GROUP BY 1"
+    ),
+    "quantiles": _kind(
+        "SELECT country, PERCENTILE(amount, 50), MAX(amount) AS most FROM quantiles GROUP BY country",
+        *("quantiles.of", "quantiles.cells", "quantiles.bounded", "quantiles.rank"),
+    ),
+    "days": _kind(
+        "SELECT country, PERCENTILE(day, 50) AS half FROM quantiles GROUP BY country", "quantiles.of"
+    ),
+    "quantiles of names": _kind(
+        "SELECT city, PERCENTILE(amount, 50) FROM looks GROUP BY city", "quantiles.of"
+    ),
+}
+
+
+def write_rows(path: Path) -> None:
+    """Write the rows that all tables have."""
+    copy(_ROWS, path)
