@@ -17,9 +17,10 @@ from budget_service.configuration.budget_file import load_configuration
 from budget_service.configuration.region_file import load_region
 from budget_service.server.process import main
 from deploy.compose.prepare import prepare
-from deploy.kubernetes.chart import ROOT
+from deploy.kubernetes.chart import REGIONS as REGIONS_EXAMPLE
+from deploy.kubernetes.chart import ROOT, helm
 from examples import certificates
-from tests.deploy.manifests import deployments, text_of
+from tests.deploy.manifests import charted, deployments, text_of
 from tests.deploy.test_production import located
 from tests.support.processes import process
 
@@ -67,6 +68,20 @@ def test_a_region_of_its_own_cluster_knows_the_same_accounts() -> None:
     for example in ("regions", "one-region"):
         gateway = yaml.safe_load(text_of(example, "gris-gateway", "gateway.yaml"))
         assert gateway["budget"]["address"] == "dns:///region-eu:50052"
+
+
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.skipif(helm() is None, reason="needs helm")
+def test_what_else_a_region_reads_is_given_by_values(tmp_path: Path) -> None:
+    """What they do not state is the region's own default."""
+    made = charted(REGIONS_EXAMPLE.but("regions.settings.report_seconds=2"))
+    path = tmp_path / "region.yaml"
+    path.write_text(made["ConfigMap", "gris-region-eu"]["data"]["region.yaml"])
+    stated = load_region(path)
+    path.write_text(text_of("regions", "gris-region-eu", "region.yaml"))
+    plain = load_region(path)
+    assert (stated.report_seconds, plain.report_seconds) == (2, 1)
+    assert stated.model_copy(update={"report_seconds": 1}) == plain
 
 
 @pytest.mark.parametrize("where", ["kubernetes", "compose"])

@@ -18,7 +18,7 @@ from pinot_connector import AsyncGatewayClient, Credentials, gateway_address
 async def main():
     shown = Credentials(*("/run/gris/" + name for name in ("ca.pem", "ana.pem", "ana.key")))
     async with AsyncGatewayClient(gateway_address("{GATEWAY}", shown)) as client:
-        print(json.dumps([each.result.release_id async for each in client.releases()]))
+        print(json.dumps([each.result.shown.release_id async for each in client.releases()]))
 asyncio.run(main())
 """
 # Asks one question, which is free from the second time on, until a file stops it, and says what became of it.

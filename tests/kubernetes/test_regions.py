@@ -93,8 +93,11 @@ def test_a_region_goes_on_without_its_home_up_to_what_it_holds(
 def kill(gris: Namespace, *names: str) -> None:
     """Kill one pod of each Deployment, without a word."""
     for name in names:
+        # One that is about to end might be gone before it is killed.
         owned = [
-            each for each in gris.get("pods")["items"] if each["metadata"]["name"].startswith(f"{name}-")
+            each
+            for each in gris.get("pods")["items"]
+            if each["metadata"]["name"].startswith(f"{name}-") and "deletionTimestamp" not in each["metadata"]
         ]
         victim = owned[0]["metadata"]["name"]
         gris.kubectl("delete", "pod", victim, "--grace-period=0", "--force")
