@@ -58,7 +58,7 @@ class Replication:
         self._compare(found)
         # What others write, such as Redis' own pings to its replicas, is not missed by this service.
         if self._changes:
-            # Of two connections, one may pass on later what it was told sooner.
+            # Of two connections, one may pass on later an answer that it had sooner.
             is_known = before is not None and before.history == history and before.offset > offset
             self._known = before if is_known else _Position(history, offset)
 

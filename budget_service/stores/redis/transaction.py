@@ -29,7 +29,7 @@ from budget_service.stores.redis.scripts import LOAD, WRITE, Scripts, reading
 from budget_service.stores.redis.writing import commands
 from budget_service.stores.transactions import Changes, Loaded, Wanted
 
-# How long a root is kept for whoever was overtaken, unless it is done sooner; it may have died meanwhile.
+# How long a root is kept at most for the service that was overtaken: it may have died meanwhile.
 TURN_MILLISECONDS = 500
 # How soon others look again.
 LOOK_SECONDS = 0.002
