@@ -17,7 +17,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 29_800,
-    "budget_service": 19_050,
+    "budget_service": 19_170,
     "pinot_connector": 19_650,
     "gris_gateway": 3_250,
     "gris_console": 2_950,

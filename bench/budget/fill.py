@@ -40,7 +40,7 @@ local root, from, to, analysts = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), 
 local leaf = redis.call('HGET', balances, root .. '/c0/a0')
 local company = redis.call('HGET', balances, root .. '/c0')
 local entry = redis.call('XRANGE', journal, '-', '+', 'COUNT', 1)[1][2]
-local kept = redis.call('HGETALL', outcome)
+local kept = redis.call('GET', outcome)
 for i = from, to do
   local account = root .. '/c' .. math.floor(i / analysts) .. '/a' .. (i % analysts)
   redis.call('HSET', balances, account, leaf)
@@ -50,7 +50,7 @@ for i = from, to do
     if entry[field] == 'request_id' then entry[field + 1] = 'filled-' .. i end
   end
   redis.call('XADD', journal, '*', unpack(entry))
-  redis.call('HSET', string.gsub(outcome, 'template$', 'filled-' .. i), unpack(kept))
+  redis.call('SET', (string.gsub(outcome, 'template$', 'filled-' .. i)), kept)
 end
 """
 

@@ -1,7 +1,4 @@
-"""How outcomes are written into a store: JSON lists, integers as decimal strings because Lua has no 64-bit integers.
-
-`redis/lua/ledger.lua` writes the same lists; the conformance suite compares the two.
-"""
+"""How outcomes are written into a store: JSON lists, integers as decimal strings."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from budget_service.stores.interface import (
     count,
 )
 from budget_service.stores.transactions import Loaded, Transactions
-from budget_service.stores.turns import Turns
+from budget_service.stores.turns import RecentRoots, Turns
 from budget_service.stores.view import Asked, NotLoadedError, View, wanted_by, wanted_to_read
 
 # Beyond this, the requests of a batch are hardly cheaper together.
@@ -50,8 +50,8 @@ Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Asked]
 class Queue:
     """Requests that wait to be decided, and those that are being decided."""
 
-    def __init__(self) -> None:
-        self.waiting: Turns[Asked] = Turns()
+    def __init__(self, recent: RecentRoots) -> None:
+        self.waiting: Turns[Asked] = Turns(recent)
         self.batch: list[Waiting] = []
         self.group_commit = GroupCommit(self.waiting, LARGE)
         self.worker: asyncio.Task[None] | None = None
@@ -79,13 +79,14 @@ class LedgerEngine:
         self._most = most
         self._committed = committed
         self._queues: dict[str, Queue] = {}
+        self._recent = RecentRoots()
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
         name = request.account.root if self._by_root else ""
         queue = self._queues.get(name)
         if queue is None:
-            queue = self._queues[name] = Queue()
+            queue = self._queues[name] = Queue(self._recent)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
         queue.waiting.add(request.account, answer, (request, limits))

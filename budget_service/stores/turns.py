@@ -20,15 +20,34 @@ _Future: TypeAlias = "asyncio.Future[Any]"
 LATELY_SECONDS = 10.0
 
 
-class Turns(Generic[Asked]):
-    """Requests that wait; those of one account keep their order."""
+class RecentRoots:
+    """Which root accounts ask, for all queues that share a store."""
 
     def __init__(self) -> None:
-        self._count = 0
-        self._roots: OrderedDict[str, OrderedDict[Account, OrderedDict[_Future, Asked]]] = OrderedDict()
         self._last_root: str | None = None
         # Until when it counts that a root has asked after another one.
         self._several_until = 0.0
+
+    def note(self, root: str) -> None:
+        """Note that a root has asked."""
+        if root != self._last_root:
+            if self._last_root is not None:
+                self._several_until = perf_counter() + LATELY_SECONDS
+            self._last_root = root
+
+    @property
+    def are_several(self) -> bool:
+        """Whether more than one root has asked lately."""
+        return perf_counter() < self._several_until
+
+
+class Turns(Generic[Asked]):
+    """Requests that wait; those of one account keep their order."""
+
+    def __init__(self, recent: RecentRoots | None = None) -> None:
+        self._count = 0
+        self._roots: OrderedDict[str, OrderedDict[Account, OrderedDict[_Future, Asked]]] = OrderedDict()
+        self._recent = RecentRoots() if recent is None else recent
 
     def __len__(self) -> int:
         return self._count
@@ -36,14 +55,11 @@ class Turns(Generic[Asked]):
     @property
     def several_roots(self) -> bool:
         """Whether more than one root has asked lately."""
-        return perf_counter() < self._several_until
+        return self._recent.are_several
 
     def add(self, account: Account, answer: _Future, asked: Asked) -> None:
         """Let a request wait, under the future of its answer."""
-        if account.root != self._last_root:
-            if self._last_root is not None:
-                self._several_until = perf_counter() + LATELY_SECONDS
-            self._last_root = account.root
+        self._recent.note(account.root)
         accounts = self._roots.setdefault(account.root, OrderedDict())
         accounts.setdefault(account, OrderedDict())[answer] = asked
         self._count += 1

@@ -19,7 +19,6 @@ from budget_service.ledger.values import NOTHING
 from budget_service.stores import group_commit
 from budget_service.stores.group_commit import CROWD, DENSE, FEWEST, TURNS_OF_ONE, GroupCommit
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
-from budget_service.stores.redis.store import RedisStore
 from tests.support.budget_samples import charge
 from tests.support.log_events import everything_logged, logged_events
 
@@ -119,7 +118,7 @@ async def test_a_loop_that_sleeps_is_idle() -> None:
     for _ in range(2 * LARGE):
         await waits.gather(LARGE)
     waiting[:] = range(10)
-    with other_threads_at_work():
+    with other_threads_engine():
         await waits.gather(10)
 
     # Of ten who were all there, the next commit waits for six.
@@ -129,7 +128,7 @@ async def test_a_loop_that_sleeps_is_idle() -> None:
 
 
 @contextmanager
-def other_threads_at_work() -> Iterator[None]:
+def other_threads_engine() -> Iterator[None]:
     """Keep processors busy without Python's lock."""
     have_begun, is_over = threading.Barrier(3), threading.Event()
 
@@ -262,7 +261,7 @@ async def committed(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> list[i
     """Give how many requests each commit of a store has, which knows its time by an earlier one."""
     await asyncio.gather(*begun(any_store, 1))
     counted: list[int] = []
-    monkeypatch.setattr(at_work(any_store), "_committed", lambda requests, _: counted.append(requests))
+    monkeypatch.setattr(engine(any_store), "_committed", lambda requests, _: counted.append(requests))
     return counted
 
 
@@ -352,7 +351,6 @@ async def test_whoever_has_its_turn_when_something_unforeseen_happens_is_told(
     any_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The error says that it may have been done, and to those behind that nothing was begun; later calls are served."""
-    serving = "_exchange" if isinstance(any_store, RedisStore) else "_serve"
     behind: list[asyncio.Task[Answer]] = []
 
     async def fails(_: object) -> None:
@@ -361,7 +359,7 @@ async def test_whoever_has_its_turn_when_something_unforeseen_happens_is_told(
         raise RuntimeError("acme/ann")
 
     with monkeypatch.context() as patched:
-        patched.setattr(at_work(any_store), serving, fails)
+        patched.setattr(engine(any_store), "_serve", fails)
         async with asyncio.timeout(10):
             reported = await asyncio.gather(*begun(any_store, 3), return_exceptions=True)
             reported += await asyncio.gather(*behind, return_exceptions=True)
@@ -387,7 +385,7 @@ async def test_a_count_that_fails_takes_nobodys_answer(
     def fails(_: int, __: float) -> None:
         raise OSError("no room for metrics")
 
-    monkeypatch.setattr(at_work(any_store), "_committed", fails)
+    monkeypatch.setattr(engine(any_store), "_committed", fails)
     monkeypatch.setattr(GroupCommit, "gather", gather)
     async with asyncio.timeout(10):
         answers = await asyncio.gather(*begun(any_store, 6))
@@ -397,9 +395,9 @@ async def test_a_count_that_fails_takes_nobodys_answer(
     assert "OSError" in internal_errors(caplog)
 
 
-def at_work(store: Store) -> object:
-    """Return what serves and counts: the ledger engine or, for Redis, the line on which requests travel."""
-    return store._pipeline if isinstance(store, RedisStore) else store._engine  # type: ignore[attr-defined]
+def engine(store: Store) -> object:
+    """Return what serves and counts."""
+    return store._engine  # type: ignore[attr-defined]
 
 
 def begun(store: Store, many: int) -> list[asyncio.Task[Answer]]:

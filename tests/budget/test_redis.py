@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import itertools
 import time
 import traceback
-from dataclasses import replace
+from collections.abc import Coroutine, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,8 @@ import pytest
 from redis.asyncio import Redis
 
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.outcomes import Answer, Charged
+from budget_service.ledger.outcomes import Answer, Charged, Exhausted
 from budget_service.ledger.requests import ResumeClock, SetLimits
-from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import NOTHING, Account, Cost, Limit
 from budget_service.ledger.windows import DAY, SECOND, Period, Window
 from budget_service.server.audit import Verification, verify
@@ -27,13 +27,12 @@ from budget_service.stores.interface import (
     StoreUnusableError,
 )
 from budget_service.stores.opening import open_store
-from budget_service.stores.redis import store as redis_module
+from budget_service.stores.redis import transaction
 from budget_service.stores.redis.schema import SCHEMA_VERSION
 from budget_service.stores.redis.store import RedisStore
+from budget_service.stores.redis.writing import commands
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing, empty
-from tests.budget.histories import play_all_kinds_of_charges
-from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import (
     ANALYST,
     COMPANY,
@@ -85,15 +84,26 @@ async def test_a_killed_redis_is_noticed_at_once_and_keeps_what_it_acknowledged(
 
 
 @pytest.mark.usefixtures("starts_redis")
-async def test_a_silent_redis_leaves_the_outcome_unknown_and_a_repeat_settles_it(tmp_path: Path) -> None:
-    """The charge arrived although its answer did not: repeated with the same id, it is made once."""
+async def test_a_silent_redis_leaves_the_outcome_unknown_only_once_a_charge_was_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Silent while it is to load, it has changed nothing; repeated with the same id, what was sent is made once."""
     with redis_server(tmp_path) as server:
         tuning = Tuning(redis_answer_seconds=0.3)
         async with closing(await RedisStore.open(server.address, tuning=tuning)) as store:
             # A connection that has yet to be made sends nothing.
             assert await spent(store) == NOTHING
-            with server.frozen(), pytest.raises(OutcomeUnknownError):
-                await store.apply(*charge("c", account=ACCOUNT))
+            with server.frozen(), pytest.raises(StoreUnavailableError):
+                await store.apply(*charge("b", account=ACCOUNT))
+            with ExitStack() as silence, monkeypatch.context() as patched:
+
+                def made(*changes: Any) -> Iterator[tuple[str, ...]]:
+                    silence.enter_context(server.frozen())
+                    return commands(*changes)
+
+                patched.setattr(transaction, "commands", made)
+                with pytest.raises(OutcomeUnknownError):
+                    await store.apply(*charge("c", account=ACCOUNT))
             assert isinstance((await store.apply(*charge("c", account=ACCOUNT))).outcome, Charged)
             assert await spent(store) == Cost(4, 1)
 
@@ -320,7 +330,7 @@ async def test_an_address_without_a_redis_is_refused(address: str) -> None:
 
 
 async def test_time_is_that_of_redis(shared_redis: RedisServer) -> None:
-    """A window that this machine would see differently is asked for again; a lapse is by Redis' clock."""
+    """Windows and lapses are by its clock."""
     account = Account(("redis-time", "ann"))
     daily = levels(account, own=limit(10, 5, period=Period.DAY))
     async with closing(await RedisStore.open(shared_redis.address)) as store:
@@ -329,20 +339,6 @@ async def test_time_is_that_of_redis(shared_redis: RedisServer) -> None:
         window = (await store.read(account, daily)).levels[-1].window
         assert is_now(window)
         await store.apply(*cancel("x", ends="r", account=account, on=daily))
-
-
-async def test_a_wrong_guess_of_the_time_is_corrected(
-    shared_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With this machine a month behind, the windows are still those of Redis."""
-    account = Account(("redis-guess", "ann"))
-    behind = time.time_ns() // 1000 - 40 * 86_400 * SECOND
-    monkeypatch.setattr(redis_module, "system_clock", lambda: behind)
-    async with closing(await RedisStore.open(shared_redis.address)) as store:
-        for name in ("a", "b"):
-            assert isinstance((await store.apply(*charge(name, account=account))).outcome, Charged)
-        window = (await store.read(account, levels(account))).levels[-1].window
-        assert is_now(window)
 
 
 async def test_all_keys_of_a_root_share_a_slot_whatever_its_name(
@@ -379,32 +375,80 @@ async def test_outcomes_and_payments_expire_and_balances_do_not(
 KEYS = ("request:c", "paid:acme/ann//release//rel", "balances", "journal")
 
 
-async def test_the_journal_is_that_of_the_rules(shared_redis: RedisServer, clock: SteppedClock) -> None:
-    """Entry by entry, with the windows each counts in."""
-    other = replace(clock)
-    rules = MemoryStore(other)
-    await play_all_kinds_of_charges(rules, other)
+LAST_UNIT = levels(Account(("overtaken", "ann")), own=limit(2, 2))
+
+
+async def test_who_is_overtaken_decides_again_and_then_has_its_turn(
+    shared_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another service takes a unit between the load and the write of one, and has to wait before it takes the last."""
     await empty(shared_redis.address)
-    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        await play_all_kinds_of_charges(store, clock)
-    client = Redis.from_url(shared_redis.address, decode_responses=True)
-    found = await client.xrange("gris:{acme}:journal") or []
-    await client.aclose()
-    assert [_fields(entry) for entry in rules.entries] == [fields for _, fields in found]
+    one, other = [await RedisStore.open(shared_redis.address) for _ in range(2)]
+    begun, commits = transaction.RedisTransaction.commit, itertools.count()
+    second: list[asyncio.Task[Answer]] = []
+
+    def taken(store: Store, name: str) -> Coroutine[Any, Any, Answer]:
+        return store.apply(*charge(name, Cost(1, 1), account=LAST_UNIT[-1].level, on=LAST_UNIT))
+
+    async def commit(self: transaction.RedisTransaction, *changes: Any) -> bool:
+        match next(commits):
+            case 0:
+                await taken(other, "first")
+            case 2:
+                second.append(asyncio.create_task(taken(other, "second")))
+                await asyncio.sleep(0.1)
+                assert not second[0].done()
+        return await begun(self, *changes)
+
+    async with closing(one), closing(other):
+        monkeypatch.setattr(transaction.RedisTransaction, "commit", commit)
+        assert isinstance((await taken(one, "overtaken")).outcome, Charged)
+        assert isinstance((await second[0]).outcome, Exhausted)
+        assert (await one.read(LAST_UNIT[-1].level, LAST_UNIT)).levels[-1].spent == Cost(2, 2)
 
 
-def _fields(entry: JournalEntry) -> dict[str, str]:
-    holds = [[entry.account.level(hold.depth).text, str(hold.window_start)] for hold in entry.holds]
-    return {
-        "kind": entry.kind.value,
-        "account": entry.account.text,
-        "information": str(entry.cost.information),
-        "calls": str(entry.cost.calls),
-        "unit_id": entry.unit_id,
-        "request_id": entry.request_id,
-        "release_id": entry.release_id,
-        "query_id": entry.query_id,
-        "time": str(entry.time),
-        # Lua's JSON escapes the slash.
-        "holds": json.dumps(holds, separators=(",", ":")).replace("/", "\\/"),
-    }
+async def test_what_was_decided_before_a_long_pause_is_not_written(
+    shared_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service is held up between its load and its write: by then the window may be over."""
+    await empty(shared_redis.address)
+
+    def made(*changes: Any) -> Iterator[tuple[str, ...]]:
+        time.sleep(0.5)
+        return commands(*changes)
+
+    tuning = Tuning(redis_answer_seconds=0.3)
+    async with closing(await RedisStore.open(shared_redis.address, tuning=tuning)) as store:
+        assert await spent(store) == NOTHING
+        with monkeypatch.context() as patched:
+            patched.setattr(transaction, "commands", made)
+            with pytest.raises((StoreUnavailableError, OutcomeUnknownError)):
+                await store.apply(*charge("c", account=ACCOUNT))
+        await asyncio.sleep(0.1)
+        assert await spent(store) == NOTHING
+        assert not (await store.apply(*charge("c", account=ACCOUNT))).replayed
+
+
+async def test_a_turn_that_nobody_gives_up_ends_by_itself(shared_redis: RedisServer) -> None:
+    """Its service has died, or is held up: what it writes later is refused as any write that was overtaken."""
+    await empty(shared_redis.address)
+    async with (
+        Redis.from_url(shared_redis.address) as client,
+        closing(await RedisStore.open(shared_redis.address)) as store,
+    ):
+        await client.set("gris:{acme}:turn", "somebody", px=transaction.TURN_MILLISECONDS)
+        answers = [asyncio.create_task(store.apply(*charge(f"c{each}", Cost(1, 1)))) for each in range(3)]
+        assert all(isinstance(each.outcome, Charged) for each in await asyncio.gather(*answers))
+        assert await client.exists("gris:{acme}:turn") == 0
+
+
+async def test_a_change_of_which_a_part_failed_has_an_unknown_outcome(shared_redis: RedisServer) -> None:
+    """Redis takes nothing back: here the journal is no stream, so that the charge is counted and not written down."""
+    await empty(shared_redis.address)
+    async with (
+        Redis.from_url(shared_redis.address) as client,
+        closing(await RedisStore.open(shared_redis.address)) as store,
+    ):
+        await client.set("gris:{acme}:journal", "damaged")
+        with pytest.raises(OutcomeUnknownError, match="a part of a change"):
+            await store.apply(*charge("c", Cost(1, 1)))

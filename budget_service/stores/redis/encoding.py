@@ -1,35 +1,38 @@
-"""The texts that the ledger keeps in Redis, and what scripts and commands reply: written and read."""
+"""The texts that the ledger keeps in Redis: written and read."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+from msgspec import json
 
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.journal import require_well_formed
 from budget_service.ledger.limits import StoredLimits
-from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.state import (
     EntryKind,
     JournalEntry,
+    PaidQuery,
     Reservation,
     RootRecord,
-    Snapshot,
+    StoredOutcome,
 )
 from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import DaySpan, Microseconds, Window
 from budget_service.stores.codec import (
-    REUSED,
     decode_days,
     decode_end,
     decode_outcome,
     decode_root,
     decode_rule,
     decode_states,
+    encode_days,
+    encode_end,
     encode_root,
+    encode_rule,
     encode_states,
 )
 from budget_service.stores.damaged_rows import read_limit, read_state, reads
@@ -57,7 +60,7 @@ def checkpoint_fields(checkpoint: Checkpoint) -> Iterator[list[str]]:
 @reads("checkpoints")
 def parse_checkpoint(_root: str, fields: list[str]) -> Checkpoint:
     """Return the checkpoint of a root's hash."""
-    kept = dict(_pairs(fields))
+    kept = dict(pairs(fields))
     if not kept:
         return Checkpoint()
     spent = {
@@ -76,56 +79,50 @@ def _sums(text: str) -> dict[Microseconds, Cost]:
     return {int(start): Cost(int(information), int(calls)) for start, information, calls in parts}
 
 
-@reads("outcomes")
-def parse_answer(_request_id: str, kind: str, text: str) -> Answer:
-    """Return the answer of a changing script to a request."""
-    return REUSED if kind == "reused" else Answer(decode_outcome(text), replayed=kind == "replayed")
-
-
-def parse_reading(
-    reply: list[Any], accounts: Sequence[Account], most_due: int, *, with_history: bool
-) -> tuple[Snapshot, Microseconds]:
-    """Return the snapshot of some accounts that `read.lua` found, and its time.
-
-    Args:
-        reply: What it returned.
-        accounts: The levels it was given.
-        most_due: How many lapsed reservations it returns at most.
-        with_history: Whether it was asked for the history.
-    """
-    now, root, rest = reply[0], reply[1:8], reply[8:]
-    texts, lapsed = rest[: len(accounts)], rest[len(accounts) :]
-    past: dict[Account, list[PastDay]] | None = None
-    reservations: tuple[Reservation, ...] = ()
-    if with_history:
-        *days, held = lapsed[: len(accounts) + 1]
-        lapsed = lapsed[len(accounts) + 1 :]
-        past = {level: _past_days(level.text, each) for level, each in zip(accounts, days, strict=True)}
-        reservations = tuple(parse_reservation(id_, text) for id_, text in _pairs(held))
-    due = tuple(parse_reservation(id_, text) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True))
-    snapshot = Snapshot(
-        root=_root(*root),
-        balances={
-            level: _balance(level.text, text) for level, text in zip(accounts, texts, strict=True) if text
-        },
-        due=due,
-        due_further=len(due) == most_due,
-        past=past,
-        reservations=reservations,
-    )
-    return snapshot, int(now)
-
-
-def _root(unit_id: str, *numbers: str) -> RootRecord:
-    since, next_unit_id, next_since, ahead, last_time, limits_version = numbers
+@reads("roots")
+def parse_root(_root: str, fields: Sequence[str]) -> RootRecord:
+    """Return the record of a root from the fields of its hash, `unit_id` to `limits_version`."""
+    unit_id, since, next_unit_id, next_since, ahead, last_time, version = fields
     currency = Currency(unit_id, int(since), next_unit_id, int(next_since))
-    return RootRecord(currency, int(last_time), int(limits_version), int(ahead))
+    return RootRecord(currency, int(last_time), int(version), int(ahead))
+
+
+@reads("outcomes")
+def parse_outcome(_request_id: str, text: str) -> StoredOutcome:
+    """Return what is remembered of a request."""
+    keep_until, fingerprint, outcome = text.split(":", 2)
+    return StoredOutcome(fingerprint, decode_outcome(outcome), int(keep_until))
+
+
+@reads("payments")
+def parse_payment(_id: str, text: str) -> PaidQuery:
+    """Return what was paid for."""
+    start, release_id = text.split(":", 1)
+    return PaidQuery(release_id, int(start))
+
+
+def reservation_text(each: Reservation) -> str:
+    """Return the JSON of a reservation; scripts read the levels of its holds, and its `query_id`."""
+    return json.encode(
+        {
+            "account": each.account.text,
+            "request_id": each.request_id,
+            "query_id": each.query_id,
+            "information": each.held.information,
+            "calls": each.held.calls,
+            "unit_id": each.unit_id,
+            "expires_at": each.expires_at,
+            "paid_release_id": each.paid_release_id,
+            "forfeits": each.forfeits,
+            "holds": _hold_rows(each.account, each.holds),
+        }
+    ).decode()
 
 
 @reads("reservations")
 def parse_reservation(reservation_id: str, text: str) -> Reservation:
     """Return a reservation from its JSON."""
-    kept = json.loads(text)
+    kept = json.decode(text)
     return Reservation(
         reservation_id=reservation_id,
         account=parse_account(kept["account"]),
@@ -135,33 +132,23 @@ def parse_reservation(reservation_id: str, text: str) -> Reservation:
         unit_id=kept["unit_id"],
         expires_at=int(kept["expires_at"]),
         paid_release_id=kept["paid_release_id"],
-        forfeits=kept["forfeits"] == "1",
+        forfeits=bool(kept["forfeits"]),
         holds=_holds(kept["holds"]),
     )
 
 
-def parse_balances(reply: list[Any]) -> BalancePage:
+def parse_balances(root: str, reply: list[Any]) -> BalancePage:
     """Return the page that `balances.lua` found."""
-    position, cursor, balances, reservations, past, clock, *root = reply
-    found = tuple((parse_account(level), _balance(level, text)) for level, text in _pairs(balances))
+    position, cursor, balances, reservations, past, clock, record = reply
+    found = tuple((parse_account(level), parse_balance(level, text)) for level, text in pairs(balances))
     return BalancePage(
         position=position,
-        root=_root(*root),
+        root=RootRecord() if record[0] is None else parse_root(root, record),
         clock=int(clock),
         balances=found,
-        past={level: _past_days(level.text, days) for (level, _), days in zip(found, past, strict=True)},
-        reservations=tuple(parse_reservation(id_, text) for id_, text in _pairs(reservations)),
+        past={level: parse_past_days(level.text, days) for (level, _), days in zip(found, past, strict=True)},
+        reservations=tuple(parse_reservation(id_, text) for id_, text in pairs(reservations)),
         after="" if cursor == "0" else cursor,
-    )
-
-
-def parse_stored_limits(version: int, levels: Sequence[Account], texts: Sequence[str]) -> StoredLimits:
-    """Return the limits and states of levels that `stored_limits.lua` found."""
-    limits, states = texts[: len(levels)], texts[len(levels) :]
-    return StoredLimits(
-        version,
-        {level: read_limit(level.text, each) for level, each in zip(levels, limits, strict=True) if each},
-        {level: read_state(level.text, each) for level, each in zip(levels, states, strict=True) if each},
     )
 
 
@@ -169,15 +156,15 @@ def parse_all_limits(version: str, limits: list[str], states: list[str]) -> Stor
     """Return the limits and states of a root that `all_limits.lua` found."""
     return StoredLimits(
         int(version),
-        {parse_account(level): read_limit(level, each) for level, each in _pairs(limits)},
-        {parse_account(level): read_state(level, each) for level, each in _pairs(states)},
+        {parse_account(level): read_limit(level, each) for level, each in pairs(limits)},
+        {parse_account(level): read_state(level, each) for level, each in pairs(states)},
     )
 
 
 @reads("journal")
 def parse_entry(_position: str, fields: list[str]) -> JournalEntry:
     """Return the entry at a position from the fields of its stream."""
-    kept = dict(_pairs(fields))
+    kept = dict(pairs(fields))
     entry = JournalEntry(
         kind=EntryKind(kept["kind"]),
         account=parse_account(kept["account"]),
@@ -187,7 +174,7 @@ def parse_entry(_position: str, fields: list[str]) -> JournalEntry:
         release_id=kept["release_id"],
         query_id=kept["query_id"],
         time=int(kept["time"]),
-        holds=_holds(json.loads(kept["holds"])),
+        holds=_holds(json.decode(kept["holds"])),
         # Only where there are any.
         policy_statement=kept.get("policy_statement", ""),
         shared_cost=_shared_cost(kept),
@@ -203,17 +190,43 @@ def _shared_cost(kept: dict[str, str]) -> Cost | None:
     return Cost(int(kept["shared_information"]), int(kept["shared_calls"]))
 
 
-def _pairs(flat: list[str]) -> Iterator[tuple[str, str]]:
+def pairs(flat: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Give the pairs of a list that has one behind the other."""
     return zip(flat[::2], flat[1::2], strict=True)
 
 
-def _holds(kept: Any) -> tuple[Hold, ...]:
-    # Lua writes an empty list as an empty object.
-    return tuple(Hold(parse_account(level).depth, int(start)) for level, start in kept or ())
+def holds_text(account: Account, holds: Iterable[Hold]) -> str:
+    """Return the JSON of what a charge of an account counts in."""
+    return json.encode(_hold_rows(account, holds)).decode()
+
+
+def _hold_rows(account: Account, holds: Iterable[Hold]) -> list[tuple[str, Microseconds]]:
+    return [(account.level(each.depth).text, each.window_start) for each in holds]
+
+
+def _holds(kept: list[Any]) -> tuple[Hold, ...]:
+    return tuple([Hold(parse_account(level).depth, int(start)) for level, start in kept])
+
+
+def balance_text(balance: Balance) -> str:
+    """Return the text of a balance."""
+    window, day, spent, reserved, today = (
+        balance.window,
+        balance.day,
+        balance.spent,
+        balance.reserved,
+        balance.today,
+    )
+    return (
+        f"{window.start}:{encode_end(window.end)}:{spent.information}:{spent.calls}:{reserved.information}:"
+        f"{reserved.calls}:{balance.reserved_since}:{encode_end(balance.leaves_at)}:{encode_days(balance.earlier)}:"
+        f"{encode_rule(balance.rule)}:{day.start}:{day.end}:{today.information}:{today.calls}"
+    )
 
 
 @reads("balances")
-def _balance(_level: str, text: str) -> Balance:
+def parse_balance(_level: str, text: str) -> Balance:
+    """Return the balance of a level from its text."""
     start, end, *rest = text.split(":")
     amounts, (since, leaves_at, earlier, rule, day_start, day_end), today = rest[:4], rest[4:10], rest[10:]
     return Balance(
@@ -230,11 +243,13 @@ def _balance(_level: str, text: str) -> Balance:
 
 
 @reads("days")
-def _past_days(_level: str, fields: list[str]) -> list[PastDay]:
-    found = ((start, text.split(",")) for start, text in _pairs(fields))
+def parse_past_days(_level: str, fields: list[str]) -> list[PastDay]:
+    """Return the past days of a level from the fields of its hash."""
+    kept = dict(pairs(fields))
     return [
-        PastDay(int(start), int(end), Cost(int(information), int(calls)))
-        for start, (end, information, calls) in found
+        PastDay(int(start), int(end), Cost(int(kept[f"{start}:information"]), int(kept[f"{start}:calls"])))
+        for start, end in kept.items()
+        if ":" not in start
     ]
 
 

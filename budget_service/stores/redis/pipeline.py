@@ -1,15 +1,13 @@
 """A pipelined connection to Redis.
 
-Commands that arrive while answers to others are awaited are sent together after those, or a little later: one system
-call, one turn of Redis and, with `appendfsync always`, one wait for the disk for all of them. A single command does not
-wait. A caller may be cancelled: a command that was sent is still read to its end, so that no answer is taken for
-another one; a command that still waits is not sent.
+Commands that arrive while answers to others are awaited are sent together after those: one system call, one turn of
+Redis and, with `appendfsync always`, one wait for the disk for all of them. A caller may be cancelled: a command that
+was sent is still read to its end, so that no answer is taken for another one; a command that still waits is not sent.
 """
 
 from __future__ import annotations
 
 import asyncio
-from time import perf_counter
 from typing import Any, TypeAlias
 
 from hiredis import pack_command
@@ -18,23 +16,18 @@ from redis.exceptions import RedisError, ResponseError
 
 from budget_service.internal_errors import describe_error, log_internal_error
 from budget_service.ledger.values import Account
-from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
     OUTCOME_NOT_KNOWN,
-    Committed,
     OutcomeUnknownError,
     StoreError,
     StoreUnavailableError,
-    count,
 )
 from budget_service.stores.redis.replication import COMMAND, Replication
 from budget_service.stores.turns import Turns
 
-# Few enough that the next ones are read and written while Redis works on these.
-MAX_SENT_AT_ONCE = 32
-# Larger exchanges make each command hardly cheaper.
-LARGE = 20
+# Few enough that the next ones are made while Redis works on these.
+MAX_SENT_AT_ONCE = 64
 
 _LOOK = pack_command(COMMAND)  # type: ignore[arg-type]
 
@@ -45,7 +38,7 @@ Asked: TypeAlias = tuple["asyncio.Future[Any]", bytes]
 
 
 class PipelinedConnection:
-    """Sends commands over connections of a pool; nothing is tried twice.
+    """Sends commands over a connection of a pool; nothing is tried twice.
 
     The pool itself has no time-out for answers: commands that are sent together have `answer_seconds` together.
     """
@@ -53,7 +46,6 @@ class PipelinedConnection:
     def __init__(
         self,
         pool: BlockingConnectionPool,
-        committed: Committed,
         *,
         connect_seconds: float,
         answer_seconds: float,
@@ -64,9 +56,8 @@ class PipelinedConnection:
         self._connect_seconds = connect_seconds
         self._answer_seconds = answer_seconds
         self._waiting: Turns[bytes] = Turns()
-        self._group_commit = GroupCommit(self._waiting, LARGE)
         self._worker: asyncio.Task[None] | None = None
-        self._committed = committed
+        self._connection: Any = None
 
     async def ask(self, *command: str | bytes, account: Account = NOBODY) -> Any:
         """Return the answer to a command, or raise the ResponseError that it is; it is sent in an account's turn.
@@ -86,18 +77,17 @@ class PipelinedConnection:
             self._waiting.drop(account, answer)
 
     async def close(self) -> None:
-        """Read the answers to what was sent."""
+        """Read the answers to what was sent, and close the connection."""
         if self._worker is not None:
             await self._worker
+        await self._pool.disconnect()
 
     async def _work(self) -> None:
         batch: list[Asked] = []
         try:
             while self._waiting:
-                await self._group_commit.gather(len(batch))
-                batch = self._waiting.take(MAX_SENT_AT_ONCE, self._group_commit.share)
-                if batch:
-                    await self._exchange(batch)
+                batch = self._waiting.take(MAX_SENT_AT_ONCE)
+                await self._exchange(batch)
         except Exception as error:
             log_internal_error(error)
         finally:
@@ -110,11 +100,10 @@ class PipelinedConnection:
         """Send commands and read their answers in turn; commands not sent and not answered fail differently."""
         try:
             async with asyncio.timeout(self._connect_seconds):
-                connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
+                connection = await self._connected()
         except Exception as error:
             _fail(batch, StoreUnavailableError, _reason(error))
             return
-        began = perf_counter()
         try:
             async with asyncio.timeout(self._answer_seconds):
                 if self._replication.has_replicas:
@@ -126,9 +115,17 @@ class PipelinedConnection:
         except Exception as error:
             _fail(batch, OutcomeUnknownError, _reason(error))
             await self._hang_up(connection)
+        except BaseException:
+            await self._hang_up(connection)
+            raise
+
+    async def _connected(self) -> Any:
+        """Return the connection, which is taken from the pool once: that costs as much as an exchange."""
+        if self._connection is None:
+            self._connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
         else:
-            count(self._committed, len(batch), perf_counter() - began)
-            await self._pool.release(connection)
+            await self._pool.ensure_connection(self._connection)
+        return self._connection
 
     async def _exchange_and_look(self, connection: Any, batch: list[Asked]) -> None:
         """Send commands and read their answers, and look at the replication before any of them is passed on."""
@@ -155,8 +152,7 @@ class PipelinedConnection:
             log_internal_error(error)
             # Nor is one used again that cannot be closed.
             self._pool.reset()  # type: ignore[no-untyped-call]
-        else:
-            await self._pool.release(connection)
+            self._connection = None
 
 
 async def _read(connection: Any, answer: asyncio.Future[Any]) -> None:

@@ -54,10 +54,13 @@ class Replication:
     def exchanged(self, information: str) -> None:
         """Note the answer to COMMAND right behind other commands, before their answers are passed on."""
         found = dict(_FIELD.findall(information))
+        before, history, offset = self._known, found["master_replid"], int(found["master_repl_offset"])
         self._compare(found)
         # What others write, such as Redis' own pings to its replicas, is not missed by this service.
         if self._changes:
-            self._known = _Position(found["master_replid"], int(found["master_repl_offset"]))
+            # Of two connections, one may pass on later an answer that it had sooner.
+            is_known = before is not None and before.history == history and before.offset > offset
+            self._known = before if is_known else _Position(history, offset)
 
     def accepted(self) -> None:
         """Forget a loss that an administrator has confirmed."""

@@ -1,26 +1,21 @@
-"""The scripts that run in Redis, each put together from files in `lua/`."""
+"""The scripts that run in Redis, each put together from files in `lua/`, and how they are run."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
-from budget_service.ledger.requests import (
-    CancelReservation,
-    ChangeCurrency,
-    Charge,
-    CloseAccount,
-    MoveAccount,
-    Refund,
-    ReopenAccount,
-    Request,
-    Reserve,
-    ResumeClock,
-    SetLimits,
-    WriteOff,
-)
+from redis.exceptions import NoScriptError, ResponseError
+
+from budget_service.ledger.values import Account
+from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
+from budget_service.stores.redis.pipeline import NOBODY, PipelinedConnection
+from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY
 
 LUA = Path(__file__).parent / "lua"
+PARTLY = "GRISPARTLY"
 
 
 class Script:
@@ -31,23 +26,60 @@ class Script:
         self.digest = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
 
-READ = Script("read.lua")
-BALANCES = Script("balances.lua")
-WRITE_CHECKPOINT = Script("schema.lua", "write_checkpoint.lua")
+# Those that begin with `schema.lua` are run by `of_schema`.
+LOAD = Script("schema.lua", "clock.lua", "load.lua")
+WRITE = Script("schema.lua", "clock.lua", "write.lua")
+ALL_LIMITS = Script("all_limits.lua")
+BALANCES = Script("clock.lua", "balances.lua")
 COUNT = Script("count.lua")
 DROP_CHECKPOINTED = Script("schema.lua", "drop_checkpointed.lua")
-STORED_LIMITS = Script("stored_limits.lua")
-ALL_LIMITS = Script("all_limits.lua")
-CHANGES: dict[type[Request], Script] = {
-    Reserve: Script("schema.lua", "ledger.lua", "reserve.lua"),
-    Charge: Script("schema.lua", "ledger.lua", "charge.lua"),
-    CancelReservation: Script("schema.lua", "ledger.lua", "cancel.lua"),
-    WriteOff: Script("schema.lua", "ledger.lua", "write_off.lua"),
-    Refund: Script("schema.lua", "ledger.lua", "refund.lua"),
-    SetLimits: Script("schema.lua", "ledger.lua", "limits.lua"),
-    ChangeCurrency: Script("schema.lua", "ledger.lua", "currency.lua"),
-    CloseAccount: Script("schema.lua", "ledger.lua", "close.lua"),
-    ReopenAccount: Script("schema.lua", "ledger.lua", "close.lua"),
-    MoveAccount: Script("schema.lua", "ledger.lua", "move.lua"),
-    ResumeClock: Script("schema.lua", "ledger.lua", "clock.lua"),
-}
+OPEN_RESERVATIONS = Script("clock.lua", "open_reservations.lua")
+WRITE_CHECKPOINT = Script("schema.lua", "write_checkpoint.lua")
+
+
+class Scripts:
+    """Runs scripts and commands on a pipelined connection."""
+
+    def __init__(self, pipeline: PipelinedConnection) -> None:
+        self._pipeline = pipeline
+
+    async def run(
+        self, script: Script, keys: list[str], *values: str | bytes, account: Account = NOBODY
+    ) -> Any:
+        """Return the answer of a script.
+
+        Raises:
+            StoreUnavailableError: It had no effect.
+            OutcomeUnknownError: It may have had one.
+        """
+        parameters = (str(len(keys)), *keys, *values)
+        try:
+            try:
+                return await self._pipeline.ask("EVALSHA", script.digest, *parameters, account=account)
+            except NoScriptError:
+                # Redis was restarted, or never saw the script; it has run nothing.
+                return await self._pipeline.ask("EVAL", script.source, *parameters, account=account)
+        except ResponseError as error:
+            if str(error).startswith(PARTLY):
+                raise OutcomeUnknownError(_safe_text(error)) from error
+            # Other errors come before the first write: out of memory, loading, read-only, disk full.
+            raise StoreUnavailableError(_safe_text(error)) from error
+
+    async def of_schema(
+        self, script: Script, keys: list[str], *values: str | bytes, account: Account = NOBODY
+    ) -> Any:
+        """Return the answer of a script that refuses a ledger of another schema; see `run`."""
+        return await self.run(script, [*keys, SCHEMA_KEY], *values, SCHEMA, account=account)
+
+
+async def reading(exchange: Coroutine[Any, Any, Any]) -> Any:
+    """Return an answer whose loss leaves nothing unknown. Raises StoreUnavailableError."""
+    try:
+        return await exchange
+    except (OutcomeUnknownError, ResponseError) as error:
+        raise StoreUnavailableError(_safe_text(error)) from error
+
+
+def _safe_text(error: Exception) -> str:
+    # Redis quotes a command that it does not know, and its keys contain account names.
+    return str(error).partition(", with args")[0]

@@ -1,15 +1,14 @@
-"""The Redis (or Valkey) store: one script for each operation, with the request id inside it.
+"""The Redis (or Valkey) store: it keeps the ledger's rows and compares revisions; the service decides.
 
-A script runs alone and is either run as a whole or not at all, so it is the transaction. What a crash of Redis can lose
-is decided by its persistence: `appendonly yes` is demanded, and only `appendfsync always` also outlives the power.
+What a crash of Redis can lose is decided by its persistence: `appendonly yes` is demanded, and only `appendfsync
+always` also outlives the power.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,55 +16,56 @@ from urllib.parse import urlsplit
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import RedisError, ResponseError
 
-from budget_service.ledger.account_statement import AccountStatement, account_statement
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
+from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
-from budget_service.ledger.state import HistoryNeededError, JournalEntry
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
-from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
     Committed,
     GroupedEntries,
     MatchingEntries,
-    OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
-    system_clock,
     uncounted,
     ungrouped_entries,
     unmatched_entries,
 )
+from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import WHAT_TO_DO, Position
-from budget_service.stores.redis import arguments, layout
 from budget_service.stores.redis import encoding as text
-from budget_service.stores.redis.pipeline import NOBODY, PipelinedConnection
+from budget_service.stores.redis import layout
+from budget_service.stores.redis.pipeline import PipelinedConnection
 from budget_service.stores.redis.replication import LOST, Replication
-from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY, install, require_schema
+from budget_service.stores.redis.schema import install, require_schema
 from budget_service.stores.redis.scripts import (
     ALL_LIMITS,
     BALANCES,
-    CHANGES,
     COUNT,
     DROP_CHECKPOINTED,
-    READ,
-    STORED_LIMITS,
+    OPEN_RESERVATIONS,
     WRITE_CHECKPOINT,
-    Script,
+    Scripts,
+    reading,
 )
+from budget_service.stores.redis.transaction import RedisTransactions
 from budget_service.stores.remote_rollback_guard import LOST_COUNT, Count, RollbackGuard
+from budget_service.stores.transactions import Wanted
 from budget_service.tuning import DEFAULTS, Tuning
 
 # One for the requests, the others for checks and listings.
 MAX_CONNECTIONS = 4
 CONNECT_TIMEOUT_SECONDS = 1.0
-# Two is what a window that ends between guess and script takes.
-MAX_GUESSES = 4
+# All of them are lost together if a connection is.
+MAX_TOGETHER = 64
+# Lua cannot pass on any number of arguments.
+ROOTS_AT_ONCE = 1000
 # A checkpoint is written in portions, each of them well within this time.
 WRITING_SECONDS = 600
 
@@ -103,27 +103,36 @@ class RedisStore:
         committed: Committed,
         tuning: Tuning,
     ) -> None:
-        self._tuning = tuning
         answer_seconds = tuning.redis_answer_seconds
         self._client = Redis(connection_pool=_pool(address, MAX_CONNECTIONS, answer_seconds))
         # A connection that nothing else waits for.
         self._heartbeat = Redis(connection_pool=_pool(address, 1, answer_seconds))
         self._replication = Replication()
-        self._pipeline_pool = _pool(address, 1, answer_seconds, ends_silence=False)
-        self._pipeline = PipelinedConnection(
-            self._pipeline_pool,
-            committed,
-            connect_seconds=CONNECT_TIMEOUT_SECONDS,
+        self._pipeline, self._written = [
+            PipelinedConnection(
+                _pool(address, 1, answer_seconds, ends_silence=False),
+                connect_seconds=CONNECT_TIMEOUT_SECONDS,
+                answer_seconds=answer_seconds,
+                replication=self._replication,
+            )
+            # What is read waits for no disk: with `appendfsync always` that comes with every write beside it.
+            for _ in range(2)
+        ]
+        self._scripts = Scripts(self._pipeline)
+        self._transactions = RedisTransactions(
+            self._scripts,
+            Scripts(self._written),
+            self._replication,
+            clock=self._clock_argument,
+            most_due=tuning.expired_at_once,
             answer_seconds=answer_seconds,
-            replication=self._replication,
         )
+        self._engine = LedgerEngine(self._transactions, by_root=True, most=MAX_TOGETHER, committed=committed)
         self._allow_volatile = allow_volatile
         self._guard: RollbackGuard | None = None
         # Whether the loss of charges was recorded in the ledger.
         self._is_disowned = False
         self._clock = clock
-        # How far the time of a root was ahead of our clock when a guess of it was wrong.
-        self._ahead: dict[str, Microseconds] = {}
 
     @staticmethod
     def require_readable(address: str) -> None:
@@ -161,72 +170,27 @@ class RedisStore:
         return store
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
-        """Decide a request and write the change in one script; see `Store`."""
-        if self._replication.lost:
-            raise StoreUnavailableError(LOST)
+        """Decide a request and write the change in one transaction; see `Store`."""
         if self._guard is not None:
             self._guard.charged()
-        script, keys = CHANGES[type(request)], layout.request_keys(request, limits)
-        guess = self._guess(request.account.root)
-        leaving: arguments.Leaving = {}
-        attempts = 0
-        while attempts < MAX_GUESSES:
-            argument = arguments.argument(
-                request,
-                limits,
-                guess,
-                self._clock_argument(),
-                expired_at_once=self._tuning.expired_at_once,
-                leaving=leaving,
-            )
-            with self._replication.changing():
-                kind, answer = await self._change(script, keys, argument, account=request.account)
-            if self._replication.lost:
-                # This change was made, in a ledger that lacks earlier ones.
-                raise OutcomeUnknownError(LOST)
-            if kind == "limits":
-                raise LimitsChangedError
-            if kind == "leaving":
-                leaving = arguments.leaving_days(limits, answer)
-            elif kind == "clock":
-                guess = int(answer)
-                self._ahead[request.account.root] = guess - system_clock()
-            elif kind != "again":
-                return text.parse_answer(request.request_id, kind, answer)
-            # Each time more of what has lapsed is ended, which comes to an end by itself.
-            attempts += kind != "again"
-        raise StoreUnavailableError("the clock of Redis does not stand still")
+        return await self._engine.apply(request, limits)
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
-        try:
-            return await self._read(account, levels, history=False)
-        except HistoryNeededError:
-            return await self._read(account, levels, history=True)
-
-    async def _read(
-        self, account: Account, levels: tuple[LevelLimit, ...], *, history: bool
-    ) -> AccountStatement:
-        path, most_due = account.levels, self._tuning.expired_at_once
-        arguments_ = (self._clock_argument(), str(most_due), str(int(history)))
-        keys = layout.reading_keys(account.root)
-        names = (level.text for level in path)
-        reply = await self._ask(READ, keys, *arguments_, *names, account=account)
-        snapshot, now = text.parse_reading(reply, path, most_due, with_history=history)
-        return account_statement(snapshot, account, levels, now)
+        return await self._engine.read(account, levels)
 
     async def limits(self, account: Account) -> StoredLimits:
         """Return the stored limits of the levels of an account; see `Store`."""
-        levels = [account.level(depth) for depth in range(1, account.depth + 1)]
-        keys = layout.limits_keys(account.root)
-        version, *texts = await self._ask(
-            STORED_LIMITS, keys, *(level.text for level in levels), account=account
-        )
-        return text.parse_stored_limits(int(version), levels, texts)
+        root = frozenset((account.root,))
+        levels = account.levels
+        found = await self._transactions.load(Wanted(roots=root, counted=root, limits=levels, states=levels))
+        record = found.roots.get(account.root)
+        return StoredLimits(record.limits_version if record else 0, found.limits, found.states)
 
     async def all_limits(self, root: str) -> StoredLimits:
         """Return all stored limits of a root; see `Store`."""
-        return text.parse_all_limits(*await self._ask(ALL_LIMITS, layout.limits_keys(root)))
+        keys = layout.keys_of(root, "root", "limits", "accounts")
+        return text.parse_all_limits(*await reading(self._scripts.run(ALL_LIMITS, keys)))
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
@@ -251,8 +215,8 @@ class RedisStore:
     async def _entries(
         self, command: str, root: str, first: str, last: str, most: int
     ) -> list[tuple[str, JournalEntry]]:
-        bounds = (layout.journal_key(root), first, last)
-        found = await self._reading(self._pipeline.ask(command, *bounds, "COUNT", str(most)))
+        bounds = (layout.key_of(root, "journal"), first, last)
+        found = await reading(self._pipeline.ask(command, *bounds, "COUNT", str(most)))
         return [(position, text.parse_entry(position, fields)) for position, fields in found]
 
     async def grouped_entries(
@@ -263,40 +227,40 @@ class RedisStore:
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
+        keys = layout.keys_of(root, "root", "balances", "reservations", "journal", "days")
         page = (after or "0", str(most), self._clock_argument())
-        reply = await self._ask(BALANCES, layout.balances_keys(root), *page)
-        return text.parse_balances(reply)
+        return text.parse_balances(root, await reading(self._scripts.run(BALANCES, keys, *page)))
 
     async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
         """Return the checkpoint of a root's journal; see `Store`."""
-        key = layout.checkpoint_key(root)
+        key = layout.key_of(root, "checkpoint")
         if levels is None:
-            return text.parse_checkpoint(root, await self._reading(self._pipeline.ask("HGETALL", key)))
+            return text.parse_checkpoint(root, await reading(self._pipeline.ask("HGETALL", key)))
         sums = [f"level:{level.text}" for level in levels]
         names = ["position", "entries", "digest", "currency", "states", *sums]
-        kept = await self._reading(self._pipeline.ask("HMGET", key, *names))
+        kept = await reading(self._pipeline.ask("HMGET", key, *names))
         found = [part for pair in zip(names, kept, strict=True) if pair[1] is not None for part in pair]
         return text.parse_checkpoint(root, found)
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint; see `Store`."""
         # Another process may be writing one too. What an interrupted write leaves behind expires by itself.
-        written = layout.new_checkpoint_key(root, secrets.token_hex(8))
+        written = layout.key_of(root, f"checkpoint:{secrets.token_hex(8)}")
         for fields in text.checkpoint_fields(checkpoint):
-            await self._reading(self._pipeline.ask("HSET", written, *fields))
-            await self._reading(self._pipeline.ask("EXPIRE", written, str(WRITING_SECONDS)))
-        keys = [layout.checkpoint_key(root), written]
-        await self._reading(self._change(WRITE_CHECKPOINT, keys, str(checkpoint.entries)))
+            await reading(self._pipeline.ask("HSET", written, *fields))
+            await reading(self._pipeline.ask("EXPIRE", written, str(WRITING_SECONDS)))
+        keys = [layout.key_of(root, "checkpoint"), written]
+        await reading(self._scripts.of_schema(WRITE_CHECKPOINT, keys, str(checkpoint.entries)))
 
     async def drop_checkpointed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the checkpoint covers; see `Store`."""
-        keys = [layout.checkpoint_key(root), layout.journal_key(root)]
-        return int(await self._reading(self._change(DROP_CHECKPOINTED, keys, str(most))))
+        keys = [layout.key_of(root, "checkpoint"), layout.key_of(root, "journal")]
+        return int(await reading(self._scripts.of_schema(DROP_CHECKPOINTED, keys, str(most))))
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
-        key = layout.reading_keys(account.root)[2]
-        kept = await self._reading(self._pipeline.ask("HGET", key, reservation_id))
+        key = layout.key_of(account.root, "reservations")
+        kept = await reading(self._pipeline.ask("HGET", key, reservation_id))
         if kept is None:
             return None
         reservation = text.parse_reservation(reservation_id, kept)
@@ -304,11 +268,12 @@ class RedisStore:
 
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Return how many reservations are open; see `Store`."""
-        asked = [
-            self._pipeline.ask("ZCOUNT", layout.ends_key(root), f"({self._guess(root)}", "+inf")
-            for root in roots
-        ]
-        return sum(map(int, await self._reading(_all(asked))))
+        count = 0
+        for first in range(0, len(roots), ROOTS_AT_ONCE):
+            names = [layout.keys_of(root, "root", "ends") for root in roots[first : first + ROOTS_AT_ONCE]]
+            keys = [key for pair in names for key in pair]
+            count += await reading(self._scripts.run(OPEN_RESERVATIONS, keys, self._clock_argument()))
+        return count
 
     async def check(self) -> None:
         """Return if Redis answers, takes writes and keeps what it is given, by what it says of itself."""
@@ -340,15 +305,18 @@ class RedisStore:
             raise StoreUnavailableError(str(error)) from error
 
     async def close(self) -> None:
-        """Finish what was sent and close every connection."""
+        """Finish what was begun and close every connection."""
+        await self._engine.finish()
         if self._guard is not None:
             self._guard.end()
         await self._pipeline.close()
-        for pool in (self._pipeline_pool, self._heartbeat.connection_pool, self._client.connection_pool):
+        await self._written.close()
+        for pool in (self._heartbeat.connection_pool, self._client.connection_pool):
             await pool.disconnect()
 
     async def _count(self, step: int) -> Count:
-        ledger_id, count = await self._ask(COUNT, [layout.LEDGER_KEY], secrets.token_hex(16), str(step))
+        counting = self._scripts.run(COUNT, [layout.LEDGER_KEY], secrets.token_hex(16), str(step))
+        ledger_id, count = await reading(counting)
         return Count(ledger_id, int(count))
 
     async def _require_promises(self) -> None:
@@ -380,7 +348,7 @@ class RedisStore:
             raise StoreUnusableError(f"{LOST}; without --mark only this process knows it. {WHAT_TO_DO}")
         if not self._is_disowned:
             # So every service of this ledger refuses it until somebody confirms it, and this one after a restart too.
-            await self._reading(self._pipeline.ask("HSET", layout.LEDGER_KEY, "count", str(LOST_COUNT)))
+            await reading(self._pipeline.ask("HSET", layout.LEDGER_KEY, "count", str(LOST_COUNT)))
             self._is_disowned = True
 
     async def _warn_of_losses(self) -> None:
@@ -408,49 +376,8 @@ class RedisStore:
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(str(error)) from error
 
-    async def _change(
-        self, script: Script, keys: list[str], *values: str | bytes, account: Account = NOBODY
-    ) -> Any:
-        return await self._run(script, [*keys, SCHEMA_KEY], *values, SCHEMA, account=account)
-
-    async def _run(
-        self, script: Script, keys: list[str], *values: str | bytes, account: Account = NOBODY
-    ) -> Any:
-        parameters = (str(len(keys)), *keys, *values)
-        try:
-            try:
-                return await self._pipeline.ask("EVALSHA", script.digest, *parameters, account=account)
-            except NoScriptError:
-                # Redis was restarted, or never saw the script; it has run nothing.
-                return await self._pipeline.ask("EVAL", script.source, *parameters, account=account)
-        except ResponseError as error:
-            # An answer that is an error comes before the first write: out of memory, loading, read-only, disk full.
-            raise StoreUnavailableError(_safe_text(error)) from error
-
-    async def _ask(self, script: Script, keys: list[str], *values: str, account: Account = NOBODY) -> Any:
-        return await self._reading(self._run(script, keys, *values, account=account))
-
-    async def _reading(self, exchange: Coroutine[Any, Any, Any]) -> Any:
-        try:
-            return await exchange
-        except (OutcomeUnknownError, ResponseError) as error:
-            # A reading has no outcome that could be unknown.
-            raise StoreUnavailableError(_safe_text(error)) from error
-
-    def _guess(self, root: str) -> Microseconds:
-        return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
-
     def _clock_argument(self) -> str:
         return "" if self._clock is None else str(self._clock())
-
-
-def _safe_text(error: Exception) -> str:
-    # Redis quotes a command that it does not know, and its keys contain account names.
-    return str(error).partition(", with args")[0]
-
-
-async def _all(asked: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
-    return await asyncio.gather(*asked)
 
 
 def _pool(

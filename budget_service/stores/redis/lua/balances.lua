@@ -1,21 +1,18 @@
 -- Some balances of a root, its record, its open reservations and the last position of its journal, all of one moment:
 -- {position, cursor, {level, balance, ...}, {id, reservation, ...}, {{past day, sum, ...} for each of these levels},
--- clock, unit_id, currency since, next unit_id, next since, ahead, last time, limits version}.
+-- clock, the record}.
 -- ARGV: the cursor, about how many balances, the time to use or ''.
 
 local root_key, balances_key, reservations_key, journal_key, days_key = unpack(KEYS)
 
 local scanned = redis.call('HSCAN', balances_key, ARGV[1], 'COUNT', ARGV[2])
-local root = redis.call('HMGET', root_key, 'unit_id', 'currency_since', 'next_unit_id', 'next_since', 'ahead',
-  'last_time', 'limits_version')
-local time = redis.call('TIME')
-local clock = ARGV[3] ~= '' and ARGV[3] or string.format('%.0f', tonumber(time[1]) * 1000000 + tonumber(time[2]))
 local last = redis.call('XREVRANGE', journal_key, '+', '-', 'COUNT', 1)
 local past = {}
 for index = 1, #scanned[2], 2 do
   past[(index + 1) / 2] = redis.call('HGETALL', days_key .. ':' .. scanned[2][index])
 end
 return {
-  last[1] and last[1][1] or '', scanned[1], scanned[2], redis.call('HGETALL', reservations_key), past, clock,
-  root[1] or '', root[2] or '0', root[3] or '', root[4] or '0', root[5] or '0', root[6] or '0', root[7] or '0',
+  last[1] and last[1][1] or '', scanned[1], scanned[2], redis.call('HGETALL', reservations_key), past,
+  string.format('%.0f', clock(ARGV[3])), redis.call('HMGET', root_key, 'unit_id', 'currency_since', 'next_unit_id',
+  'next_since', 'ahead', 'last_time', 'limits_version'),
 }

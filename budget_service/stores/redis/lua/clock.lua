@@ -1,15 +1,12 @@
--- Let the time of the root go on: administration.resume_clock.
+-- The first part of scripts that need the time: that of Redis in microseconds, or what replaces it in tests; and the
+-- time of a root account by that, RootRecord.now. Microseconds are exact in a double until the year 2255.
 
-local tolerance = tonumber(request.clock_tolerance)
-if math.abs(store_clock - tonumber(request.told_time)) > tolerance then
-  return finish({'refused', 'CLOCKS_DISAGREE'})
+local function clock(given)
+  if given ~= '' then return tonumber(given) end
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
-if now - store_clock - ahead < tolerance then return finish({'refused', 'CLOCK_NOT_BEHIND'}) end
-ahead = now - store_clock
-redis.call('HSET', root_key, 'ahead', time_text(ahead))
-table.insert(journal, {
-  kind = 'clock', account = request.account, information = '0', calls = '0', unit_id = '',
-  request_id = request.request_id, release_id = '', query_id = '', time = time_text(now),
-  holds = {{request.account, time_text(ahead)}},
-})
-return finish({'clock', time_text(ahead)})
+
+local function now(time, ahead, last_time)
+  return string.format('%.0f', math.max(time + tonumber(ahead or '0'), tonumber(last_time or '0')))
+end

@@ -1,0 +1,93 @@
+-- What a batch of requests names, of one root account at one time; `transaction.py` asks and reads the answer. With
+-- `turn` it begins a transaction: nothing is loaded while the root is kept for another one, and with `claims` it is kept
+-- for this one.
+
+local root_key, balances_key, reservations_key, ends_key, limits_key, accounts_key, parents_key, turn_key = unpack(KEYS)
+local asked = cmsgpack.unpack(ARGV[1])
+
+if asked.turn ~= '' then
+  local turn = redis.call('GET', turn_key)
+  if turn and turn ~= asked.turn then return false end
+  if asked.claims then redis.call('SET', turn_key, asked.turn, 'PX', asked.claims) end
+end
+
+-- Lua cannot pass on any number of arguments.
+local AT_ONCE = 1000
+
+local function fields(key, names)
+  local found = {}
+  for first = 1, #names, AT_ONCE do
+    local texts = redis.call('HMGET', key, unpack(names, first, math.min(first + AT_ONCE - 1, #names)))
+    for index, text in ipairs(texts) do found[first + index - 1] = text end
+  end
+  return found
+end
+
+local root = redis.call('HMGET', root_key, 'revision', 'unit_id', 'currency_since', 'next_unit_id', 'next_since',
+  'ahead', 'last_time', 'limits_version')
+local time = clock(asked.clock)
+
+-- What cannot be read here is reported by who asks.
+local function parsed(reservation)
+  local is_read, found = pcall(cjson.decode, reservation)
+  return is_read and type(found) == 'table' and type(found.holds) == 'table' and found or {holds = {}}
+end
+
+local held, paid, due = {}, {}, {}
+
+local function add_held(reservation)
+  for _, hold in ipairs(reservation.holds) do
+    table.insert(held, hold[1])
+    table.insert(held, redis.call('HGET', balances_key, hold[1]))
+  end
+end
+
+local reservations = fields(reservations_key, asked.reservations)
+for index, text in ipairs(reservations) do
+  local reservation = text and parsed(text)
+  if reservation then add_held(reservation) end
+  paid[index] = reservation and redis.call('GET', asked.payers[index] .. (reservation.query_id or '')) or false
+end
+local lapsed = redis.call('ZRANGEBYSCORE', ends_key, '-inf', now(time, root[6], root[7]), 'LIMIT', 0, asked.most_due)
+for _, id in ipairs(lapsed) do
+  local text = redis.call('HGET', reservations_key, id)
+  if text then add_held(parsed(text)) end
+  table.insert(due, id)
+  table.insert(due, text)
+end
+
+local function is_occupied(level)
+  if redis.call('SISMEMBER', parents_key, level) == 1 then return true end
+  local pattern = string.gsub(level, '[%*%?%[%]\\]', '\\%0') .. '/*'
+  -- Of limits and states there is a bounded number.
+  for _, key in ipairs({limits_key, accounts_key}) do
+    local cursor = '0'
+    repeat
+      local found = redis.call('HSCAN', key, cursor, 'MATCH', pattern, 'COUNT', AT_ONCE)
+      if #found[2] > 0 then return true end
+      cursor = found[1]
+    until cursor == '0'
+  end
+  return false
+end
+
+local administered = {}
+if asked.is_administered then
+  local occupied = {}
+  for _, level in ipairs(asked.below) do
+    if is_occupied(level) then table.insert(occupied, level) end
+  end
+  administered = {
+    redis.call('HLEN', limits_key) + redis.call('HLEN', accounts_key),
+    fields(limits_key, asked.limits), fields(accounts_key, asked.states), occupied,
+  }
+end
+
+local past, open = {}, {}
+for index, key in ipairs(asked.days) do past[index] = redis.call('HGETALL', key) end
+if asked.has_open then open = redis.call('HGETALL', reservations_key) end
+
+return {
+  string.format('%.0f', time), root, fields(balances_key, asked.levels), held,
+  #asked.kept > 0 and redis.call('MGET', unpack(asked.kept)) or {}, reservations, paid, due, administered, past, open,
+}

@@ -1,0 +1,159 @@
+"""The commands that write the changes of a batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from budget_service.ledger.account_states import UNTOUCHED, state_text
+from budget_service.ledger.limits import limit_text
+from budget_service.ledger.state import JournalEntry, RootRecord
+from budget_service.ledger.values import Account
+from budget_service.ledger.windows import Microseconds
+from budget_service.stores.codec import encode_outcome
+from budget_service.stores.redis.encoding import balance_text, holds_text, reservation_text
+from budget_service.stores.redis.layout import days_key, key_of, payment_key, request_key
+from budget_service.stores.transactions import Changes, Loaded
+
+Command: TypeAlias = tuple[str, ...]
+
+# Lua cannot pass on any number of arguments. Even, since some are pairs.
+PARTS_AT_ONCE = 1000
+
+
+def commands(
+    root: str, changes: Changes, revision: str, known: Collection[Account], loaded: Loaded
+) -> Iterator[Command]:
+    """Give the commands that write all changes of a root account, the first of which writes its record.
+
+    Args:
+        root: The root account.
+        changes: What is written.
+        revision: The root's next revision.
+        known: The levels that had a balance when they were loaded.
+        loaded: What was loaded, after the changes; with the history if an account is moved.
+    """
+    record = changes.roots[root]
+    yield _root(root, record, revision)
+    yield from _balances(root, changes, known)
+    yield from _days(changes)
+    yield from _reservations(root, changes)
+    journal = key_of(root, "journal")
+    for entry in changes.journal:
+        yield _entry(journal, entry)
+    yield from _payments(root, changes, record.last_time)
+    for (_, request_id), each in changes.outcomes.items():
+        text = f"{each.keep_until}:{each.fingerprint}:{encode_outcome(each.outcome)}"
+        yield _expiring(request_key(root, request_id), text, each.keep_until, record.last_time)
+    limits = {level: None if each is None else limit_text(each) for level, each in changes.limits.items()}
+    yield from _fields(key_of(root, "limits"), limits)
+    states = {
+        level: None if each == UNTOUCHED else state_text(each) for level, each in changes.states.items()
+    }
+    yield from _fields(key_of(root, "accounts"), states)
+    for source, target in changes.moved:
+        yield from _moved(source, target, loaded)
+
+
+def _root(root: str, record: RootRecord, revision: str) -> Command:
+    currency = record.currency
+    return (
+        *("HSET", key_of(root, "root"), "revision", revision, "unit_id", currency.unit_id),
+        *("currency_since", str(currency.since), "next_unit_id", currency.next_unit_id),
+        *("next_since", str(currency.next_since), "last_time", str(record.last_time)),
+        *("limits_version", str(record.limits_version), "ahead", str(record.ahead)),
+    )
+
+
+def _balances(root: str, changes: Changes, known: Collection[Account]) -> Iterator[Command]:
+    balances = changes.balances
+    pairs = [part for level, each in balances.items() for part in (level.text, balance_text(each))]
+    yield from _portions("HSET", key_of(root, "balances"), pairs)
+    parents = {
+        level.level(level.depth - 1).text: None
+        for level in balances
+        if level.depth > 1 and level not in known
+    }
+    yield from _portions("SADD", key_of(root, "parents"), list(parents))
+
+
+def _days(changes: Changes) -> Iterator[Command]:
+    for each in changes.days.values():
+        key = days_key(each.level)
+        yield "HSETNX", key, str(each.start), str(each.end)
+        yield "HINCRBY", key, f"{each.start}:information", str(each.information)
+        yield "HINCRBY", key, f"{each.start}:calls", str(each.calls)
+
+
+def _reservations(root: str, changes: Changes) -> Iterator[Command]:
+    key, ends = key_of(root, "reservations"), key_of(root, "ends")
+    ended = [id_ for (_, id_), each in changes.reservations.items() if each is None]
+    yield from _portions("HDEL", key, ended)
+    yield from _portions("ZREM", ends, ended)
+    for (_, id_), each in changes.reservations.items():
+        if each is not None:
+            yield "HSET", key, id_, reservation_text(each)
+            yield "ZADD", ends, str(each.expires_at), id_
+
+
+def _payments(root: str, changes: Changes, now: Microseconds) -> Iterator[Command]:
+    for (payer, kind, id_), each in changes.payments.items():
+        key = payment_key(root, payer, kind, id_)
+        if each is None:
+            yield "DEL", key
+        else:
+            yield _expiring(key, f"{each.window_start}:{each.release_id}", each.keep_until, now)
+
+
+def _expiring(key: str, text: str, keep_until: Microseconds | None, now: Microseconds) -> Command:
+    if keep_until is None:
+        return "SET", key, text
+    return "SET", key, text, "PX", str(math.ceil((keep_until - now) / 1000))
+
+
+def _entry(journal: str, entry: JournalEntry) -> Command:
+    more: list[str] = []
+    if entry.policy_statement:
+        more += ("policy_statement", entry.policy_statement)
+    if entry.shared_cost is not None:
+        shared = entry.shared_cost
+        more += ("shared_information", str(shared.information), "shared_calls", str(shared.calls))
+    if entry.reason:
+        more += ("reason", entry.reason)
+    return (
+        *("XADD", journal, "*", "kind", entry.kind.value, "account", entry.account.text),
+        *("information", str(entry.cost.information), "calls", str(entry.cost.calls)),
+        *("unit_id", entry.unit_id, "request_id", entry.request_id, "release_id", entry.release_id),
+        *("query_id", entry.query_id, "time", str(entry.time)),
+        *("holds", holds_text(entry.account, entry.holds), *more),
+    )
+
+
+def _fields(key: str, texts: Mapping[Account, str | None]) -> Iterator[Command]:
+    """Give the commands that write fields of levels, and remove those that are None."""
+    yield from _portions("HDEL", key, [level.text for level, text in texts.items() if text is None])
+    kept = ((level.text, text) for level, text in texts.items() if text is not None)
+    yield from _portions("HSET", key, [part for pair in kept for part in pair])
+
+
+def _moved(source: Account, target: Account, loaded: Loaded) -> Iterator[Command]:
+    root = source.root
+    balance = loaded.balances.get(target)
+    if balance is not None:
+        yield "HDEL", key_of(root, "balances"), source.text
+        yield "HSET", key_of(root, "balances"), target.text, balance_text(balance)
+    if loaded.past and loaded.past.get(source):
+        yield "RENAME", days_key(source), days_key(target)
+    for each in loaded.open[root]:
+        if each.account == source:
+            # What is held names its days by the depth of their level, which stays.
+            moved = reservation_text(replace(each, account=target))
+            yield "HSET", key_of(root, "reservations"), each.reservation_id, moved
+
+
+def _portions(command: str, key: str, parts: Sequence[str]) -> Iterator[Command]:
+    for start in range(0, len(parts), PARTS_AT_ONCE):
+        yield (command, key, *parts[start : start + PARTS_AT_ONCE])
