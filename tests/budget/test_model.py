@@ -112,7 +112,7 @@ async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(histor
     # What took no budget is forgotten after an hour.
     lasting = {entry.request_id for entry in journal if entry.kind is not EntryKind.FORFEITED}
     granted = {id_: each for id_, each in granted.items() if id_ in lasting}
-    for request, outcome in some(granted.values()):
+    for request, outcome in granted.values():
         assert await store.apply(*request) == Answer(outcome, replayed=True)
     assert store.entries == journal
     charged = {id_: each.charged for id_, (_, each) in granted.items() if isinstance(each, Charged)}

@@ -19,7 +19,6 @@ from tests.budget.histories import HISTORIES, RULES, Act, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import ANALYST, SteppedClock, charge, levels, limit, reserve
 from tests.support.examples import examples
-from tests.support.some import some
 
 WEEK = levels(own=limit(10, 5, days=7))
 
@@ -176,7 +175,7 @@ async def test_the_limit_holds_over_any_days_that_follow_each_other(history: lis
             for each in held
             if first_names.get(each.account, each.account).path[: len(account)] == account
         ]
-        for last in some({admitted_on(each, half_past_five) for each in charges}):
+        for last in {admitted_on(each, half_past_five) for each in charges}:
             counted = (each for each in charges if last - days < admitted_on(each, half_past_five) <= last)
             assert sum((each.cost for each in counted), NOTHING).within(maximum)
 

@@ -77,7 +77,7 @@ def test_one_more_member_moves_the_weights_by_at_most_the_sensitivity(
     held = {element for member in members for element in member}
     novel = sorted((int(after[element]) for element in set(newcomer) - held), reverse=True)
     bounds = novel_bounds(method, turn.grid, len(novel))
-    assert all(weight <= bound for weight, bound in some(zip(novel, bounds, strict=True)))
+    assert all(weight <= bound for weight, bound in zip(novel, bounds, strict=True))
 
 
 def novel_bounds(method: Method, grid: WeightGrid, count: int) -> list[int]:

@@ -27,7 +27,6 @@ from tests.support.queries.policies import POLICY
 from tests.support.queries.reference import Row, answer
 from tests.support.queries.sql_reader import parsed
 from tests.support.queries.strategies import NOW, TEXTS, policies, questions_and_totals, rows
-from tests.support.some import some
 
 Run = Callable[[list[Row], str], list[tuple[object, ...]]]
 
@@ -80,7 +79,7 @@ def test_a_rendered_query_is_one_statement_with_the_questions_literals(
     for dialect in DIALECTS:
         *options, select = parsed(render(resolution, dialect), dialect)
         assert isinstance(select, exp.Select)
-        assert all(isinstance(option, exp.Set) for option in some(options))
+        assert all(isinstance(option, exp.Set) for option in options)
         texts = {literal.this for literal in select.find_all(exp.Literal) if literal.is_string}
         assert {text for text in texts if not re.fullmatch(r"\d{4}-\d\d-\d\d", text)} <= {*TEXTS, "UTF-8"}
         assert re.search(r" LIMIT \d+\Z", render(resolution, dialect))
