@@ -78,9 +78,7 @@ def test_metrics_have_only_labels_and_values_that_are_foreseen(seen: Seen) -> No
             found.add(family.name)
             for sample in family.samples:
                 assert set(sample.labels) <= LABELS[family.name]
-                assert all(
-                    sample.labels[name] in VALUES[name] for name in set(sample.labels) & set(VALUES)
-                )
+                assert all(sample.labels[name] in VALUES[name] for name in set(sample.labels) & set(VALUES))
     assert found == set(LABELS)
     granted = 'gris_budget_units_total{operation="charge",outcome="granted",unit="calls"} 1.0'
     assert granted in seen.metrics["budget_service"]
