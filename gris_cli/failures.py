@@ -96,10 +96,10 @@ def failure_of(error: Exception) -> Failure:
     """
     if isinstance(error, OSError) and isinstance(error.filename, str) and error.strerror:
         return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"{error.filename}: {error.strerror}")
-    if isinstance(error, ModuleNotFoundError) and (
-        extra := _EXTRAS.get((error.name or "").partition(".")[0])
-    ):
-        return Failure(EXIT_USAGE, "usage", f"this needs {error.name}: pip install 'gris-dp[{extra}]'")
+    if isinstance(error, ModuleNotFoundError):
+        library = (error.name or "").partition(".")[0]
+        if extra := _EXTRAS.get(library):
+            return Failure(EXIT_USAGE, "usage", f"this needs {library}: pip install 'gris-dp[{extra}]'")
     if not isinstance(error, GrisError):
         return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"unexpected {type(error).__name__}")
     if isinstance(error, ServiceRefused) and error.reason == "UNIT_MISMATCH":

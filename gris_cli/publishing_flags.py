@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gris_cli.flag_groups import flag
 from gris_cli.flags import DEFAULT_BUDGET, BudgetFlag
+
+if TYPE_CHECKING:
+    from gris_data.domain.ledger_entry import LedgerAccount
 
 TableFlag = Annotated[str, typer.Option(help="The table's name in the policy.")]
 DataVersionFlag = Annotated[
@@ -31,12 +34,16 @@ class PriceFlags:
     )
     unrecorded: bool = flag(False, "Record no price: for trials whose result nobody sees.")
 
-    def payer(self) -> tuple[str, str, Path | None]:
-        """Return the account that records the price (empty: none does), its service, and the key of tickets.
+    def payer(self) -> LedgerAccount | None:
+        """Return the account that records the price; None: none does.
 
         Raises:
             typer.BadParameter: The flags say both, or neither.
         """
         if bool(self.account) == self.unrecorded:
             raise typer.BadParameter("give either --account, which records the price, or --unrecorded")
-        return self.account, self.budget, self.key_file
+        if self.unrecorded:
+            return None
+        from gris_data.domain.ledger_entry import LedgerAccount
+
+        return LedgerAccount(self.budget, tuple(self.account.split("/")), self.key_file)

@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dp_service.accounting.composition import Bound
 from gris_data.errors import InputError
-from gris_lab.composition import Composed, Ratio
-from gris_lab.simulation import CurvePoint, Found, FoundElement
-from gris_lab.usage import Exhausted
+
+if TYPE_CHECKING:
+    from gris_lab.composition import Composed, Ratio
+    from gris_lab.simulation import CurvePoint, Found, FoundElement
+    from gris_lab.usage import Exhausted
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart; markers repeat what they say.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

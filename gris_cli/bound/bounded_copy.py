@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from gris_cli.bound.command import BoundedFlags, EngineFlags, SourceFlags
+from gris_cli.bound.flags import BoundedFlags, EngineFlags, SourceFlags
 from gris_cli.bound.query_progress import query_progress
 from gris_cli.inputs import file_errors, named_by
 from gris_cli.terminal import print_json, say

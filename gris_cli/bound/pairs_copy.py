@@ -10,7 +10,7 @@ import typer
 
 from dp_service.queries.times import Refresh, first_day
 from gris_cli.bound.bounded_copy import TRUE_COUNTS
-from gris_cli.bound.command import EngineFlags, PairsFlags, SourceFlags
+from gris_cli.bound.flags import EngineFlags, PairsFlags, SourceFlags
 from gris_cli.bound.query_progress import query_progress
 from gris_cli.inputs import file_errors, named_by
 from gris_cli.terminal import print_json, say

@@ -108,5 +108,5 @@ def publish(
     source = Source(path, member, column, table=rows.source_table, drops_nulls=rows.drop_nulls)
     with named_errors():
         publication = Publication(table, column, data_version, source, method.parameters())
-    made = published(Request(publication, engine.discovery(), policy, out, *payer))
+    made = published(Request(publication, engine.discovery(), policy, out, payer))
     print_domain(made.domain, made.price, made.integrity, as_json=as_json)

@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import OF_PINOT_FILES, ConnectionFlags
 from gris_cli.inputs import file_errors
+from gris_cli.policy.flags import DataFlags
 
 if TYPE_CHECKING:
     from dp_service.queries.policy import PolicyFile
 
 PARQUET_MAGIC = b"PAR1"
-
-
-@dataclass(frozen=True)
-class DataFlags:
-    """With what a policy is compared."""
-
-    data: list[str] = flag(
-        [],
-        "Also read a table's Parquet file or DuckDB database: compare it with the policy, check every assumed "
-        "delta and tau, and count the rows that questions leave out. True counts, for the owner of the data "
-        "alone. PATH alone is enough for a policy of one table. Repeatable.",
-        metavar="[TABLE=]PATH",
-    )
-    pinot: str = flag(
-        "",
-        "Also compare the policy with the schemas of its tables in a Pinot, at its controller.",
-        metavar="URL",
-    )
-    pinot_broker: str = flag(
-        "",
-        "With --pinot: also count by queries, through this broker, whether Pinot's rows keep every assumed "
-        "delta and tau. True counts, for the owner of the data alone.",
-        metavar="URL",
-    )
-    spark: str = flag(
-        "",
-        "The same for --data TABLE=PATH or TABLE=catalog:NAME on this Spark, which reads them instead.",
-        metavar="URL",
-    )
 
 
 @with_flags

@@ -15,7 +15,7 @@ from gris_cli.clients import data_files
 from gris_cli.examples import locations_of
 from gris_cli.flags import DEFAULT_SETTLE_SECONDS
 from gris_cli.inputs import named_by
-from gris_cli.policy.check import DataFlags
+from gris_cli.policy.flags import DataFlags
 from gris_data.engines import PinotAccess, PinotLoading, pinot_engine, spark_engine
 from gris_data.policy.data import DataReport, examined
 from gris_data.policy.on_pinot import faults_of_schemas

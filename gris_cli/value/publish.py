@@ -30,5 +30,5 @@ def publish(
     from gris_cli.value.reports import print_bound
     from gris_data.value.publishing import Request, published
 
-    made = published(Request(table, column, quantile, data, data_version, policy, out, *price.payer()))
+    made = published(Request(table, column, quantile, data, data_version, policy, out, price.payer()))
     print_bound(made.bound, made.content, made.price, as_json=as_json)

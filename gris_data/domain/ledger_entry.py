@@ -40,8 +40,10 @@ class LedgerAccount:
     key_file: Path | None
 
 
-def record(account: LedgerAccount, price: Cost) -> Charge:
-    """Charge a price. Where the outcome is unknown it is charged again under the same release, which counts once.
+def record(account: LedgerAccount | None, price: Cost) -> None:
+    """Charge a price to an account, if there is one.
+
+    Where the outcome is unknown it is charged again under the same release, which counts once.
 
     Raises:
         BudgetExhausted: It does not fit into the account's budget.
@@ -50,7 +52,8 @@ def record(account: LedgerAccount, price: Cost) -> Charge:
         GrisError: The ledger is not available, or refuses.
         InputError: The key file cannot be used.
     """
-    return asyncio.run(_recorded(account, _bill(account, price)))
+    if account is not None:
+        asyncio.run(_recorded(account, _bill(account, price)))
 
 
 def _bill(account: LedgerAccount, price: Cost) -> dp_pb2.Bill:

@@ -36,18 +36,14 @@ class Request:
         discover: Finds the elements; raises InputError or TooManyError.
         policy: The policy, for its currency.
         out: The domain file to write.
-        account: The account that records the price; empty to record none.
-        budget: The address of budget_service.
-        key_file: The noise key of dp_service, if the ledger demands tickets.
+        payer: The account that records the price; None to record none.
     """
 
     publication: Publication
     discover: Callable[[Publication], Found]
     policy: Path
     out: Path
-    account: str
-    budget: str
-    key_file: Path | None
+    payer: LedgerAccount | None
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ def published(request: Request) -> Made:
         raise InputError(f"--data: {error}") from None
     _check_type(policy, publication, found)
     domain = domain_of(publication, found, datetime.datetime.now(datetime.UTC))
-    write_recorded(domain, request.out, lambda: _pay(request, price))
+    write_recorded(domain, request.out, lambda: record(request.payer, price))
     return Made(domain, price, integrity_of(written(domain)))
 
 
@@ -117,8 +113,3 @@ def _check_type(policy: Policy, publication: Publication, found: Found) -> None:
         raise InputError(f"--table, --column: {error}") from None
     if expected is not found.type:
         raise InputError(f"--column: the policy says {expected}, the data {found.type}")
-
-
-def _pay(request: Request, price: Cost) -> None:
-    if request.account:
-        record(LedgerAccount(request.budget, tuple(request.account.split("/")), request.key_file), price)

@@ -62,9 +62,7 @@ class Request:
         data_version: What the bound's file calls the data.
         policy: The policy, for the column and the currency.
         out: The file to write.
-        account: The account that records the price; empty to record none.
-        budget: The address of budget_service.
-        key_file: The noise key of dp_service, if the ledger demands tickets.
+        payer: The account that records the price; None to record none.
     """
 
     table: str
@@ -74,9 +72,7 @@ class Request:
     data_version: str
     policy: Path
     out: Path
-    account: str
-    budget: str
-    key_file: Path | None
+    payer: LedgerAccount | None
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,7 @@ def published(request: Request) -> Made:
         read_bound(content)
     except BoundFileError as error:
         raise InputError(f"the file could not be read: {error}") from None
-    write_paid(content, request.out, lambda: _pay(request, price))
+    write_paid(content, request.out, lambda: record(request.payer, price))
     return Made(bound, price, content)
 
 
@@ -180,8 +176,3 @@ def _chosen(request: Request, policy: Policy, resolution: Resolution, now: int) 
     )
     (shown,) = release(plan, histogram, key, confidence=0.95).shown.quantiles
     return shown.lower[0], shown.upper[0]
-
-
-def _pay(request: Request, price: Cost) -> None:
-    if request.account:
-        record(LedgerAccount(request.budget, tuple(request.account.split("/")), request.key_file), price)

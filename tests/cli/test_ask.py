@@ -419,6 +419,30 @@ def test_help_loads_neither_grpc_nor_an_engine() -> None:
 
 
 @pytest.mark.usefixtures("starts_processes")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["budget", "show", "--account", "a", "--budget", "127.0.0.1:1"], 5, "no answer at 127.0.0.1:1"),
+        (["plan", "guarantee", "--quick"], 0, ""),
+        (["plan", "found"], 0, ""),
+        (["plan", "attacks"], 2, "pip install 'gris-dp[plan]'"),
+        (["plan", "compose"], 2, "pip install 'gris-dp[plan]'"),
+    ],
+)
+def test_only_attacks_and_composition_need_libraries_of_the_laboratory(
+    arguments: list[str], code: int, said: str
+) -> None:
+    """The image of tools has neither SciPy nor matplotlib; what needs them says what to install."""
+    script = (
+        "import sys; sys.modules['scipy'] = sys.modules['matplotlib'] = None; "
+        f"from gris_cli.__main__ import main; sys.exit(main({arguments!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert code == done.returncode
+    assert said in done.stderr
+
+
+@pytest.mark.usefixtures("starts_processes")
 def test_missing_libraries_are_named_with_the_command_that_brings_them() -> None:
     """With only the connector installed, the error says what else to install."""
     script = "import sys; sys.modules['typer'] = None; from gris_cli.__main__ import main; sys.exit(main(['demo']))"

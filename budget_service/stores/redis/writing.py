@@ -111,7 +111,7 @@ def _payments(root: str, changes: Changes, now: Microseconds) -> Iterator[Comman
 def _expiring(key: str, text: str, keep_until: Microseconds | None, now: Microseconds) -> Command:
     if keep_until is None:
         return "SET", key, text
-    return "SET", key, text, "PX", str(math.ceil((keep_until - now) / 1000))
+    return "SET", key, text, "PX", str(max(1, math.ceil((keep_until - now) / 1000)))
 
 
 def _entry(journal: str, entry: JournalEntry) -> Command:
