@@ -258,7 +258,7 @@ async def test_a_trace_goes_through_store_engine_ledger_and_wait(
     assert not [each for each in (path[-1], "article_id", "growing", "feedback") if each in exported]
     for spans in some(traces.values()):
         known_spans = {each.span_id for each in spans}
-        assert all(each.parent_span_id in known_spans for each in some(spans[1:]))
+        assert all(each.parent_span_id in known_spans for each in spans[1:])
 
 
 @asynccontextmanager
