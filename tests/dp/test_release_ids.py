@@ -76,21 +76,21 @@ BOUNDED = dataclasses.replace(
 )
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"bounded_by": BoundedBy.ASSUMED},
-        {"delta_0": 31},
-        {"periods": 2},
-        {"of_events": True},
-        {"units": 21},
-        {"min_count": 2},
-        {"min_count": None},
-        {"salt": "5a18"},
-        {"shifted": True},
-        {"names": NamesLook(delta_1=4, units=Fraction(7), most_names=75)},
-    ],
-)
+BOUNDS: list[dict[str, Any]] = [
+    {"bounded_by": BoundedBy.ASSUMED},
+    {"delta_0": 31},
+    {"periods": 2},
+    {"of_events": True},
+    {"units": 21},
+    {"min_count": 2},
+    {"min_count": None},
+    {"salt": "5a18"},
+    {"shifted": True},
+    {"names": NamesLook(delta_1=4, units=Fraction(7), most_names=75)},
+]
+
+
+@pytest.mark.parametrize("change", BOUNDS)
 def test_everything_about_a_bound_is_part_of_the_specification(change: dict[str, Any]) -> None:
     """Releases that are bounded otherwise share no noise, and k is no part of them."""
     assert BOUNDED.contributions is not None
@@ -196,3 +196,9 @@ SEED_VECTOR = "ec8ca888776d6b8f9ebc8753d013a725a1849f39a1fba843cd35b1ec3e074610"
 RELEASE_ID_VECTOR = "3f9e40ab941ca6c35316b185edd7bdb54c1b58f74f81469fc1d4eabdf4637154"
 QUERY_ID_VECTOR = "57109ae17197a322dd314f06c93c536e69637f7e440e12824291b8e68bea7622"
 DATA_VERSION_VECTOR = "878e349008f9cf4e92a9e33d84af7ba5"
+
+
+def test_no_field_of_a_bound_is_forgotten() -> None:
+    """Looks before have cases of their own."""
+    tried = {name for change in BOUNDS for name in change}
+    assert tried == {each.name for each in dataclasses.fields(BoundedContributions)} - {"before"}
