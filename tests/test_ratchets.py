@@ -25,7 +25,7 @@ LINES = {
     "gris_mcp": 1_600,
     "gris_data": 5_200,
     "gris_lab": 4_500,
-    "gris_cli": 7_470,
+    "gris_cli": 7_600,
     "gris_serving": 3_300,
 }
 LINES_OF_TESTS = 114_400
