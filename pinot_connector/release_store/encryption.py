@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +20,9 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from gris_serving.key_files import KEY_BYTES, KeyFileError, read_key
 from pinot_connector.errors import ReleaseStoreFailed
 
-KEY_BYTES = 32
 MAX_KEYS = 4
 _NONCE_BYTES = 12
 
@@ -162,29 +161,9 @@ def read_store_keys(current: Path, previous: Sequence[Path] = ()) -> StoreKeys:
 
 def _read(path: Path) -> StoreKey:
     try:
-        mode = path.stat().st_mode
-        content = path.read_bytes()
-    except OSError as error:
-        raise StoreKeyError(f"key file {path}: {error.strerror}") from None
-    if mode & (stat.S_IRWXO | stat.S_IWGRP):
-        raise StoreKeyError(
-            f"key file {path}: others may read it or the group may write it; use mode 0400 or 0440"
-        )
-    return StoreKey(_secret(path, content))
-
-
-def _secret(path: Path, content: bytes) -> bytes:
-    if len(content) == KEY_BYTES:
-        return content
-    try:
-        secret = bytes.fromhex(content.decode("ascii").strip())
-    except ValueError:
-        secret = b""
-    if len(secret) != KEY_BYTES:
-        raise StoreKeyError(
-            f"key file {path}: expected {KEY_BYTES} bytes, or {2 * KEY_BYTES} hexadecimal characters"
-        )
-    return secret
+        return StoreKey(read_key(path))
+    except KeyFileError as error:
+        raise StoreKeyError(str(error)) from None
 
 
 def _length_prefixed(*fields: bytes) -> bytes:
