@@ -126,10 +126,11 @@ def _of_contributions(stated: Contributions, path: KeyPath) -> _Warnings:
             f"promised, and checked by nothing: no member has two values of {', '.join(stated.totals.one_value)}; "
             "totals over such a column have noise for members who are in each of them once",
         )
-    if stated.period is not None and isinstance(stated.periods, int):
+    if stated.number_of_periods is not None:
         yield (
             (*path, "periods"),
-            f"a promise that nothing checks: the copy has no more than {stated.periods} periods, now and later",
+            f"a promise that nothing checks: the copy has no more than {stated.number_of_periods} periods, now and "
+            "later",
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,10 +18,11 @@ from gris_cli.flags import DEFAULT_SETTLE_SECONDS
 from gris_cli.inputs import named_by
 from gris_cli.policy.flags import DataFlags
 from gris_data.engines import PinotAccess, PinotLoading, pinot_engine, spark_engine
-from gris_data.policy.data import DataReport, examined
-from gris_data.policy.on_pinot import faults_of_schemas
 from gris_data.policy.promises import Promise, PromiseReport, counted, require_columns
 from pinot_connector.errors import EngineRefused
+
+if TYPE_CHECKING:
+    from gris_data.policy.data import DataReport
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ def compared_with(policy: Policy, flags: DataFlags, access: PinotAccess) -> Comp
 
 def _require_schemas(policy: Policy, controller: str, access: PinotAccess) -> None:
     """Refuse a policy that says of Pinot's tables what their schemas do not."""
+    from gris_data.policy.on_pinot import faults_of_schemas
+
     with named_by("--pinot"):
         faults = list(faults_of_schemas(policy, controller, access))
     if faults:
@@ -90,6 +94,10 @@ def _counted_on_spark(policy: Policy, url: str, named: dict[str, str]) -> list[P
 
 
 def _examined(policy: Policy, named: dict[str, str]) -> Iterator[DataReport]:
+    if not named:
+        return
+    from gris_data.policy.data import examined
+
     for name, path in data_files(named).items():
         with named_by(f"--data {name}"):
             yield examined(_table(policy, name), path)

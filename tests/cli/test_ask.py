@@ -425,16 +425,20 @@ def test_help_loads_neither_grpc_nor_an_engine() -> None:
         (["budget", "show", "--account", "a", "--budget", "127.0.0.1:1"], 5, "no answer at 127.0.0.1:1"),
         (["plan", "guarantee", "--quick"], 0, ""),
         (["plan", "found"], 0, ""),
+        (["policy", "check", "examples/policy.yaml"], 0, ""),
+        (
+            ["policy", "check", "examples/policy.yaml", "--data", "cofacts_feedback=examples/policy.yaml"],
+            2,
+            "gris-dp[duckdb]",
+        ),
         (["plan", "attacks"], 2, "pip install 'gris-dp[plan]'"),
         (["plan", "compose"], 2, "pip install 'gris-dp[plan]'"),
     ],
 )
-def test_only_attacks_and_composition_need_libraries_of_the_laboratory(
-    arguments: list[str], code: int, said: str
-) -> None:
-    """The image of tools has neither SciPy nor matplotlib; what needs them says what to install."""
+def test_commands_need_only_the_libraries_of_what_they_do(arguments: list[str], code: int, said: str) -> None:
+    """The image of tools lacks two of them, and a policy needs no DuckDB; what needs one says what to install."""
     script = (
-        "import sys; sys.modules['scipy'] = sys.modules['matplotlib'] = None; "
+        "import sys; sys.modules |= dict.fromkeys(['scipy', 'matplotlib', 'duckdb']); "
         f"from gris_cli.__main__ import main; sys.exit(main({arguments!r}))"
     )
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)

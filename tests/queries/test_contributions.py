@@ -403,6 +403,7 @@ def test_promises_are_warned_of() -> None:
     ):
         found = review(read_policy(text_of(block).encode(), "policy.yaml"))
         assert any(expected in str(warning) for warning in found.warnings)
+        assert any("periods:" in str(warning) for warning in found.warnings) is ("periods:" in block)
         assert not any(default.key.endswith(("d_bar", "t.max_k", "page.delta")) for default in found.defaults)
 
 
