@@ -19,8 +19,9 @@ from pinot_connector.catalog import (
     TimeEntry,
 )
 from pinot_connector.engines.base import ColumnType, TimeUnit
-from pinot_connector.parameters import BoundedBy, Consistency, QuantileColumn
+from pinot_connector.parameters import BoundedBy, Consistency
 from pinot_connector.shown_values import ShownScalar, shown_values
+from pinot_connector.value_parameters import QuantileColumn
 
 MAX_VALUES = 8
 

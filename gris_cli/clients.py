@@ -21,6 +21,7 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
+from pinot_connector.checked_arguments import checked_text, checked_texts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.embedded import EmbeddedServices, secret_key
 from pinot_connector.endpoints import Address
@@ -28,7 +29,6 @@ from pinot_connector.engines.base import Engine
 from pinot_connector.errors import ServiceUnavailable
 from pinot_connector.gateway_client import gateway_address
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
-from pinot_connector.questions import checked_text, checked_texts
 from pinot_connector.release_store import ReleaseFile, ReleaseStore
 from pinot_connector.results import Explanation, explanation_of
 from pinot_connector.shared_budgets import account_guarantee

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from pinot_connector import formats
-from pinot_connector.parameters import Aggregate
 from pinot_connector.questions import AggregateFunction
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import ShownValue
+from pinot_connector.value_parameters import Aggregate
 
 
 def format_aggregate(aggregate: Aggregate) -> str:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import duckdb
 
 from dp_service.queries.elements import timestamp_of
-from dp_service.queries.structured import Value
+from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
 from gris_data.engines import PinotAccess
 from gris_data.errors import InputError

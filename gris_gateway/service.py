@@ -28,9 +28,9 @@ from gris_gateway.rpc_errors import RequestError
 from gris_serving import logs
 from gris_serving.identity import Context
 from pinot_connector import telemetry
+from pinot_connector.checked_arguments import require_confidence
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.guarantees import PublishedDomain
-from pinot_connector.questions import require_confidence
 from pinot_connector.results import PrivateResult
 from pinot_connector.views import message_of
 

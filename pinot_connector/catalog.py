@@ -15,10 +15,11 @@ from pinot_connector.engines.base import ColumnType, ExpectedColumn, TimeUnit
 from pinot_connector.errors import IntegrityError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.json_values import to_json
-from pinot_connector.parameters import BoundedBy, Consistency, CountNoise, Mechanism, QuantileColumn
+from pinot_connector.parameters import BoundedBy, Consistency, CountNoise, Mechanism
 from pinot_connector.questions import BucketLength, Measure
 from pinot_connector.releases import column_values
 from pinot_connector.shown_values import ShownScalar, shown_values
+from pinot_connector.value_parameters import QuantileColumn
 from pinot_connector.views import called, known, meanings, read_by, view
 
 

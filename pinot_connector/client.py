@@ -13,13 +13,14 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Cost, Level, level_of, questions_left
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
+from pinot_connector.checked_arguments import checked_texts, require_confidence
 from pinot_connector.client_base import ClientBase
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
 from pinot_connector.query_pipeline import Admission, Paid, QueryPipeline
-from pinot_connector.questions import checked_texts, require_confidence, sql_question
+from pinot_connector.questions import sql_question
 from pinot_connector.release_store import ReleaseStore
 from pinot_connector.release_store.default_store import shared_store
 from pinot_connector.results import Explanation, PrivateResult, explanation_of

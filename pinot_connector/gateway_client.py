@@ -25,12 +25,13 @@ from pinot_connector.budgets import Charge, Level, cost_of, level_of, questions_
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import open_channel
+from pinot_connector.checked_arguments import checked_text, checked_texts, require_confidence
 from pinot_connector.client_base import ClientBase
 from pinot_connector.element_messages import merged
 from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import IntegrityError, InvalidQuestion, OutcomeUnknown, ServiceUnavailable
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, account_guarantee_of
-from pinot_connector.questions import checked_text, checked_texts, require_confidence, sql_question
+from pinot_connector.questions import sql_question
 from pinot_connector.results import Explanation, PrivateResult, explanation_of, prepared
 from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
 from pinot_connector.views import message_of

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from google.protobuf import timestamp_pb2
 from gris_api.dp.v1 import question_pb2
 
+from pinot_connector.checked_arguments import checked_text, checked_texts
 from pinot_connector.days import days_of
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.having import having_conditions
@@ -269,41 +270,6 @@ _LIVENESS_CHECK = re.compile(r"\s*SELECT\s+1\s*;?\s*", re.IGNORECASE)
 def is_liveness_check(text: object) -> bool:
     """Returns whether a text is `SELECT 1`, by which programs test a connection; it needs no service and no data."""
     return isinstance(text, str) and _LIVENESS_CHECK.fullmatch(text) is not None
-
-
-def checked_text(field: str, text: object) -> str:
-    """Returns a text if a message can hold it.
-
-    Raises:
-        InvalidQuestion: it is no text, or has half of a surrogate pair; the message names the field, not the text.
-    """
-    if not isinstance(text, str):
-        raise InvalidQuestion(field, "expected a text")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidQuestion(field, "expected a text without lone surrogates") from None
-    return text
-
-
-def require_confidence(confidence: float) -> None:
-    """Raises InvalidQuestion unless it is a number strictly between 0.5 and 1."""
-    # In a message, 0 is no number, which means a default.
-    if not isinstance(confidence, float) or not 0.5 < confidence < 1:
-        raise InvalidQuestion(
-            "confidence", f"expected a number strictly between 0.5 and 1, got {confidence!r}"
-        )
-
-
-def checked_texts(field: str, texts: object) -> list[str]:
-    """Returns several texts if a message can hold them.
-
-    Raises:
-        InvalidQuestion: it is no sequence of texts, or one has half of a surrogate pair.
-    """
-    if not isinstance(texts, Sequence):
-        raise InvalidQuestion(field, "expected a text, or a sequence of texts")
-    return [checked_text(field, text) for text in texts]
 
 
 def _checked_name(field: str, name: object) -> str:

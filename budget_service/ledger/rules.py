@@ -11,8 +11,6 @@ from itertools import chain
 from msgspec.structs import replace
 
 from budget_service.ledger.administration import (
-    RETENTION,
-    SHORT_RETENTION,
     change_currency,
     resume_clock,
     set_limits,
@@ -34,9 +32,9 @@ from budget_service.ledger.outcomes import (
     Refused,
     Reserved,
 )
+from budget_service.ledger.records import change_of, entry_of, note_payment
 from budget_service.ledger.requests import (
     AccountRequest,
-    BudgetRequest,
     CancelReservation,
     ChangeCurrency,
     Charge,
@@ -56,12 +54,11 @@ from budget_service.ledger.state import (
     Decision,
     EntryKind,
     JournalEntry,
-    Payment,
     Reservation,
     Snapshot,
     StoredOutcome,
 )
-from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode
+from budget_service.ledger.values import NOTHING, Account, Cost, Mode
 from budget_service.ledger.windows import Microseconds
 
 _NOT_REMEMBERED = (Reason.LEASE_SPENT, Reason.LEASE_NOT_YOURS)
@@ -103,7 +100,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         outcome = return_lease(snapshot, draft, request)
     else:
         outcome = _outcome(snapshot, draft, request, limits)
-    return _decided(snapshot, draft, outcome, _change(snapshot, draft, request, outcome))
+    return _decided(snapshot, draft, outcome, change_of(snapshot, draft, request, outcome))
 
 
 def _decided(snapshot: Snapshot, draft: Draft, outcome: Outcome, change: Change) -> Decision:
@@ -203,8 +200,8 @@ def _charge(snapshot: Snapshot, draft: Draft, request: Charge, lease: LeaseBound
     if refusal := _admission(draft, request.cost, request.account):
         return refusal if lease is None else Refused(Reason.LEASE_SPENT)
     holds = draft.holds()
-    if draft.spend(_entry(EntryKind.DIRECT, draft, request, request.query_id, holds=holds)):
-        _note_payment(draft, request, request.query_id, draft.leaf.day.start, lease)
+    if draft.spend(entry_of(EntryKind.DIRECT, draft, request, request.query_id, holds=holds)):
+        note_payment(draft, request, request.query_id, draft.leaf.day.start, lease)
     return Charged(request.cost, False, draft.statuses())
 
 
@@ -224,12 +221,12 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge, lease: LeaseBound
         return Refused(Reason.COST_ABOVE_RESERVATION)
     draft.end(reservation)
     # The charge counts on the days that admitted the reservation, even if new ones have begun since.
-    entry = _entry(EntryKind.SETTLED, draft, request, reservation.query_id, holds=reservation.holds)
+    entry = entry_of(EntryKind.SETTLED, draft, request, reservation.query_id, holds=reservation.holds)
     # What was held fits into the levels above: it was just returned there.
     entry = replace(entry, shared_cost=reservation.held) if request.worst_case_above else entry
     span = draft.payment_span(reservation.account, reservation.holds)
     if draft.spend(entry) and span is not None:
-        _note_payment(draft, request, reservation.query_id, span, lease)
+        note_payment(draft, request, reservation.query_id, span, lease)
     return Charged(request.cost, False, draft.statuses())
 
 
@@ -347,67 +344,3 @@ def _release_is_paid(snapshot: Snapshot, draft: Draft) -> bool:
 def _contradicts(request: Charge, recorded: str) -> bool:
     # One question over one version of the data has one release: another one means that the data changed in between.
     return recorded not in ("", request.release_id)
-
-
-def _entry(
-    kind: EntryKind, draft: Draft, request: Charge, query_id: str, *, holds: tuple[Hold, ...]
-) -> JournalEntry:
-    return JournalEntry(
-        kind=kind,
-        account=request.account,
-        cost=request.cost,
-        unit_id=request.unit_id,
-        request_id=request.request_id,
-        release_id=request.release_id,
-        query_id=query_id,
-        time=draft.now,
-        holds=holds,
-        policy_statement=request.policy_statement,
-    )
-
-
-def _note_payment(
-    draft: Draft, request: Charge, query_id: str, span: Microseconds, lease: LeaseBounds | None
-) -> None:
-    if request.release_id:
-        end = draft.leaf.last_end if lease is None else lease.window_end
-        keep_until = None if end is None else end + RETENTION
-        draft.payment = Payment(request.release_id, query_id, span, keep_until)
-
-
-def _change(snapshot: Snapshot, draft: Draft, request: BudgetRequest, outcome: Outcome) -> Change:
-    return Change(
-        root=replace(snapshot.root, currency=draft.currency, last_time=draft.now),
-        remembered=StoredOutcome(
-            request.fingerprint(), outcome, _kept_until(snapshot, draft, request, outcome)
-        ),
-        balances=draft.balances,
-        opened=draft.opened,
-        ended=tuple(draft.ended),
-        journal=tuple(draft.journal),
-        days=draft.days,
-        payment=draft.payment,
-        unpaid=tuple(draft.unpaid),
-    )
-
-
-def _kept_until(snapshot: Snapshot, draft: Draft, request: BudgetRequest, outcome: Outcome) -> Microseconds:
-    if isinstance(outcome, Reserved):
-        is_lent = isinstance(request, Reserve) and request.is_lease
-        return outcome.expires_at + (RETENTION if is_lent else SHORT_RETENTION)
-    granted = snapshot.lease_granted
-    if isinstance(request, ReturnLease) and isinstance(outcome, Cancelled) and granted is not None:
-        # As long as the grant: what is reported later has to know that nothing is forfeited.
-        return granted.keep_until
-    if isinstance(outcome, Refused | Exhausted) or not _takes_budget(draft, request):
-        return draft.now + SHORT_RETENTION
-    # A budget that is never refreshed has no end of a window: the time counts from now.
-    return (draft.leaf.last_end or draft.now) + RETENTION
-
-
-def _takes_budget(draft: Draft, request: BudgetRequest) -> bool:
-    """Return whether a budget bounds how many such requests there are; any number of others would fill the store."""
-    if isinstance(request, WriteOff | Refund | ReportCharge):
-        return True
-    # What has lapsed may be in the journal too, but not as a charge by a client.
-    return any(each.kind in (EntryKind.SETTLED, EntryKind.DIRECT) for each in draft.journal)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
-from dp_service.queries.structured import VALUES_OF, Filter, In, NotIn, Range, Value, type_of
+from dp_service.queries.filters import VALUES_OF, Filter, In, NotIn, Range, Value, type_of
 from dp_service.queries.suggestions import listed
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType

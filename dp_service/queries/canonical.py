@@ -34,18 +34,9 @@ from dp_service.queries.canonical_query import (
 from dp_service.queries.columns import Column, Nulls, QuantileColumn, ValueColumn, ValueNulls
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.filters import VALUES_OF, Bound, Filter, In, NotIn, Range, TimeRange, Value
 from dp_service.queries.intervals import Interval, Intervals, complement, intersection, ordinal, points
-from dp_service.queries.structured import (
-    VALUES_OF,
-    Bound,
-    Filter,
-    HistogramQuery,
-    In,
-    NotIn,
-    Range,
-    TimeRange,
-    Value,
-)
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeColumn, Timestamps
 from dp_service.terms import ColumnType, MemberValue

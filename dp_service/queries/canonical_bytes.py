@@ -14,8 +14,9 @@ from dp_service.queries.canonical_query import (
     Restriction,
     TextRestriction,
 )
+from dp_service.queries.filters import Value
 from dp_service.queries.intervals import ordinal
-from dp_service.queries.structured import Measure, Value
+from dp_service.queries.structured import Measure
 
 _ROWS_OF_A_MEMBER = "rows of a member"
 """What the salt is of by which one row of a member is chosen: not of its elements."""

@@ -10,8 +10,9 @@ from typing import Annotated
 from pydantic import PlainSerializer, PlainValidator
 
 from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.filters import Value
 from dp_service.queries.intervals import Interval, Intervals, universe_of
-from dp_service.queries.structured import Measure, Value
+from dp_service.queries.structured import Measure
 from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
+from dp_service.queries.filters import Value
 from dp_service.queries.lookups import Entries
 from dp_service.queries.publications import Publication
-from dp_service.queries.structured import Value
 from dp_service.queries.times import Timestamps
 from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from dp_service.queries.columns import Column
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.structured import Value
+from dp_service.queries.filters import Value
 
 MAXIMUM_ELEMENTS = 100_000
 """How many elements a known domain may have, and how many values of domains a query carries."""

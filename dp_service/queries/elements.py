@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 
-from dp_service.queries.structured import Value
+from dp_service.queries.filters import Value
 from dp_service.terms import Element, Scalar
 
 _UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()

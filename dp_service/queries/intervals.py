@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dp_service.queries.elements import days_of, microseconds_of
-from dp_service.queries.structured import INT64_MAXIMUM, INT64_MINIMUM, Value
+from dp_service.queries.filters import INT64_MAXIMUM, INT64_MINIMUM, Value
 from dp_service.terms import ColumnType
 
 

@@ -16,7 +16,7 @@ import io
 import re
 from collections.abc import Iterator
 
-from dp_service.queries.structured import FORBIDDEN_CHARACTER, INT64_MAXIMUM, INT64_MINIMUM, Value
+from dp_service.queries.filters import FORBIDDEN_CHARACTER, INT64_MAXIMUM, INT64_MINIMUM, Value
 from dp_service.terms import ColumnType
 
 LARGEST_LOOKUP_BYTES = 512 * 1024

@@ -7,11 +7,11 @@ import re
 
 from dp_service.queries.columns import Column, Nulls, Operator
 from dp_service.queries.elements import timestamp_of
+from dp_service.queries.filters import INT64_MINIMUM, Value, fault_of, type_of
 from dp_service.queries.policy_domain import PublishedDomain, published_domain
 from dp_service.queries.policy_faults import Faults
 from dp_service.queries.policy_schema import ColumnSchema, PublishedSchema
 from dp_service.queries.published import DomainFileError
-from dp_service.queries.structured import INT64_MINIMUM, Value, fault_of, type_of
 from dp_service.queries.times import Timestamps, TimeUnit
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath

@@ -12,12 +12,12 @@ from fractions import Fraction
 
 from dp_service.queries.answer_columns import CELL_COLUMN
 from dp_service.queries.columns import Nulls, QuantileColumn
+from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS, RESERVED_PREFIXES
 from dp_service.queries.policy_date_grids import date_column, is_of_dates
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import GridSchema, PolicySchema, QuantileSchema
 from dp_service.queries.policy_values import LARGEST_BOUND
-from dp_service.queries.structured import INT64_MINIMUM
 from dp_service.queries.tables import Policy, Table
 from dp_service.terms import ColumnType, GridScale, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds

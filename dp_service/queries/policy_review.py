@@ -10,10 +10,10 @@ from fractions import Fraction
 from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
 from dp_service.queries.domains import MAXIMUM_ELEMENTS, restricted_values
 from dp_service.queries.errors import Problem
+from dp_service.queries.filters import Value
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_schema import ColumnSchema, QuantileSchema, TableSchema, ValueSchema
 from dp_service.queries.shown_elements import D_BAR_PER_K, DEFAULT_D_BAR
-from dp_service.queries.structured import Value
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table, TauIs
 from dp_service.queries.versions import is_plain_hash

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.queries.columns import Column, ValueColumn, ValueNulls
+from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS
 from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema, PublishedSchema, ValueSchema
 from dp_service.queries.published_bounds import BoundFileError, PublishedBound, published_bound
-from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_AGGREGATES
+from dp_service.queries.structured import MAXIMUM_AGGREGATES
 from dp_service.queries.table_contributions import Contributions, Sums
 from dp_service.queries.tables import Policy, Table
 from dp_service.terms import ColumnType, ValueType

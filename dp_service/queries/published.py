@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dp_service.queries.filters import Value, fault_of, type_of
 from dp_service.queries.schema_errors import schema_error
-from dp_service.queries.structured import Value, fault_of, type_of
 from dp_service.terms import ColumnType
 
 FORMAT = "gris/domain/v1"

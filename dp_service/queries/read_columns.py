@@ -9,9 +9,9 @@ from fractions import Fraction
 from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, Restriction
 from dp_service.queries.columns import Column
+from dp_service.queries.filters import Value
 from dp_service.queries.intervals import UNIVERSES, Interval, ordinal, written
 from dp_service.queries.pairs_manifest import NO_PERIOD, PERIOD_COLUMN, PREVIOUS_COLUMN
-from dp_service.queries.structured import Value
 from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType, ValueType

@@ -30,11 +30,12 @@ from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded
 from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
+from dp_service.queries.filters import Value
 from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
 from dp_service.queries.shown_elements import fetched_at_most, requested_k_of, shown_at_most
-from dp_service.queries.structured import HistogramQuery, Measure, Value
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import require_whole_series, shown_with_sums, sums_released
 from dp_service.queries.tables import Policy, Table

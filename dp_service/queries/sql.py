@@ -35,6 +35,7 @@ from sqlglot.errors import ParseError, SqlglotError
 
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.filters import Filter
 from dp_service.queries.sql_aliases import alias_name
 from dp_service.queries.sql_conditions import parse_conditions
 from dp_service.queries.sql_grammar import check_grammar
@@ -44,7 +45,7 @@ from dp_service.queries.sql_select_list import SelectList, aggregate_of, is_coun
 from dp_service.queries.sql_time import is_bucket
 from dp_service.queries.sql_tokens import Token, check_tokens, refuse
 from dp_service.queries.sql_totals import totals_of
-from dp_service.queries.structured import Bucket, Filter, HistogramQuery, Measure
+from dp_service.queries.structured import Bucket, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
 
 _CLAUSES = (exp.From, exp.Where, exp.Group, exp.Having, exp.Order, exp.Limit)

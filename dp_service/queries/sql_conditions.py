@@ -11,9 +11,9 @@ from sqlglot import exp
 
 from dp_service.queries.columns import Column
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.filters import VALUES_OF, Bound, Filter, In, NotIn, Range, Value, type_of
 from dp_service.queries.sql_nodes import Scope, only, refuse_node, strip_parentheses, whole_number
 from dp_service.queries.sql_tokens import refuse
-from dp_service.queries.structured import VALUES_OF, Bound, Filter, In, NotIn, Range, Value, type_of
 from dp_service.queries.times import instant_of
 from dp_service.terms import ColumnType
 

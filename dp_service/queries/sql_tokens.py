@@ -17,7 +17,7 @@ from typing import NoReturn
 from sqlglot.expressions import FUNCTION_BY_NAME
 
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.structured import FORBIDDEN_CHARACTER
+from dp_service.queries.filters import FORBIDDEN_CHARACTER
 
 MAXIMUM_LENGTH = 10_000
 MAXIMUM_DEPTH = 16

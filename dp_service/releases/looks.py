@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
+from dp_service.queries.filters import fault_of
 from dp_service.queries.intervals import UNIVERSES
 from dp_service.queries.resolution import Resolution, rows_of_names, second_look
-from dp_service.queries.structured import fault_of
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import IncompleteParametersError, kind_of

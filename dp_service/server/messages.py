@@ -16,7 +16,7 @@ from gris_api.common.v1 import cost_pb2, histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.mechanisms.parameters import Cost
-from dp_service.queries import structured
+from dp_service.queries import filters, structured
 from dp_service.queries.contributions import PreparedCopy
 from dp_service.queries.elements import days_of
 from dp_service.queries.pairs import PairsRange
@@ -251,7 +251,7 @@ def read_value(value: ReadValue) -> dp_pb2.ReadValue:
     return dp_pb2.ReadValue(name=value.name, type=_VALUE_TYPES[value.type], null_value=null_value)
 
 
-def value_message(value: structured.Value) -> question_pb2.Value:
+def value_message(value: filters.Value) -> question_pb2.Value:
     """Return a value of a policy or a question."""
     match value:
         case bool():

@@ -9,7 +9,7 @@ from fractions import Fraction
 from google.protobuf import timestamp_pb2
 from gris_api.dp.v1 import question_pb2
 
-from dp_service.queries import structured
+from dp_service.queries import filters, structured
 from dp_service.queries.elements import date_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS
@@ -69,25 +69,25 @@ def _aggregate(message: question_pb2.Aggregate) -> structured.Aggregate:
     return structured.Aggregate(functions[message.function], message.column)
 
 
-def _filter(message: question_pb2.Filter) -> structured.Filter:
+def _filter(message: question_pb2.Filter) -> filters.Filter:
     match message.WhichOneof("predicate"):
         case "in":
-            return structured.In(message.column, _values(getattr(message, "in")))
+            return filters.In(message.column, _values(getattr(message, "in")))
         case "not_in":
-            return structured.NotIn(message.column, _values(message.not_in))
+            return filters.NotIn(message.column, _values(message.not_in))
         case "range":
-            return structured.Range(
+            return filters.Range(
                 message.column, _bound(message.range, "lower"), _bound(message.range, "upper")
             )
         case _:
             raise QuestionError("filters.predicate", "expected one of in, not_in, range")
 
 
-def _values(message: question_pb2.ValueSet) -> tuple[structured.Value, ...]:
+def _values(message: question_pb2.ValueSet) -> tuple[filters.Value, ...]:
     return tuple(_value(value) for value in message.values)
 
 
-def _value(message: question_pb2.Value) -> structured.Value:
+def _value(message: question_pb2.Value) -> filters.Value:
     match message.WhichOneof("kind"):
         case "string":
             return message.string
@@ -110,15 +110,15 @@ def _date(days: int, field: str = "filters.value.date") -> datetime.date:
         raise QuestionError(field, "expected a day between the years 1 and 9999") from None
 
 
-def _bound(message: question_pb2.ValueRange, end: str) -> structured.Bound | None:
+def _bound(message: question_pb2.ValueRange, end: str) -> filters.Bound | None:
     if not message.HasField("lower" if end == "lower" else "upper"):
         return None
     bound = message.lower if end == "lower" else message.upper
-    return structured.Bound(_value(bound.value), exclusive=bound.exclusive)
+    return filters.Bound(_value(bound.value), exclusive=bound.exclusive)
 
 
-def _time_range(message: question_pb2.TimeRange) -> structured.TimeRange:
-    return structured.TimeRange(*(_end(message, end) for end in ("start", "end")))
+def _time_range(message: question_pb2.TimeRange) -> filters.TimeRange:
+    return filters.TimeRange(*(_end(message, end) for end in ("start", "end")))
 
 
 def _end(message: question_pb2.TimeRange, end: str) -> datetime.date | None:

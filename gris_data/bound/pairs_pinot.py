@@ -16,6 +16,7 @@ from typing import Any
 
 import duckdb
 
+from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH
 from dp_service.queries.pairs_manifest import (
     BUILD_COLUMN,
     CHECK_COLUMN,
@@ -23,7 +24,6 @@ from dp_service.queries.pairs_manifest import (
     PREVIOUS_COLUMN,
     PairsManifest,
 )
-from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
 from dp_service.terms import ColumnType
 from pinot_connector.engines.parquet import quoted
 

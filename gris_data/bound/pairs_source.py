@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
+from dp_service.queries.filters import INT64_MINIMUM, MAXIMUM_TEXT_LENGTH
 from dp_service.queries.pairs_manifest import OWN_COLUMNS, LeftOut
-from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_TEXT_LENGTH
 from dp_service.queries.times import start_of_day
 from dp_service.terms import ColumnType
 from gris_data.bound.engine import CopyEngine

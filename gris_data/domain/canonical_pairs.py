@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
+from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH
 from dp_service.terms import ColumnType
 from gris_data.dialects import DataDialect, is_day
 from gris_data.errors import InputError

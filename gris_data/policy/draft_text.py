@@ -6,7 +6,7 @@ import datetime
 import json
 from collections.abc import Iterator, Sequence
 
-from dp_service.queries.structured import Value
+from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
 from gris_data.policy.draft import Draft, DraftColumn, Role
 from gris_data.table_schema import TableColumn

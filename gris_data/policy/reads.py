@@ -6,8 +6,8 @@ import datetime
 from collections.abc import Iterator
 
 from dp_service.queries.columns import Column
+from dp_service.queries.filters import Value
 from dp_service.queries.read_columns import MISSING_MEMBER
-from dp_service.queries.structured import Value
 from dp_service.queries.tables import Table
 from pinot_connector.days import days_of
 from pinot_connector.engines.base import ColumnType, Element, ReadColumn, TimeUnit

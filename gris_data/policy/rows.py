@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dp_service.queries.columns import Column, Lookup
-from dp_service.queries.structured import Value
+from dp_service.queries.filters import Value
 from dp_service.queries.tables import Table
 from pinot_connector.engines.parquet import quoted
 

@@ -11,7 +11,8 @@ code.
 """
 
 from pinot_connector.dbapi.connecting import connect, connect_embedded, connect_gateway
-from pinot_connector.dbapi.connection import Connection, Cursor
+from pinot_connector.dbapi.connection import Connection
+from pinot_connector.dbapi.cursor import Cursor
 from pinot_connector.dbapi.errors import (
     BudgetExhaustedError,
     DatabaseError,

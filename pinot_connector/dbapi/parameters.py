@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import TypeAlias
 
+from pinot_connector.checked_arguments import checked_text
 from pinot_connector.errors import InvalidQuestion
-from pinot_connector.questions import checked_text
 
 Parameters: TypeAlias = Mapping[str, object]
 

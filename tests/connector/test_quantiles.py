@@ -26,10 +26,11 @@ from pinot_connector import PrivateClient, dbapi
 from pinot_connector.dbapi.tables import described
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import EngineRefused, InvalidQuestion, RefusedByPolicy
-from pinot_connector.parameters import GridScale, IntervalKind, Mechanism, MemberValue
+from pinot_connector.parameters import IntervalKind, Mechanism
 from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue, DayValue
+from pinot_connector.value_parameters import GridScale, MemberValue
 from tests.support.clients import own_client
 from tests.support.embedded import embedded
 from tests.support.queries import quantiles

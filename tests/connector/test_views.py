@@ -30,16 +30,9 @@ from pinot_connector.catalog import Catalog
 from pinot_connector.engines import base
 from pinot_connector.errors import IntegrityError, Shortfall
 from pinot_connector.guarantees import AccountGuarantee, Bound, Guarantee
-from pinot_connector.parameters import (
-    Bounded,
-    Gumbel,
-    Laplace,
-    OneLook,
-    Parameters,
-    QuantileColumn,
-    Quantiles,
-)
+from pinot_connector.parameters import Bounded, Gumbel, Laplace, OneLook, Parameters, Quantiles
 from pinot_connector.results import Accuracy, Alternative, RenderedQuery
+from pinot_connector.value_parameters import QuantileColumn
 from pinot_connector.views import meanings, message_of, view
 from tests.gateway.test_every_field import filled
 

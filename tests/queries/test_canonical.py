@@ -12,20 +12,11 @@ from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.canonical_query import OrdinalRestriction, TextRestriction
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.filters import Bound, Filter, In, NotIn, Range, TimeRange, Value
 from dp_service.queries.intervals import Interval
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import (
-    Bound,
-    Filter,
-    HistogramQuery,
-    In,
-    Measure,
-    NotIn,
-    Range,
-    TimeRange,
-    Value,
-)
+from dp_service.queries.structured import HistogramQuery, Measure
 from tests.support.examples import examples
 from tests.support.queries.meanings import COUNTRIES, HEAD, MEANINGS, TAIL
 from tests.support.queries.policies import POLICY, POLICY_TEXT, fingerprint, resolved

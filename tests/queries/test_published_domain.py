@@ -13,6 +13,7 @@ import pytest
 
 from dp_service.queries.columns import Column
 from dp_service.queries.errors import PolicyError, QuestionError
+from dp_service.queries.filters import In, Value
 from dp_service.queries.policy import read_policy
 from dp_service.queries.publications import publication_of
 from dp_service.queries.published import (
@@ -25,7 +26,7 @@ from dp_service.queries.published import (
 )
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, In, Measure, Value
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.terms import ColumnType, MechanismName
 from tests.support import publishing
 

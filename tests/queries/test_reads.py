@@ -4,9 +4,9 @@ import datetime
 
 import pytest
 
+from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.intervals import Interval
 from dp_service.queries.read_columns import ReadColumn
-from dp_service.queries.structured import INT64_MINIMUM
 from dp_service.terms import ColumnType
 from tests.support.queries.policies import resolved
 

@@ -11,16 +11,13 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.filters import In
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import (
-    HistogramQuery,
-    In,
-    Measure,
-)
+from dp_service.queries.structured import HistogramQuery, Measure
 from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.policies import POLICY

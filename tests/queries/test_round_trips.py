@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.filters import In
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, In
+from dp_service.queries.structured import HistogramQuery
 from tests.support.examples import examples
 from tests.support.queries.mutating import mutated
 from tests.support.queries.sql_reader import read

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.structured import Bound, HistogramQuery, In, Measure, NotIn, Range, TimeRange
+from dp_service.queries.filters import Bound, In, NotIn, Range, TimeRange
+from dp_service.queries.structured import HistogramQuery, Measure
 
 EAST = datetime.timezone(datetime.timedelta(hours=8))
 

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
+from dp_service.queries.filters import Bound, Filter, In, Range, TimeRange
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.read_columns import ReadColumn
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import Bound, Filter, HistogramQuery, In, Measure, Range, TimeRange
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.times import TimeColumn, Timestamps, TimeUnit, instant_of
 from dp_service.terms import ColumnType
 from tests.support.examples import examples

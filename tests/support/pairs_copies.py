@@ -15,8 +15,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dp_service.queries.filters import In, TimeRange
 from dp_service.queries.pairs_manifest import NO_PERIOD
-from dp_service.queries.structured import HistogramQuery, In, Measure, TimeRange
+from dp_service.queries.structured import HistogramQuery, Measure
 from gris_data.bound.pairs_folder import PairsMade
 from gris_data.bound.pairs_on_duckdb import pairs_copy
 from gris_data.bound.pairs_source import PairsCopyRequest

@@ -15,12 +15,9 @@ from typing import Any, TypeVar
 
 from psycopg import sql
 
-from budget_service.ledger.account_statement import AccountStatement
-from budget_service.ledger.limits import AppliedLimits, StoredLimits
-from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request
+from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.checkpoint_pages import SUMS_PAGE, SumRow, checkpoint_in_pages
@@ -37,13 +34,13 @@ from budget_service.stores.interface import (
     ungrouped_entries,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
-from budget_service.stores.mark_file import Position
 from budget_service.stores.postgres import audit, transaction
 from budget_service.stores.postgres import encoding as text
 from budget_service.stores.postgres.address import parse_address
 from budget_service.stores.postgres.connections import MAX_CONNECTIONS, Connections, Session
 from budget_service.stores.postgres.schema import install, require_promises, require_synchronous
-from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
+from budget_service.stores.remote_rollback_guard import Count
+from budget_service.stores.remote_store import RemoteStore
 from budget_service.stores.transactions import Loaded, Wanted
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -77,7 +74,7 @@ _OPEN = sql.SQL(
 Result = TypeVar("Result")
 
 
-class PostgresStore:
+class PostgresStore(RemoteStore):
     """A Store in PostgreSQL. Nothing that may have had an effect is tried twice behind the caller's back.
 
     Work that has begun is finished even if its caller is cancelled; a change that still waits for its turn then has no
@@ -102,7 +99,6 @@ class PostgresStore:
         self._must_be_synchronous = parsed.must_be_synchronous
         # The highest of any server that was used.
         self._timeline = 0
-        self._guard: RollbackGuard | None = None
         self._clock = clock
         self._engine = LedgerEngine(self, by_root=True, most=MAX_TOGETHER, committed=committed)
         self._begun: set[asyncio.Task[Any]] = set()
@@ -135,24 +131,11 @@ class PostgresStore:
             async with store._connections.session() as session:
                 await install(session, tuning)
             await store.ping()
-            if mark is not None:
-                guard = RollbackGuard(mark, store._count)
-                await guard.begin()
-                store._guard = guard
+            await store._begin_guard(mark)
         except BaseException:
             await store.close()
             raise
         return store
-
-    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
-        """Decide a request and write the change in one transaction; see `Store`."""
-        if self._guard is not None:
-            self._guard.charged()
-        return await self._engine.apply(request, limits)
-
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
-        """Return the state of an account now; see `Store`."""
-        return await self._engine.read(account, levels)
 
     async def load(self, wanted: Wanted) -> Loaded:
         """Return what is wanted as it is now; see `Transactions`."""
@@ -267,14 +250,6 @@ class PostgresStore:
         # Cancelled in the middle, psycopg would ask the server to cancel the statement, and wait for that.
         await asyncio.shield(self._begin(self._checked()))
 
-    async def confirm(self, mark: Path) -> None:
-        """Write a new high-water mark for a restored ledger. Raises StoreError."""
-        await RollbackGuard(mark, self._count).confirm()
-
-    async def renew_mark(self, mark: Path, stated: Position) -> None:
-        """Write a lost high-water mark anew, if the ledger stands exactly there. Raises StoreError."""
-        await RollbackGuard(mark, self._count).renew(stated)
-
     async def _count(self, step: int) -> Count:
         ((ledger_id, count),) = await self._reading(_COUNT_ON, step) if step else await self._reading(_COUNT)
         return Count(ledger_id, count)
@@ -286,9 +261,7 @@ class PostgresStore:
 
     async def close(self) -> None:
         """Finish what was begun and close every connection."""
-        await self._engine.finish()
-        if self._guard is not None:
-            self._guard.end()
+        await self._finish()
         await asyncio.gather(*self._begun, return_exceptions=True)
         await self._connections.close()
         await self._heartbeat.close()

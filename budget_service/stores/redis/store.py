@@ -18,12 +18,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
-from budget_service.ledger.account_statement import AccountStatement
-from budget_service.ledger.limits import AppliedLimits, StoredLimits
-from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request
+from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
 from budget_service.stores.interface import (
     BalancePage,
@@ -38,7 +35,7 @@ from budget_service.stores.interface import (
     unmatched_entries,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
-from budget_service.stores.mark_file import WHAT_TO_DO, Position
+from budget_service.stores.mark_file import WHAT_TO_DO
 from budget_service.stores.redis import encoding as text
 from budget_service.stores.redis import layout
 from budget_service.stores.redis.pipeline import PipelinedConnection
@@ -55,7 +52,8 @@ from budget_service.stores.redis.scripts import (
     reading,
 )
 from budget_service.stores.redis.transaction import RedisTransactions
-from budget_service.stores.remote_rollback_guard import LOST_COUNT, Count, RollbackGuard
+from budget_service.stores.remote_rollback_guard import LOST_COUNT, Count
+from budget_service.stores.remote_store import RemoteStore
 from budget_service.stores.transactions import Wanted
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -88,7 +86,7 @@ LOSSES = {
 log = logging.getLogger(__name__)
 
 
-class RedisStore:
+class RedisStore(RemoteStore):
     """A Store in Redis. Nothing is tried twice behind the caller's back: the caller has the request id to do that.
 
     `clock` replaces Redis' own time, for tests.
@@ -129,7 +127,6 @@ class RedisStore:
         )
         self._engine = LedgerEngine(self._transactions, by_root=True, most=MAX_TOGETHER, committed=committed)
         self._allow_volatile = allow_volatile
-        self._guard: RollbackGuard | None = None
         # Whether the loss of charges was recorded in the ledger.
         self._is_disowned = False
         self._clock = clock
@@ -160,24 +157,11 @@ class RedisStore:
             await store._require_promises()
             await install(store._client)
             await store._warn_of_losses()
-            if mark is not None:
-                guard = RollbackGuard(mark, store._count)
-                await guard.begin()
-                store._guard = guard
+            await store._begin_guard(mark)
         except BaseException:
             await store.close()
             raise
         return store
-
-    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
-        """Decide a request and write the change in one transaction; see `Store`."""
-        if self._guard is not None:
-            self._guard.charged()
-        return await self._engine.apply(request, limits)
-
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
-        """Return the state of an account now; see `Store`."""
-        return await self._engine.read(account, levels)
 
     async def limits(self, account: Account) -> StoredLimits:
         """Return the stored limits of the levels of an account; see `Store`."""
@@ -289,14 +273,6 @@ class RedisStore:
         # Keeps the heartbeat's connection open: opening one takes longer than a heartbeat may.
         await self.ping()
 
-    async def confirm(self, mark: Path) -> None:
-        """Write a new high-water mark for a restored ledger. Raises StoreError."""
-        await RollbackGuard(mark, self._count).confirm()
-
-    async def renew_mark(self, mark: Path, stated: Position) -> None:
-        """Write a lost high-water mark anew, if the ledger stands exactly there. Raises StoreError."""
-        await RollbackGuard(mark, self._count).renew(stated)
-
     async def ping(self) -> None:
         """Return as soon as Redis answers, on a connection that nothing else waits for; see `Store`."""
         try:
@@ -306,9 +282,7 @@ class RedisStore:
 
     async def close(self) -> None:
         """Finish what was begun and close every connection."""
-        await self._engine.finish()
-        if self._guard is not None:
-            self._guard.end()
+        await self._finish()
         await self._pipeline.close()
         await self._written.close()
         for pool in (self._heartbeat.connection_pool, self._client.connection_pool):

@@ -15,6 +15,7 @@ from dp_service.queries.canonical_query import (
     TextRestriction,
 )
 from dp_service.queries.elements import date_of, timestamp_of
+from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, gaps, is_short
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.bucket_expressions import bucketed_times
@@ -23,7 +24,6 @@ from dp_service.queries.render.expressions import column_expression, grouping_ke
 from dp_service.queries.render.lookups import among, keys_of
 from dp_service.queries.render.sums import usable_conditions
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution
-from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.terms import ColumnType, Element, Scalar
 
 

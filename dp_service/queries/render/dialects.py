@@ -9,6 +9,7 @@ from enum import Enum
 from functools import reduce
 
 from dp_service.noise.encoding import length_prefixed
+from dp_service.queries.filters import Value
 from dp_service.queries.intervals import ordinal
 from dp_service.queries.render.bucket_expressions import (
     BucketWriter,
@@ -16,7 +17,6 @@ from dp_service.queries.render.bucket_expressions import (
     pinot_bucket,
     spark_bucket,
 )
-from dp_service.queries.structured import Value
 from dp_service.terms import ColumnType
 
 # Without these each server of a Pinot cluster keeps only part of its groups and counts come out too low, with every

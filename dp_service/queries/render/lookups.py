@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dp_service.queries.answer_columns import LOOKUP_COLUMNS
 from dp_service.queries.canonical_query import CanonicalQuery, QueryColumn, QueryLookup
+from dp_service.queries.filters import Value
 from dp_service.queries.render.dialects import Dialect, identifier, literal
-from dp_service.queries.structured import Value
 
 _KEY, _TEXT = LOOKUP_COLUMNS
 

@@ -27,9 +27,9 @@ from fractions import Fraction
 
 from dp_service.queries.answer_columns import MEMBER_COUNT_COLUMN
 from dp_service.queries.canonical_query import CanonicalQuery, QueryValue
+from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_values import own_count_name, sum_name, total_name, used_name
 from dp_service.queries.render.dialects import Dialect, identifier, literal
-from dp_service.queries.structured import INT64_MINIMUM
 from dp_service.terms import ValueType
 from dp_service.values.bounds import Clamp
 

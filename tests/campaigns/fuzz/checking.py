@@ -16,11 +16,12 @@ from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.filters import In
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, In
+from dp_service.queries.structured import HistogramQuery
 from tests.campaigns.fuzz.mutating import CANARY_NUMBER, CANARY_TEXT
 from tests.support.queries.policies import NOW, POLICY
 from tests.support.queries.sql_reader import read

@@ -7,8 +7,8 @@ import pytest
 
 from dp_service.queries import sql_conditions
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.filters import Range
 from dp_service.queries.sql_tokens import MAXIMUM_LENGTH
-from dp_service.queries.structured import Range
 from tests.campaigns.fuzz.__main__ import fuzz
 from tests.campaigns.fuzz.checking import checked, work_allowed, work_of
 from tests.campaigns.fuzz.mutating import CANARY_TEXT, UNSOUND

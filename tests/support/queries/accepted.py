@@ -3,7 +3,8 @@
 import datetime
 from dataclasses import dataclass
 
-from dp_service.queries.structured import Bound, HistogramQuery, In, Measure, NotIn, Range
+from dp_service.queries.filters import Bound, In, NotIn, Range
+from dp_service.queries.structured import HistogramQuery, Measure
 
 PINOT_PREFIX = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "

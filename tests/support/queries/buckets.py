@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.elements import days_of, microseconds_of
+from dp_service.queries.filters import TimeRange
 from dp_service.queries.policy import parse_policy
-from dp_service.queries.structured import Bucket, HistogramQuery, Measure, TimeRange
+from dp_service.queries.structured import Bucket, HistogramQuery, Measure
 from dp_service.queries.tables import Policy
 from dp_service.queries.time_buckets import bucket_of
 

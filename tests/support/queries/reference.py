@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from dp_service.bounding.order import kept
 from dp_service.queries.columns import Column, Lookup, Nulls
+from dp_service.queries.filters import Filter, In, NotIn, Range, TimeRange
 from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Range, TimeRange
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import Refresh
 

@@ -14,18 +14,9 @@ from sqlglot import exp
 
 from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
+from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Bound, Filter, In, NotIn, Range, Value
 from dp_service.queries.intervals import UNIVERSES
-from dp_service.queries.structured import (
-    MAXIMUM_TEXT_LENGTH,
-    Bound,
-    Filter,
-    HistogramQuery,
-    In,
-    Measure,
-    NotIn,
-    Range,
-    Value,
-)
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
 

@@ -7,18 +7,8 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from dp_service.queries.structured import (
-    MAXIMUM_VALUES,
-    Bound,
-    Filter,
-    HistogramQuery,
-    In,
-    Measure,
-    NotIn,
-    Range,
-    TimeRange,
-    Value,
-)
+from dp_service.queries.filters import MAXIMUM_VALUES, Bound, Filter, In, NotIn, Range, TimeRange, Value
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
 

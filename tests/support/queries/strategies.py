@@ -9,20 +9,19 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from dp_service.queries.policy import Policy, parse_policy
-from dp_service.queries.structured import (
+from dp_service.queries.filters import (
     INT64_MAXIMUM,
     INT64_MINIMUM,
     Bound,
     Filter,
-    HistogramQuery,
     In,
-    Measure,
     NotIn,
     Range,
     TimeRange,
     Value,
 )
+from dp_service.queries.policy import Policy, parse_policy
+from dp_service.queries.structured import HistogramQuery, Measure
 
 from .reference import Row
 

@@ -1,0 +1,42 @@
+"""Arguments of every call that are checked before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pinot_connector.errors import InvalidQuestion
+
+
+def checked_text(field: str, text: object) -> str:
+    """Returns a text if a message can hold it.
+
+    Raises:
+        InvalidQuestion: it is no text, or has half of a surrogate pair; the message names the field, not the text.
+    """
+    if not isinstance(text, str):
+        raise InvalidQuestion(field, "expected a text")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidQuestion(field, "expected a text without lone surrogates") from None
+    return text
+
+
+def require_confidence(confidence: float) -> None:
+    """Raises InvalidQuestion unless it is a number strictly between 0.5 and 1."""
+    # In a message, 0 is no number, which means a default.
+    if not isinstance(confidence, float) or not 0.5 < confidence < 1:
+        raise InvalidQuestion(
+            "confidence", f"expected a number strictly between 0.5 and 1, got {confidence!r}"
+        )
+
+
+def checked_texts(field: str, texts: object) -> list[str]:
+    """Returns several texts if a message can hold them.
+
+    Raises:
+        InvalidQuestion: it is no sequence of texts, or one has half of a surrogate pair.
+    """
+    if not isinstance(texts, Sequence):
+        raise InvalidQuestion(field, "expected a text, or a sequence of texts")
+    return [checked_text(field, text) for text in texts]

@@ -1,0 +1,162 @@
+"""What a result states of the values that it sums, averages or ranks."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+
+from gris_api.dp.v1 import dp_pb2
+
+from pinot_connector.questions import AggregateFunction, RankFunction
+from pinot_connector.views import day, exact, read_by, view
+
+
+@dataclass(frozen=True)
+class OwnCount:
+    """The count that a summed column has of its own: for `share` of the units, with noise of `noise_variance`."""
+
+    share: Fraction
+    noise_variance: Fraction
+
+
+@dataclass(frozen=True)
+class SummedColumn:
+    """A column that is summed; all numbers are exact.
+
+    Of each member one number counts in each element: its total, between `lower` and `upper`, in steps of `quantum`.
+    `share` is the column's part of the information units, and `noise_variance` that of its noise, in half steps. With
+    an `own_count` rows without a usable value count, and the column's sums and averages are of the others.
+    """
+
+    name: str
+    quantum: Fraction
+    lower: Fraction
+    upper: Fraction
+    share: Fraction
+    noise_variance: Fraction
+    own_count: OwnCount | None = None
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A sum or an average that a result shows: of members' totals, or if `over_rows` of rows.
+
+    `alias` is what a question in SQL calls it.
+    """
+
+    function: AggregateFunction
+    column: str
+    alias: str | None = None
+    over_rows: bool = False
+
+    @property
+    def title(self) -> str:
+        """What to call it where a result is displayed."""
+        return self.alias or _TITLES[self.function, self.over_rows].format(column=self.column)
+
+
+# An average of totals is another number than an average of rows, and sums are bounded in other ways: names say which.
+_TITLES = {
+    (AggregateFunction.SUM, False): "sum_{column}",
+    (AggregateFunction.AVERAGE, False): "average_{column}_per_member",
+    (AggregateFunction.SUM, True): "sum_{column}_of_rows",
+    (AggregateFunction.AVERAGE, True): "average_{column}_per_row",
+}
+
+
+def aggregates_of(message: dp_pb2.Sums) -> tuple[Aggregate, ...]:
+    """Return the sums and averages of a message, each with whether it is over rows."""
+    return tuple(view(Aggregate, each, over_rows=message.over_rows) for each in message.aggregates)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What a release sums beside its counts, which take `share` of the units, and what a question shows of that.
+
+    `ordered_by` is the place in `aggregates` of what the list is in descending order of, None if that are the counts.
+    `over_rows`: rows are summed, of a member at most `Parameters.tau` in each element, and not members' totals.
+    """
+
+    share: Fraction
+    columns: tuple[SummedColumn, ...]
+    aggregates: tuple[Aggregate, ...] = field(metadata=read_by(aggregates_of))
+    ordered_by: int | None = None
+    over_rows: bool = False
+
+
+class MemberValue(Enum):
+    """Which value of a member quantiles are of: its total, the mean or the largest of its rows, or one of them."""
+
+    TOTAL = "total"
+    MEAN = "mean"
+    LARGEST = "largest"
+    ONE_ROW = "one_row"
+
+
+class GridScale(Enum):
+    """How the cells of a public grid widen: all are equally wide, or by a common factor; or each has as many days."""
+
+    LINEAR = "linear"
+    GEOMETRIC = "geometric"
+    DATES = "dates"
+
+
+@dataclass(frozen=True)
+class QuantileColumn:
+    """A column whose quantiles may be asked for; all numbers are exact. With a grid of dates its values are days.
+
+    Of each member one value counts in each element, by the rule `member_value`, in steps of `quantum`. It is in one of
+    so many public `cells` between `lower` and `upper`; values beyond are in the first cell or the last one.
+    """
+
+    name: str
+    member_value: MemberValue
+    quantum: Fraction
+    scale: GridScale
+    lower: Fraction | datetime.date = field(metadata=read_by(lambda message: _end(message, message.lower)))
+    upper: Fraction | datetime.date = field(metadata=read_by(lambda message: _end(message, message.upper)))
+    cells: int
+
+
+def _end(message: dp_pb2.QuantileColumn, text: str) -> Fraction | datetime.date:
+    return day(text) if message.scale == dp_pb2.GRID_SCALE_DATES else exact(text)
+
+
+@dataclass(frozen=True)
+class RankCut:
+    """A part of the members in the cell of another quantile, `position`, by which a rank may be off further."""
+
+    position: int
+    part: Fraction
+
+
+@dataclass(frozen=True)
+class ShownQuantile:
+    """A quantile that a result shows, `q` None for about the smallest and the largest value.
+
+    With 95 %, for all quantiles of an element together, its wanted rank is within `rank_error` members, and what `cuts`
+    add, of the ranks that the shown cell holds. Both follow from public numbers.
+    """
+
+    function: RankFunction
+    column: str
+    q: Fraction | None
+    alias: str | None
+    rank_error: Fraction
+    cuts: tuple[RankCut, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What to call it where a result is displayed."""
+        if self.alias is not None:
+            return self.alias
+        if self.q is None:
+            return f"{self.function.value}_{self.column}"
+        return f"{self.column}_p{float(100 * self.q):g}"
+
+
+def shown_quantiles(message: dp_pb2.Quantiles) -> tuple[ShownQuantile, ...]:
+    """Return the quantiles of a message, each with its column."""
+    return tuple(view(ShownQuantile, each, column=message.column.name) for each in message.shown)
