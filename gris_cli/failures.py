@@ -66,7 +66,6 @@ _EXTRAS = {
     "pydantic": "serving",
     "pyspark": "spark",
     "scipy": "plan",
-    "sqlglot": "dp",
     "starlette": "console",
     "uvicorn": "console",
     "yaml": "serving",

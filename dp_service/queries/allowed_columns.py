@@ -6,7 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
-from dp_service.queries.filters import VALUES_OF, Filter, In, NotIn, Range, Value, type_of
+from dp_service.queries.filters import (
+    VALUES_OF,
+    ColumnFilter,
+    Filter,
+    In,
+    IsNull,
+    Like,
+    NotIn,
+    Range,
+    Value,
+    column_filters,
+    type_of,
+)
 from dp_service.queries.suggestions import listed
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
@@ -28,16 +40,22 @@ def groupable(table: Table, name: str) -> Column:
     return column
 
 
-def in_canonical_order(filters: Iterable[Filter]) -> list[Filter]:
-    """Return conditions in an order that does not depend on how they were written: it decides which fault is named."""
+def in_canonical_order(filters: Iterable[Filter]) -> list[ColumnFilter]:
+    """Return the conditions on columns in an order that does not depend on how they were written.
+
+    It decides which fault is named.
+    """
+    found = (each for condition in filters for each in column_filters(condition))
     return sorted(
-        filters, key=lambda each: (each.column, _operator(each).value, sorted({*map(repr, _values(each))}))
+        found, key=lambda each: (each.column, _operator(each).value, sorted({*map(repr, _values(each))}))
     )
 
 
-def check_filter(table: Table, condition: Filter) -> None:
+def check_filter(table: Table, condition: ColumnFilter) -> None:
     """Refuse a condition that the policy does not allow, or whose values are of another type."""
     column = table.column(condition.column)
+    if isinstance(condition, Like) and column.type is not ColumnType.STRING:
+        raise QuestionError("filters", f"{column.name}: expected LIKE on a column of texts alone")
     allowed = table.operators(column)
     if _operator(condition) not in allowed:
         others = [_SPELLING[each] for each in Operator if each in allowed]
@@ -55,8 +73,8 @@ def check_filter(table: Table, condition: Filter) -> None:
 
 
 _SPELLING = {
-    Operator.IN: "= and IN",
-    Operator.NOT_IN: "<> and NOT IN",
+    Operator.IN: "=, IN, LIKE and IS NULL",
+    Operator.NOT_IN: "<>, NOT IN, NOT LIKE and IS NOT NULL",
     Operator.RANGE: "<, <=, >, >= and BETWEEN",
 }
 
@@ -81,10 +99,9 @@ def check_shown(condition: Filter, restricted: Mapping[str, tuple[Value, ...]]) 
 
     Only elements of the domain are counted. An answer without a value that was asked for would be read as a count of 0.
     """
-    domain = restricted.get(condition.column)
-    if domain is None or not isinstance(condition, In):
+    if not isinstance(condition, In) or condition.column not in restricted:
         return
-    asked = set(condition.values)
+    domain, asked = restricted[condition.column], set(condition.values)
     if outside := len(asked.difference(domain)):
         raise QuestionError(
             "filters",
@@ -93,7 +110,8 @@ def check_shown(condition: Filter, restricted: Mapping[str, tuple[Value, ...]]) 
         )
 
 
-def _operator(condition: Filter) -> Operator:
+def _operator(condition: ColumnFilter) -> Operator:
+    """Return which leave of the policy a condition needs: a pattern and NULL are some of a column's values."""
     match condition:
         case In():
             return Operator.IN
@@ -101,11 +119,17 @@ def _operator(condition: Filter) -> Operator:
             return Operator.NOT_IN
         case Range():
             return Operator.RANGE
+        case Like(negated=negated) | IsNull(negated=negated):
+            return Operator.NOT_IN if negated else Operator.IN
 
 
-def _values(condition: Filter) -> tuple[Value, ...]:
+def _values(condition: ColumnFilter) -> tuple[Value, ...]:
     match condition:
         case In() | NotIn():
             return condition.values
         case Range():
             return tuple(bound.value for bound in (condition.lower, condition.upper) if bound is not None)
+        case Like():
+            return (condition.pattern,)
+        case IsNull():
+            return ()

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.canonical import query_column, time_restriction
-from dp_service.queries.canonical_query import OrdinalRestriction, QueryBucket
+from dp_service.queries.canonical import time_restriction
+from dp_service.queries.canonical_query import OrdinalRestriction, QueryBucket, query_column
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule

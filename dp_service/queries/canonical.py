@@ -15,30 +15,38 @@ k and omit_counts only cut or price the answer, and are no part of the meaning.
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from dp_service.bounding.order import table_salt
 from dp_service.queries.canonical_bytes import _ROWS_OF_A_MEMBER
+from dp_service.queries.canonical_conditions import conditions_of, flattened
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
     OrdinalRestriction,
     QueryBucket,
-    QueryColumn,
-    QueryLookup,
     QueryQuantiles,
     QueryValue,
     Restriction,
     TextRestriction,
+    query_column,
 )
 from dp_service.queries.columns import Column, Nulls, QuantileColumn, ValueColumn, ValueNulls
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.filters import VALUES_OF, Bound, Filter, In, NotIn, Range, TimeRange, Value
+from dp_service.queries.filters import Filter, TimeRange, Value, column_filters
 from dp_service.queries.intervals import Interval, Intervals, complement, intersection, ordinal, points
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
-from dp_service.queries.times import TimeColumn, Timestamps
+from dp_service.queries.times import TimeColumn
+from dp_service.queries.value_sets import (
+    ALL_TEXTS,
+    Texts,
+    clamped,
+    intervals_of,
+    is_set,
+    texts_of,
+    universe_of_column,
+)
 from dp_service.terms import ColumnType, MemberValue
 
 
@@ -61,14 +69,21 @@ def canonicalise(
     """
     bucketed = None if bucket is None else bucket[0].column.name
     columns = [table.column(name) for name in query.dimensions]
-    named = list(_mentioned(query, table, columns, closed=closed_before is not None))
+    domains = restricted_values([column for column in columns if column.name != bucketed])
+    own, others = _divided(query.filters, table, domains)
+    named = list(
+        _mentioned(query, table, [*columns, *map(table.column, own)], closed=closed_before is not None)
+    )
     # What is looked up is the value of a key, so a row whose key is left out is left out.
     keys = [column.lookup.key for column in named if column.lookup is not None]
     mentioned = {column.name: column for column in (*named, *keys)}
-    dimensions = [column for column in columns if column.name != bucketed]
-    domains = restricted_values(dimensions)
     restrictions = [
-        _restriction(column, query, table, closed_before, domains.get(name))
+        _restriction(
+            column,
+            own.get(name, ()),
+            _seen_of(column, query, table, closed_before),
+            domains.get(name),
+        )
         for name, column in sorted(mentioned.items())
     ]
     return CanonicalQuery(
@@ -84,7 +99,24 @@ def canonicalise(
         values=tuple(map(_query_value, summed_columns(query, table))),
         quantiles=_query_quantiles(query, table),
         bucket=None if bucket is None else bucket[0],
+        conditions=conditions_of(others, table),
     )
+
+
+def _divided(
+    filters: Iterable[Filter], table: Table, domains: Mapping[str, Collection[Value]]
+) -> tuple[Mapping[str, list[Filter]], list[Filter]]:
+    """Return the conditions that are on one column's values alone, by column, and the others."""
+    own: dict[str, list[Filter]] = {}
+    others: list[Filter] = []
+    for each in flattened(filters):
+        column = table.column(next(column_filters(each)).column)
+        known = domains.get(column.name) or _all_texts(column)
+        if is_set(each, column, None if known is None else list(map(str, known))):
+            own.setdefault(column.name, []).append(each)
+        else:
+            others.append(each)
+    return own, others
 
 
 def time_restriction(query: HistogramQuery, table: Table, closed_before: int | None) -> OrdinalRestriction:
@@ -95,7 +127,9 @@ def time_restriction(query: HistogramQuery, table: Table, closed_before: int | N
         QuestionError: No value meets the conditions.
     """
     column = table.time_column()
-    found = _restriction(column, query, table, closed_before, None)
+    own, _ = _divided(query.filters, table, {})
+    seen = _seen_of(column, query, table, closed_before)
+    found = _restriction(column, own.get(column.name, ()), seen, None)
     if isinstance(found, OrdinalRestriction):
         return found
     every = query_column(column)
@@ -126,10 +160,9 @@ def _query_value(column: ValueColumn | QuantileColumn) -> QueryValue:
 
 
 def _mentioned(
-    query: HistogramQuery, table: Table, dimensions: Iterable[Column], *, closed: bool
+    query: HistogramQuery, table: Table, named: Iterable[Column], *, closed: bool
 ) -> Iterator[Column]:
-    yield from dimensions
-    yield from (table.column(each.column) for each in query.filters)
+    yield from named
     if closed or _restricts_time(query):
         yield table.time_column()
     member = table.member_column()
@@ -142,36 +175,24 @@ def _restricts_time(query: HistogramQuery) -> bool:
     return query.time_range is not None and query.time_range != TimeRange(None, None)
 
 
-def query_column(column: Column) -> QueryColumn:
-    """Return what a question's meaning has of a column."""
-    stored = None if column.timestamps is None else column.timestamps.stored
-    lookup = column.lookup
-    found = None if lookup is None else QueryLookup(query_column(lookup.key), lookup.entries, lookup.hash)
-    return QueryColumn(column.name, column.type, column.value_for_null, stored, found)
-
-
 def _restriction(
     column: Column,
-    query: HistogramQuery,
-    table: Table,
-    closed_before: int | None,
+    conditions: Iterable[Filter],
+    seen: Callable[[Intervals], Intervals],
     domain: Iterable[Value] | None,
 ) -> Restriction | None:
     """Return the one restriction on a column; None if it allows every value and every NULL.
 
+    `conditions` are those on the column alone, and `seen` leaves out what the question does not see of the time column.
     `domain` are the values that the column is restricted to anyway; None: all.
     """
-    filters = [each for each in query.filters if each.column == column.name]
     if column.type is ColumnType.STRING:
-        return _text_restriction(column, filters, _all_texts(column) if domain is None else domain)
-    universe = query_column(column).universe
+        return _text_restriction(column, conditions, _all_texts(column) if domain is None else domain)
+    universe = universe_of_column(column)
     allowed: Intervals = (universe,) if domain is None else points(map(ordinal, domain))
-    for each in filters:
-        allowed = intersection(allowed, _intervals(each, universe, column.timestamps))
-    if table.time is not None and table.time.name == column.name:
-        if query.time_range is not None:
-            allowed = intersection(allowed, _time_interval(query.time_range, table.time, universe))
-        allowed = _closed(allowed, closed_before, universe)
+    for each in conditions:
+        allowed = intersection(allowed, intervals_of(each, column))
+    allowed = seen(allowed)
     if column.nulls is Nulls.DROP and column.null_value is not None:
         allowed = intersection(allowed, complement(points([ordinal(column.null_value)]), universe))
     if not allowed:
@@ -180,6 +201,22 @@ def _restriction(
     if column.nulls is Nulls.KEEP and allowed == (universe,) and column.type is not ColumnType.DATE:
         return None
     return OrdinalRestriction(query_column(column), allowed)
+
+
+def _seen_of(
+    column: Column, query: HistogramQuery, table: Table, closed_before: int | None
+) -> Callable[[Intervals], Intervals]:
+    """Return what leaves out the times that a question does not see: it changes nothing of another column."""
+
+    def seen(allowed: Intervals) -> Intervals:
+        if table.time is None or table.time.name != column.name:
+            return allowed
+        universe = universe_of_column(column)
+        if query.time_range is not None:
+            allowed = intersection(allowed, _time_interval(query.time_range, table.time, universe))
+        return _closed(allowed, closed_before, universe)
+
+    return seen
 
 
 def _all_texts(column: Column) -> Iterable[Value] | None:
@@ -191,29 +228,19 @@ def _all_texts(column: Column) -> Iterable[Value] | None:
 
 
 def _text_restriction(
-    column: Column, filters: Iterable[Filter], domain: Iterable[Value] | None
+    column: Column, conditions: Iterable[Filter], domain: Iterable[Value] | None
 ) -> TextRestriction | None:
-    allowed = None if domain is None else set(map(str, domain))
-    excluded: set[str] = {str(column.null_value)} if column.nulls is Nulls.DROP else set()
-    for each in filters:
-        match each:
-            case In():
-                values = set(map(str, each.values))
-                allowed = values if allowed is None else allowed & values
-            case NotIn():
-                excluded |= set(map(str, each.values))
-            case Range():
-                # The policy's loader allows ranges on ordered columns alone.
-                raise QuestionError("filters", f"{column.name}: expected no range on a column of texts")
-    if allowed is None:
-        return (
-            TextRestriction(query_column(column), tuple(sorted(excluded)), excluded=True)
-            if excluded
-            else None
-        )
-    if not allowed - excluded:
+    known = None if domain is None else frozenset(map(str, domain))
+    allowed = ALL_TEXTS if known is None else Texts(known, excluded=False)
+    if column.nulls is Nulls.DROP:
+        allowed &= Texts(frozenset([str(column.null_value)]), excluded=True)
+    for each in conditions:
+        allowed &= texts_of(each, column, known)
+    if allowed == ALL_TEXTS:
+        return None
+    if allowed == ALL_TEXTS.complement:
         raise _contradiction(column)
-    return TextRestriction(query_column(column), tuple(sorted(allowed - excluded)), excluded=False)
+    return TextRestriction(query_column(column), tuple(sorted(allowed.values)), allowed.excluded)
 
 
 def _contradiction(column: Column) -> QuestionError:
@@ -224,49 +251,20 @@ def _contradiction(column: Column) -> QuestionError:
     )
 
 
-def _intervals(condition: Filter, universe: Interval, timestamps: Timestamps | None) -> Intervals:
-    match condition:
-        case In():
-            return points(map(ordinal, condition.values))
-        case NotIn():
-            return complement(points(map(ordinal, condition.values)), universe)
-        case Range():
-            lower, upper = condition.lower, condition.upper
-            start = universe.start if lower is None else _first(lower, timestamps, after=lower.exclusive)
-            end = universe.end if upper is None else _first(upper, timestamps, after=not upper.exclusive)
-            return _clamped(start, end, universe)
-
-
-def _first(bound: Bound, timestamps: Timestamps | None, *, after: bool) -> int:
-    """Return the smallest integer that stands for a value not before a bound, or `after` it."""
-    if timestamps is None:
-        return ordinal(bound.value) + after
-    # `resolution` lets only days and timestamps come here.
-    value = bound.value
-    if not isinstance(value, datetime.date):
-        raise QuestionError("filters", f"expected {VALUES_OF[ColumnType.TIMESTAMP]}")
-    return timestamps.first_after(value) if after else timestamps.first_from(value)
-
-
 def _time_interval(time_range: TimeRange, time: TimeColumn, universe: Interval) -> Intervals:
     """Return the values of the time column whose times lie in a half-open range."""
     start = universe.start if time_range.start is None else time.first_value_from(time_range.start)
     end = universe.end if time_range.end is None else time.first_value_from(time_range.end)
-    return _clamped(start, end, universe)
+    return clamped(start, end, universe)
 
 
 def _closed(allowed: Intervals, closed_before: int | None, universe: Interval) -> Intervals:
     """Leave out what lies in no closed period."""
     if closed_before is None or not allowed:
         return allowed
-    closed = intersection(allowed, _clamped(universe.start, closed_before, universe))
+    closed = intersection(allowed, clamped(universe.start, closed_before, universe))
     if not closed:
         raise QuestionError(
             "time_range", "expected a range that begins in a closed period: later data cannot be queried yet"
         )
     return closed
-
-
-def _clamped(start: int, end: int, universe: Interval) -> Intervals:
-    clamped = Interval(max(start, universe.start), min(end, universe.end))
-    return (clamped,) if clamped.start < clamped.end else ()

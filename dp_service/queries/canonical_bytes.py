@@ -5,13 +5,17 @@ from __future__ import annotations
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
+    Condition,
+    Every,
     OrdinalRestriction,
+    PatternCondition,
     QueryBucket,
     QueryColumn,
     QueryLookup,
     QueryQuantiles,
     QueryValue,
     Restriction,
+    Some,
     TextRestriction,
 )
 from dp_service.queries.filters import Value
@@ -35,7 +39,27 @@ def canonical_bytes(query: CanonicalQuery) -> bytes:
         *([length_prefixed(*map(_summed_bytes, query.values))] if query.values else []),
         *([] if query.quantiles is None else [_quantiles_bytes(query.quantiles)]),
         *([] if query.bucket is None else [_bucket_bytes(query.bucket)]),
+        *(
+            [length_prefixed(b"conditions", *map(condition_bytes, query.conditions))]
+            if query.conditions
+            else []
+        ),
     )
+
+
+def condition_bytes(condition: Condition) -> bytes:
+    """Return the bytes of one condition."""
+    match condition:
+        case Every() | Some():
+            tag = b"every" if isinstance(condition, Every) else b"some"
+            return length_prefixed(tag, *map(condition_bytes, condition.parts))
+        case PatternCondition():
+            folds, negated = (b"yes" if each else b"no" for each in (condition.folds, condition.negated))
+            return length_prefixed(
+                b"like", _column_bytes(condition.column), condition.pattern.encode(), folds, negated
+            )
+        case _:
+            return _restriction_bytes(condition)
 
 
 def _quantiles_bytes(quantiles: QueryQuantiles) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated
@@ -10,8 +11,9 @@ from typing import Annotated
 from pydantic import PlainSerializer, PlainValidator
 
 from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value
-from dp_service.queries.intervals import Interval, Intervals, universe_of
+from dp_service.queries.intervals import Interval, Intervals, ordinal, universe_of
 from dp_service.queries.structured import Measure
 from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
@@ -79,6 +81,14 @@ class QueryColumn:
         return universe_of(self.type, counted=self.stored is not None)
 
 
+def query_column(column: Column) -> QueryColumn:
+    """Return what a question's meaning has of a column."""
+    stored = None if column.timestamps is None else column.timestamps.stored
+    lookup = column.lookup
+    found = None if lookup is None else QueryLookup(query_column(lookup.key), lookup.entries, lookup.hash)
+    return QueryColumn(column.name, column.type, column.value_for_null, stored, found)
+
+
 @dataclass(frozen=True)
 class TextRestriction:
     """The text is one of `values` - or none of them, if `excluded` - which are sorted and distinct."""
@@ -86,6 +96,10 @@ class TextRestriction:
     column: QueryColumn
     values: tuple[str, ...]
     excluded: bool
+
+    def allows(self, value: Value) -> bool:
+        """Return whether a value meets the condition."""
+        return (value in self.values) is not self.excluded
 
 
 @dataclass(frozen=True)
@@ -95,8 +109,50 @@ class OrdinalRestriction:
     column: QueryColumn
     intervals: Intervals
 
+    def allows(self, value: Value) -> bool:
+        """Return whether a value meets the condition."""
+        return any(each.start <= ordinal(value) < each.end for each in self.intervals)
+
 
 Restriction = TextRestriction | OrdinalRestriction
+
+
+@dataclass(frozen=True)
+class PatternCondition:
+    """The text has a pattern of LIKE - or has not, if `negated` - whose letters A to Z may `fold` to a to z."""
+
+    column: QueryColumn
+    pattern: str
+    folds: bool
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Every:
+    """All of several conditions hold; they are sorted and distinct."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Some:
+    """One of several conditions holds, or several do; they are sorted and distinct."""
+
+    parts: tuple[Condition, ...]
+
+
+ColumnCondition = Restriction | PatternCondition
+"""A condition on one column of the table. A row without a value meets none, unless the null value stands for it."""
+Condition = ColumnCondition | Every | Some
+
+
+def column_conditions(condition: Condition) -> Iterator[ColumnCondition]:
+    """Yield the conditions on columns that a condition consists of."""
+    if isinstance(condition, Every | Some):
+        for part in condition.parts:
+            yield from column_conditions(part)
+    else:
+        yield condition
 
 
 @dataclass(frozen=True)
@@ -148,7 +204,8 @@ class CanonicalQuery:
 
     `clip` is how many events of one member count in one element at most; None: all, or members are counted. Where
     events are counted and there are `values`, sums are over rows, and there is a clip.
-    `restrictions` has at most one for each column and is sorted by the column's name. `values` are the columns that
+    `restrictions` has at most one for each column and is sorted by the column's name; `conditions` are those that are
+    on several columns, or on no set of values, all of which must hold, sorted. `values` are the columns that
     are summed, each once, sorted by name; a row counts only if it can be used in each of them. `quantiles` is the
     column whose quantiles are asked for, None: none is. `bucket` is what stands for the dimension `gris_bucket`; None:
     there is no such dimension.
@@ -163,6 +220,12 @@ class CanonicalQuery:
     values: tuple[QueryValue, ...] = ()
     quantiles: QueryQuantiles | None = None
     bucket: QueryBucket | None = None
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def column_conditions(self) -> tuple[ColumnCondition, ...]:
+        """All conditions on columns, also those that others consist of; a column may have several."""
+        return (*self.restrictions, *(each for one in self.conditions for each in column_conditions(one)))
 
     @property
     def used_values(self) -> tuple[QueryValue, ...]:

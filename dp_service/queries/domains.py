@@ -11,8 +11,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Value
@@ -36,13 +37,21 @@ class GroupedDomains:
     delta_l0: int | None
 
 
-def grouped_domains(dimensions: Sequence[Column]) -> GroupedDomains:
+def grouped_domains(dimensions: Sequence[Column], query: CanonicalQuery) -> GroupedDomains:
     """Return what the policy's domains and Deltas mean for a key of these columns, in this order.
+
+    Values that the question's conditions on a column leave out are no part of its domain: no row has them, so they
+    are neither released nor paid for. Which values these are follows from the question and the policy alone.
 
     Raises:
         QuestionError: The domain of the key is known and has more than 10^5 elements; `field` is `dimensions`.
     """
-    restricted = restricted_values(dimensions)
+    allowed = {each.column.name: each for each in query.restrictions}
+    restricted = {
+        name: tuple(each for each in values if name not in allowed or allowed[name].allows(each))
+        for name, values in restricted_values(dimensions).items()
+    }
+    dimensions = [replace(each, domain=restricted.get(each.name, each.domain)) for each in dimensions]
     deltas = [column.delta_within(column.name in restricted) for column in dimensions]
     stated = [delta for delta in deltas if delta is not None]
     return GroupedDomains(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from dp_service.queries.errors import QuestionError
 from dp_service.terms import ColumnType
 
-MAXIMUM_VALUES = 1000
+MAXIMUM_VALUES = 10_000
 MAXIMUM_TEXT_LENGTH = 1024
+# Each of them may make an engine go through a text once more.
+MAXIMUM_WILDCARDS = 4
 INT64_MINIMUM = -(2**63)
 INT64_MAXIMUM = 2**63 - 1
 
@@ -134,7 +137,122 @@ class Range:
         require_valid(len(types) == 1, "filters", "expected two bounds of one type")
 
 
-Filter = In | NotIn | Range
+@dataclass(frozen=True)
+class Like:
+    """The column's text has a pattern - or has not, if `negated` - or its letters fold to one.
+
+    In `pattern` % stands for any characters, none too, and _ for any one; there is no escape. If it `folds`, the
+    letters A to Z mean a to z as well, and no others do.
+    """
+
+    column: str
+    pattern: str
+    folds: bool = False
+    negated: bool = False
+
+    def __post_init__(self) -> None:
+        _check_value(self.pattern)
+        require_valid(
+            re.sub("%+", "%", self.pattern).count("%") <= MAXIMUM_WILDCARDS,
+            "filters",
+            f"expected at most {MAXIMUM_WILDCARDS} signs % in a pattern",
+        )
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """The column has no value - or has one, if `negated`. Where the policy keeps NULL it is the column's null value."""
+
+    column: str
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class AllOf:
+    """All of some conditions hold."""
+
+    parts: tuple[Filter, ...]
+
+    def __post_init__(self) -> None:
+        require_valid(bool(self.parts), "filters", "expected one condition or more")
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """One of some conditions holds, or several do."""
+
+    parts: tuple[Filter, ...]
+
+    def __post_init__(self) -> None:
+        require_valid(bool(self.parts), "filters", "expected one condition or more")
+
+
+ColumnFilter = In | NotIn | Range | Like | IsNull
+"""A condition on one column. NULL meets none but IsNull, unless the policy keeps it as a value."""
+Filter = ColumnFilter | AllOf | AnyOf
+"""A condition. There is no NOT: each condition on a column has an opposite, and the others follow from theirs."""
+
+
+def column_filters(condition: Filter) -> Iterator[ColumnFilter]:
+    """Yield the conditions on columns that a condition consists of, in their order."""
+    # A stack rather than recursion: a question may nest them as deep as its text allows.
+    waiting = [condition]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, AllOf | AnyOf):
+            waiting += reversed(each.parts)
+        else:
+            yield each
+
+
+def depth_of(condition: Filter) -> int:
+    """Return how many conditions that consist of others are in one another."""
+    level, depth = [condition], 0
+    while nested := [each for each in level if isinstance(each, AllOf | AnyOf)]:
+        level, depth = [part for each in nested for part in each.parts], depth + 1
+    return depth
+
+
+def opposite(condition: Filter) -> Filter:
+    """Return the condition that holds where another one does not, of rows whose columns have a value."""
+    match condition:
+        case In(column, values):
+            return NotIn(column, values)
+        case NotIn(column, values):
+            return In(column, values)
+        case Like() | IsNull():
+            return replace(condition, negated=not condition.negated)
+        case AllOf(parts):
+            return AnyOf(tuple(map(opposite, parts)))
+        case AnyOf(parts):
+            return AllOf(tuple(map(opposite, parts)))
+        case Range(column, lower, upper):
+            below = None if lower is None else Range(column, None, Bound(lower.value, not lower.exclusive))
+            above = None if upper is None else Range(column, Bound(upper.value, not upper.exclusive), None)
+            sides = tuple(each for each in (below, above) if each is not None)
+            return sides[0] if len(sides) == 1 else AnyOf(sides)
+
+
+def pattern_of(pattern: str, *, folds: bool) -> re.Pattern[str]:
+    """Return the regular expression of a pattern of LIKE, which a whole text has to match."""
+    return re.compile(regular_expression(pattern, folds=folds), re.DOTALL)
+
+
+def regular_expression(pattern: str, *, folds: bool) -> str:
+    """Return a pattern of LIKE as a regular expression that Python, RE2 and Java read alike; a dot is any character.
+
+    Letters are folded by hand: what else engines fold, such as the Kelvin sign, differs between them.
+    """
+    return "".join(_piece(each, folds=folds) for each in re.sub(r"%+", "%", pattern))
+
+
+def _piece(character: str, *, folds: bool) -> str:
+    if character in "%_":
+        return ".*" if character == "%" else "."
+    if character.isascii() and character.isalpha():
+        return f"[{character.lower()}{character.upper()}]" if folds else character
+    # A class of one character means that character alone, but for the few signs with a meaning in a class.
+    return f"\\{character}" if character in "\\^[]-&~" else f"[{character}]"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from dp_service.queries.elements import days_of, microseconds_of
 from dp_service.queries.filters import INT64_MAXIMUM, INT64_MINIMUM, Value
@@ -24,6 +25,9 @@ class Interval:
 
 
 Intervals = tuple[Interval, ...]
+
+WIDEST_GAP = 1_000
+"""How many integers that are missing in a row a condition lists at most."""
 
 # Engines hold timestamps in units from nanoseconds to seconds. Those between these two fit all of them, so a query may
 # name both ends; rows with others are left out, as rows with days that no calendar has.
@@ -92,6 +96,16 @@ def complement(intervals: Intervals, universe: Interval) -> Intervals:
 def is_short(intervals: Intervals) -> bool:
     """Return whether a list of the set is no longer than its two ends and a list of the gaps between them."""
     return size(intervals) <= size(gaps(intervals)) + 2
+
+
+def divided(intervals: Intervals) -> tuple[Intervals, ...]:
+    """Return the parts of a set, which is not empty, between gaps that are too wide to be listed."""
+    parts: list[list[Interval]] = [[intervals[0]]]
+    for before, each in pairwise(intervals):
+        if each.start - before.end > WIDEST_GAP:
+            parts.append([])
+        parts[-1].append(each)
+    return tuple(map(tuple, parts))
 
 
 def gaps(intervals: Intervals) -> Intervals:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction
+from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, column_conditions
 from dp_service.queries.elements import date_of, days_of, timestamp_of
 from dp_service.queries.intervals import Interval
 from dp_service.queries.pairs_manifest import CopiedPeriod, PairsManifest
@@ -61,6 +61,10 @@ def pairs_range(table: Table, query: CanonicalQuery) -> PairsRange | None:
         return None
     if not {each.column.name for each in query.restrictions} <= _kept(prepared.manifest):
         return None
+    # The copy has neither members nor times.
+    in_conditions = {each.column.name for one in query.conditions for each in column_conditions(one)}
+    if not in_conditions <= {*prepared.manifest.elements, *prepared.manifest.attributes}:
+        return None
     return _range(prepared, table.time, query)
 
 
@@ -73,6 +77,7 @@ def of_copy(query: CanonicalQuery, prepared: PreparedPairs) -> CanonicalQuery:
         measure=query.measure,
         clip=query.clip,
         restrictions=query.restrictions,
+        conditions=query.conditions,
     )
 
 
@@ -114,7 +119,7 @@ def _range(prepared: PreparedPairs, time: TimeColumn, query: CanonicalQuery) -> 
         )
     ).hexdigest()
     is_of_first = manifest.first_attributes and any(
-        each.column.name in manifest.attributes for each in query.restrictions
+        each.column.name in manifest.attributes for each in query.column_conditions
     )
     return PairsRange(
         query.table, start, end, manifest.calendar, tuple(counting), f"pairs:{version}", is_of_first

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dp_service.queries.answer_columns import BUCKET_COLUMN
-from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, Restriction
+from dp_service.queries.canonical_query import CanonicalQuery, ColumnCondition, OrdinalRestriction
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value
 from dp_service.queries.intervals import UNIVERSES, Interval, ordinal, written
@@ -67,24 +67,26 @@ def quantiles_read(query: CanonicalQuery) -> tuple[ReadValue, ...]:
 
 def columns_read(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:
     """Return the columns that the query of a question to this table names, each once, by name."""
-    restrictions = {each.column.name: each for each in query.restrictions}
+    conditions: dict[str, list[ColumnCondition]] = {}
+    for each in query.column_conditions:
+        conditions.setdefault(each.column.name, []).append(each)
     bucket = query.bucket
     dimensions = {
         dimension.of_table.name if bucket is None or dimension.name != BUCKET_COLUMN else bucket.column.name
         for dimension in query.dimensions
     }
-    restricted = {each.column.of_table.name for each in query.restrictions}
+    restricted = {each.column.of_table.name for each in query.column_conditions}
     listed = {column.name: column for column in table.columns}
     keys = _looked_up(query)
     return tuple(
-        _read(name, listed.get(name), restrictions.get(name), keys.get(name))
+        _read(name, listed.get(name), conditions.get(name, ()), keys.get(name))
         for name in sorted({*dimensions, *restricted, query.member})
     )
 
 
 def _looked_up(query: CanonicalQuery) -> Mapping[str, Interval]:
     """Return the span of the integers that each column of keys is compared with, to look them up."""
-    columns = [*query.dimensions, *(each.column for each in query.restrictions)]
+    columns = [*query.dimensions, *(each.column for each in query.column_conditions)]
     lookups = [each.lookup for each in columns if each.lookup is not None]
     spans = [
         (each.key.name, Interval(ordinal(each.entries[0][0]), ordinal(each.entries[-1][0]) + 1))
@@ -109,20 +111,20 @@ def columns_read_of_pairs(query: CanonicalQuery, table: Table) -> tuple[ReadColu
 
 
 def _read(
-    name: str, column: Column | None, restriction: Restriction | None, keys: Interval | None
+    name: str, column: Column | None, conditions: Iterable[ColumnCondition], keys: Interval | None
 ) -> ReadColumn:
     if column is None:
         # Only the member column can be named without being listed.
         return ReadColumn(name, None, MISSING_MEMBER, None)
     stored = None if column.timestamps is None else column.timestamps.stored
-    numbers = [each for each in (_numbers(restriction), keys) if each is not None]
+    numbers = [each for each in (*map(_numbers, conditions), keys) if each is not None]
     return ReadColumn(name, column.type, column.null_value, _hull(numbers) if numbers else None, stored)
 
 
-def _numbers(restriction: Restriction | None) -> Interval | None:
-    if not isinstance(restriction, OrdinalRestriction):
+def _numbers(condition: ColumnCondition) -> Interval | None:
+    if not isinstance(condition, OrdinalRestriction):
         return None
-    column = restriction.column
+    column = condition.column
     if column.type is not ColumnType.INT64 and column.stored is None:
         return None
-    return written(restriction.intervals, column.universe)
+    return written(condition.intervals, column.universe)

@@ -152,14 +152,15 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     restricted = restricted_values(dimensions)
     for condition in in_canonical_order(query.filters):
         check_filter(table, condition)
-        check_shown(condition, restricted)
+    for shown in query.filters:
+        check_shown(shown, restricted)
     if query.time_range is not None:
         table.time_column()
     summed = summed_columns(query, table)
     require_quantiles(query, table, dimensions)
-    parameters = _parameters(query, table, dimensions, policy)
-    member = table.member_column()
     canonical = canonicalise(query, table, closed_before=closed_before, bucket=bucket)
+    parameters = _parameters(query, table, dimensions, canonical, policy)
+    member = table.member_column()
     parameters = _summing(_bounded(parameters, canonical, table), query, table, summed)
     parameters = releasing_quantiles(parameters, query, table)
     parameters = releasing_totals(parameters, query, table)
@@ -262,14 +263,18 @@ def _most_elements(parameters: ReleaseParameters) -> int | None:
 
 
 def _parameters(
-    query: HistogramQuery, table: Table, dimensions: Sequence[Column], policy: Policy
+    query: HistogramQuery,
+    table: Table,
+    dimensions: Sequence[Column],
+    canonical: CanonicalQuery,
+    policy: Policy,
 ) -> ReleaseParameters:
     tau = table.tau(query.measure)
     if not dimensions:
         table.require_total(query.measure)
     _require_bounded_rows(query, table, dimensions)
     _require_few_lookups(table, dimensions)
-    domains = grouped_domains(dimensions)
+    domains = grouped_domains(dimensions, canonical)
     mechanism = mechanism_for(table, dimensions)
     # Before anything else depends on it: fingerprint, price and noise are those of the k that is shown.
     k = shown_at_most(query, table, mechanism, domains.known)

@@ -13,12 +13,23 @@ from math import lcm
 
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.filters import Filter, Range, TimeRange, require_valid
+from dp_service.queries.filters import (
+    ColumnFilter,
+    Filter,
+    In,
+    Like,
+    NotIn,
+    TimeRange,
+    column_filters,
+    depth_of,
+    require_valid,
+)
 from dp_service.terms import AggregateFunction, RankFunction
 
 MAXIMUM_DIMENSIONS = 4
 DRILL_DOWN_DIMENSIONS = 2
-MAXIMUM_FILTERS = 32
+MAXIMUM_FILTERS = 128
+MAXIMUM_DEPTH = 8
 # All texts of a question together; the rendered queries travel in one message.
 MAXIMUM_TEXT_TOTAL = 200_000
 MAXIMUM_K = 100_000
@@ -36,9 +47,18 @@ class Measure(StrEnum):
 
 
 def _texts(condition: Filter) -> list[str]:
-    if isinstance(condition, Range):
-        return []
-    return [value for value in condition.values if isinstance(value, str)]
+    values = [value for each in column_filters(condition) for value in _values(each)]
+    return [value for value in values if isinstance(value, str)]
+
+
+def _values(condition: ColumnFilter) -> tuple[object, ...]:
+    match condition:
+        case In() | NotIn():
+            return condition.values
+        case Like():
+            return (condition.pattern,)
+        case _:
+            return ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +120,7 @@ class HistogramQuery:
         table: The table.
         dimensions: The columns to group by, at most 4 different ones; none: one total, whose element has no values.
         measure: What is counted.
-        filters: At most 32 conditions; all must hold.
+        filters: Conditions, all of which must hold: at most 128 on columns, in one another at most 8 times.
         time_range: Which rows count, by the table's time column; None: all.
         k: How many elements to show, from 1 to 100,000; None: all that the mechanism may show.
         omit_counts: Whether to show only the order of the elements.
@@ -116,6 +136,8 @@ class HistogramQuery:
         totals_by: One of two dimensions, of whose values totals are released as well; None: there are none.
         count_alias: The name of the counts in SQL, for those who display them; no part of the question.
         aliases: The name of each column in SQL, None where it is its own; empty: all are. No part of the question.
+        shown: In which order SQL selects the columns of the answer, as places among dimensions, the count, and
+            aggregates or, instead of both, quantiles; empty: in this one. No part of the question.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
     """
 
@@ -134,6 +156,7 @@ class HistogramQuery:
     totals_by: str | None = None
     count_alias: str | None = field(default=None, compare=False)
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
+    shown: tuple[int, ...] = field(default=(), compare=False)
     in_sql: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -148,8 +171,14 @@ class HistogramQuery:
         )
         distinct = len(set(self.dimensions)) == len(self.dimensions)
         require_valid(distinct, "dimensions", "expected each column to group by once")
+        conditions = sum(1 for each in self.filters for _ in column_filters(each))
         require_valid(
-            len(self.filters) <= MAXIMUM_FILTERS, "filters", f"expected at most {MAXIMUM_FILTERS} filters"
+            conditions <= MAXIMUM_FILTERS, "filters", f"expected at most {MAXIMUM_FILTERS} conditions"
+        )
+        require_valid(
+            max(map(depth_of, self.filters), default=0) <= MAXIMUM_DEPTH,
+            "filters",
+            f"expected AND and OR in one another at most {MAXIMUM_DEPTH} times",
         )
         total = sum(len(text) for condition in self.filters for text in _texts(condition))
         require_valid(

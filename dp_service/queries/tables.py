@@ -310,6 +310,15 @@ class Policy:
         return self.currency.count_noise
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of all tables and of their columns, which every caller may read in the catalogue."""
+        names = {name for table in self.tables for name in (table.name, table.member)}
+        for table in self.tables:
+            names |= {each.name for each in table.columns}
+            names |= {each.name for each in (*table.values, *table.quantiles)}
+        return frozenset(names)
+
+    @cached_property
     def publications(self) -> frozenset[Publication]:
         """The publications of all columns of all tables, domains and bounds; every account may see all of them."""
         domains = (column.publication for table in self.tables for column in table.columns)

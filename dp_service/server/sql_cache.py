@@ -9,8 +9,9 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
 
-# A text has at most 10,000 characters.
 MAX_TEXTS = 256
+# Longer ones are rare: of those that are kept, so many are a few megabytes.
+MAX_LENGTH = 16_384
 
 _Parse = Callable[[str], HistogramQuery]
 
@@ -35,4 +36,4 @@ class ParsedSqlCache:
         parsing = self._parsing
         if parsing is None or parsing[0] is not policy:
             parsing = self._parsing = policy, lru_cache(MAX_TEXTS)(partial(parse_sql, policy=policy))
-        return parsing[1](text)
+        return parsing[1](text) if len(text) <= MAX_LENGTH else parse_sql(text, policy)

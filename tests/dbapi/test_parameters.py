@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
-from dp_service.queries.filters import Filter, In, NotIn, Range, Value
+from dp_service.queries.filters import Filter, In, NotIn, Value
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
@@ -288,7 +288,7 @@ def shape(query: HistogramQuery | None, text: str) -> object:
     filters = [
         (type(each), each.column, [value == text or value for value in each.values])
         for each in query.filters
-        if not isinstance(each, Range)
+        if isinstance(each, In | NotIn)
     ]
     return (query.table, query.dimensions, query.measure, query.k, len(query.filters), filters)
 

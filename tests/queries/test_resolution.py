@@ -369,7 +369,7 @@ def test_a_refusal_does_not_tell_whether_a_column_exists() -> None:
         ),
         (
             HistogramQuery("engagement", ("country",), Measure.EVENTS, (In("title", ("a",)),)),
-            "title: the policy does not allow = and IN on this column; it allows <> and NOT IN",
+            "title: the policy does not allow =, IN, LIKE and IS NULL on this column; it allows <>, NOT IN",
         ),
         (
             HistogramQuery("engagement", ("country",), Measure.EVENTS, (In("secret", ("a",)),)),

@@ -111,5 +111,5 @@ def test_the_longest_conjunction_is_parsed() -> None:
     """A text of a thousand conditions meets the limit of filters, not the end of the stack."""
     conditions = " AND ".join(f"score<>{i % 10}" for i in range(600))
     head, tail = "SELECT article_id, COUNT(*) FROM engagement WHERE", "GROUP BY article_id LIMIT 1"
-    with pytest.raises(ValueError, match="at most 32 filters"):
+    with pytest.raises(ValueError, match="at most 128 conditions"):
         parse_sql(f"{head} {conditions} {tail}", POLICY)

@@ -27,7 +27,7 @@ def test_a_question_that_the_policy_forbids_is_refused_by_rule(text: str, rule: 
 @pytest.mark.parametrize(
     "condition",
     [
-        "article_id = 'XYZZY' OR 1 = 1",
+        "article_id = 'XYZZY' OR 1 = 'XYZZY'",
         "day >= 'XYZZY'",
         "score = 'XYZZY'",
         "article_id = XYZZY",

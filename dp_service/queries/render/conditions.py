@@ -8,15 +8,19 @@ from datetime import date
 from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
+    Condition,
+    Every,
     OrdinalRestriction,
+    PatternCondition,
     QueryBucket,
     QueryColumn,
     Restriction,
+    Some,
     TextRestriction,
 )
 from dp_service.queries.elements import date_of, timestamp_of
-from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
-from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, gaps, is_short
+from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value, regular_expression
+from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, divided, gaps, is_short
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.bucket_expressions import bucketed_times
 from dp_service.queries.render.dialects import Dialect, identifier, literal
@@ -32,6 +36,7 @@ def where_condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool
     conditions = [
         *_member_conditions(resolution.query, dialect),
         *restriction_conditions(resolution, dialect, is_nested=is_nested),
+        *(_written(each, dialect, is_nested=is_nested) for each in resolution.query.conditions),
         *text_conditions(resolution, dialect),
         *_name_conditions(resolution, dialect, is_nested=is_nested),
         *(each for value in resolution.query.used_values for each in usable_conditions(value, dialect)),
@@ -43,6 +48,27 @@ def restriction_conditions(resolution: Resolution, dialect: Dialect, *, is_neste
     """Write the conditions of a question's restrictions."""
     for restriction in resolution.query.restrictions:
         yield from _conditions(restriction, dialect, is_nested=is_nested)
+
+
+def _written(condition: Condition, dialect: Dialect, *, is_nested: bool) -> str:
+    """Write a condition that is no set of one column's values."""
+    match condition:
+        case Every() | Some():
+            word = " AND " if isinstance(condition, Every) else " OR "
+            return f"({word.join(_written(each, dialect, is_nested=is_nested) for each in condition.parts)})"
+        case PatternCondition():
+            key = column_expression(condition.column, dialect)
+            expression = regular_expression(condition.pattern, folds=condition.folds)
+            found = [dialect.matches(key, expression, condition.negated)]
+            excludes = True
+        case _:
+            key = column_expression(condition.column, dialect)
+            found = list(_conditions(condition, dialect, is_nested=is_nested))
+            excludes = isinstance(condition, TextRestriction) and condition.excluded
+    if excludes and dialect.well_formed is not None:
+        # A text that is not UTF-8 is none of the policy's.
+        found.append(dialect.well_formed(key))
+    return found[0] if len(found) == 1 else f"({' AND '.join(found)})"
 
 
 def _name_conditions(resolution: Resolution, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
@@ -179,9 +205,20 @@ def _conditions(restriction: Restriction, dialect: Dialect, *, is_nested: bool) 
 
 
 def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dialect) -> Iterator[str]:
-    """Write a set of integers as a list if that is no longer than its two ends and a list of the gaps between."""
-    intervals, column = restriction.intervals, restriction.column
+    """Write a set of integers as a list if that is no longer than its two ends and a list of the gaps between.
+
+    Where a gap is wide, the parts on its sides are written so, each for itself.
+    """
+    column = restriction.column
     kind = ColumnType.INT64 if column.stored is not None else column.type
+    whole = restriction.intervals
+    divisions = (whole,) if is_short(whole) else divided(whole)
+    parts = [" AND ".join(_near(key, each, kind, dialect)) for each in divisions]
+    yield parts[0] if len(parts) == 1 else f"({' OR '.join(f'({each})' for each in parts)})"
+
+
+def _near(key: str, intervals: Intervals, kind: ColumnType, dialect: Dialect) -> Iterator[str]:
+    """Write a set of integers without wide gaps."""
     if is_short(intervals):
         yield among(key, _values(intervals, kind), dialect)
         return

@@ -106,6 +106,7 @@ class Dialect:
         joins_lookups: Whether what is looked up is joined to the table, for an engine that goes through a long list of
             keys for every row. Otherwise it is a CASE over the keys.
         case_text: Writes a text that a CASE may answer with, beside texts of other lengths.
+        matches: Writes whether a text has a regular expression as a whole, or has not.
         bucket: Writes the first day of the bucket that a column's time falls into.
     """
 
@@ -133,6 +134,7 @@ class Dialect:
     whole_timestamp: Callable[[str], str]
     joins_lookups: bool
     case_text: Callable[[str], str]
+    matches: Callable[[str, str, bool], str]
     bucket: BucketWriter
 
 
@@ -273,6 +275,24 @@ def _pinot_together(names: Sequence[str]) -> str:
     return reduce(lambda left, right: f"concat({left}, {right}, ':')", spelt)
 
 
+def _duckdb_matches(text: str, expression: str, negated: bool) -> str:
+    return f"{'NOT ' if negated else ''}regexp_full_match({text}, {_standard_text(expression)}, 's')"
+
+
+def _spark_matches(text: str, expression: str, negated: bool) -> str:
+    whole = _spark_text(rf"(?s)\A(?:{expression})\z")
+    return f"{text} {'NOT ' if negated else ''}RLIKE {whole}"
+
+
+def _pinot_matches(text: str, expression: str, negated: bool) -> str:
+    """Extract the text itself, or nothing: LIKE ignores the case of letters, and indexes read expressions otherwise.
+
+    No expression that is asked for matches the empty text.
+    """
+    whole = _standard_text(rf"(?s)\A(?:{expression})\z")
+    return f"REGEXP_EXTRACT({text}, {whole}, 0, '') {'=' if negated else '<>'} ''"
+
+
 def _duckdb_order_hash(salt: bytes, texts: Sequence[str]) -> str:
     """Hash length-prefixed texts; hexadecimal texts are ordered as their bytes are."""
     fields = [f"unhex(printf('%016x', octet_length(encode({text})))) || encode({text})" for text in texts]
@@ -334,6 +354,7 @@ _STANDARD = Dialect(
     whole_timestamp=str,
     joins_lookups=True,
     case_text=_standard_text,
+    matches=_duckdb_matches,
     bucket=duckdb_bucket,
 )
 
@@ -364,6 +385,7 @@ DIALECTS = {
         whole_timestamp=_pinot_whole_timestamp,
         joins_lookups=False,
         case_text=_pinot_case_text,
+        matches=_pinot_matches,
         bucket=pinot_bucket,
     ),
     "spark": replace(
@@ -377,6 +399,7 @@ DIALECTS = {
         order_hash=_spark_order_hash,
         joins_lookups=False,
         case_text=_spark_text,
+        matches=_spark_matches,
         bucket=spark_bucket,
     ),
 }

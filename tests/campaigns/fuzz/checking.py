@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import replace
 from functools import cache
@@ -21,6 +20,7 @@ from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
+from dp_service.queries.sql.tokens import tokens_of
 from dp_service.queries.structured import HistogramQuery
 from tests.campaigns.fuzz.mutating import CANARY_NUMBER, CANARY_TEXT
 from tests.support.queries.policies import NOW, POLICY
@@ -29,7 +29,6 @@ from tests.support.queries.sql_writer import spelled
 
 # Calls of functions for each character and for each text, twice what the slowest text of the tests needs.
 _CALLS_A_CHARACTER, _CALLS_A_TEXT = 200, 10_000
-_LIMIT = re.compile(r"\blimit\s+[0-9]+\s*;?\s*\Z", re.IGNORECASE)
 
 
 def checked(text: str) -> str | None:
@@ -85,12 +84,13 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
     if query.table != "engagement":
         return
     try:
-        as_written = _engine().execute(_LIMIT.sub("", text)).fetchall()
+        as_written = _engine().execute(_without_limit(text)).fetchall()
     except duckdb.ParserException:
         # A count may be called by a word that DuckDB keeps for itself, such as TRUE; nothing else has an excuse.
         assert query.count_alias is not None, "accepted, but no engine would take it for SQL"
         return
     rendered = _engine().execute(render(resolution, "duckdb")).fetchall()
+    as_written = [_in_canonical_order(row, query) for row in as_written]
     width = len(query.dimensions)
     if resolution.parameters.domain is None and len(rendered) == resolution.row_limit:
         return
@@ -105,6 +105,25 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
     ]
     expected = [row[:width] if query.omit_counts else row for row in rendered]
     assert sorted(map(str, as_written)) == sorted(map(str, expected)), "an engine reads the text otherwise"
+
+
+def _without_limit(text: str) -> str:
+    """Leave LIMIT, FETCH and TOP away with their numbers, wherever they stand."""
+    tokens, kept = tokens_of(text), list(text)
+    for place, token in enumerate(tokens):
+        if token.word == "FETCH":
+            end = next(each for each in tokens[place:] if each.word == "ONLY")
+        elif token.word in ("LIMIT", "TOP") and tokens[place + 1].kind == "number":
+            end = tokens[place + 1]
+        else:
+            continue
+        kept[token.start : end.end] = " " * (end.end - token.start)
+    return "".join(kept)
+
+
+def _in_canonical_order(row: tuple[object, ...], query: HistogramQuery) -> tuple[object, ...]:
+    """Return a row as it is without an order of the select list: the columns, then the count."""
+    return tuple(value for _, value in sorted(zip(query.shown, row, strict=True))) if query.shown else row
 
 
 def _check_spelling(query: HistogramQuery, resolution: Resolution) -> None:

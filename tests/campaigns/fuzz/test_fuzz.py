@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from dp_service.queries import sql_conditions
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Range
-from dp_service.queries.sql_tokens import MAXIMUM_LENGTH
+from dp_service.queries.sql import conditions
+from dp_service.queries.sql.tokens import MAXIMUM_LENGTH
 from tests.campaigns.fuzz.__main__ import fuzz
 from tests.campaigns.fuzz.checking import checked, work_allowed, work_of
 from tests.campaigns.fuzz.mutating import CANARY_TEXT, UNSOUND
@@ -64,7 +64,7 @@ def test_the_longest_texts_are_work_in_proportion_to_their_length(text: str) -> 
 @pytest.mark.slow
 def test_a_condition_that_changes_its_meaning_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks can fail: here every `<` is read as `<=`."""
-    read_as_written = sql_conditions._comparison
+    read_as_written = conditions._Filters._comparison
 
     def careless(*arguments: object) -> object:
         found = read_as_written(*arguments)  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ def test_a_condition_that_changes_its_meaning_is_noticed(monkeypatch: pytest.Mon
             return Range(found.column, None, type(found.upper)(found.upper.value))
         return found
 
-    monkeypatch.setattr(sql_conditions, "_comparison", careless)
+    monkeypatch.setattr(conditions._Filters, "_comparison", careless)
     with pytest.raises(AssertionError, match="an engine reads the text otherwise"):
         fuzz(2000, seed=6)
 
@@ -83,13 +83,13 @@ def test_a_refusal_that_repeats_a_literal_is_noticed(monkeypatch: pytest.MonkeyP
     def talkative(text: str) -> str:
         raise QuestionError("sql", f"cannot read {text}")
 
-    monkeypatch.setattr("dp_service.queries.sql.check_tokens", talkative)
+    monkeypatch.setattr("dp_service.queries.sql.tokens_of", talkative)
     with pytest.raises(AssertionError, match="repeats a literal"):
         checked(f"SELECT '{CANARY_TEXT}'")
 
 
 def test_a_crash_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks can fail: an error of another kind is no refusal."""
-    monkeypatch.setattr("dp_service.queries.sql.check_tokens", lambda _: str(1 // 0))
+    monkeypatch.setattr("dp_service.queries.sql.tokens_of", lambda _: str(1 // 0))
     with pytest.raises(AssertionError, match="ZeroDivisionError"):
         fuzz(1, seed=7)

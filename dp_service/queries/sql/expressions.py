@@ -1,0 +1,359 @@
+"""Reads the expressions of a statement by recursive descent: OR, AND, NOT, comparisons, values.
+
+What has no meaning in a question is refused where it stands: arithmetic, functions, subqueries, window functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from dp_service.queries.sql import tree
+from dp_service.queries.sql.places import Span, refuse
+from dp_service.queries.sql.tokens import Token
+from dp_service.queries.sql.tree import Expression
+from dp_service.queries.sql.words import KEYWORDS, NO_NAMES, REFUSED, WITHOUT_PARENTHESES, is_function
+from dp_service.terms import Comparison
+
+MAXIMUM_DEPTH = 32
+
+_COMPARISONS = {
+    "=": Comparison.EQUAL,
+    "<>": Comparison.NOT_EQUAL,
+    "!=": Comparison.NOT_EQUAL,
+    "<": Comparison.LESS,
+    "<=": Comparison.AT_MOST,
+    ">": Comparison.GREATER,
+    ">=": Comparison.AT_LEAST,
+}
+_ARITHMETIC = {
+    "/": "a division is not accepted: ask for both numbers and divide what comes back",
+    "*": "arithmetic is not accepted: SUM, AVG and percentiles are of value columns as the policy lists them",
+    "+": "arithmetic is not accepted: a condition compares a column with the value itself",
+    "-": "arithmetic is not accepted: a condition compares a column with the value itself",
+    "%": "arithmetic is not accepted: a condition compares a column with the value itself",
+    "||": "joining texts is not accepted: select both columns",
+}
+_CASTS = ("DATE", "TIMESTAMP")
+
+
+class ExpressionReader:
+    """Reads tokens from the first to the last, and refuses the first that cannot follow.
+
+    Each method reads as much as it can of what it is called by, and leaves the reader behind it.
+    """
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._place = 0
+        self._depth = 0
+
+    @property
+    def next(self) -> Token:
+        """The token that is read next."""
+        return self._tokens[self._place]
+
+    @property
+    def last(self) -> Token:
+        """The token that was read last."""
+        return self._tokens[self._place - 1]
+
+    def ahead(self, count: int = 1) -> Token:
+        """Return the token behind the next one, or one further behind."""
+        return self._tokens[min(self._place + count, len(self._tokens) - 1)]
+
+    def take(self) -> Token:
+        """Read one token."""
+        token = self.next
+        self._place += token.kind != "end"
+        return token
+
+    def takes(self, *words: str) -> bool:
+        """Read some words of SQL or signs if they come next, all of them, and return whether they did."""
+        for place, word in enumerate(words):
+            token = self.ahead(place)
+            if word not in (token.word, token.text if token.kind == "sign" else ""):
+                return False
+        self._place += len(words)
+        return True
+
+    def expect(self, *words: str) -> Token:
+        """Read some words of SQL or signs, and refuse anything else."""
+        for word in words:
+            if not self.takes(word):
+                self.unexpected(word)
+        return self.last
+
+    def unexpected(self, expected: str) -> NoReturn:
+        """Refuse the next token, for it is not what is expected."""
+        refuse(self.next, f"expected {expected}, got {named(self.next)}")
+
+    def condition(self) -> Expression:
+        """Read a condition, or a value."""
+        return self._joined(self._conjunction, "OR", tree.Any)
+
+    def _conjunction(self) -> Expression:
+        return self._joined(self._negation, "AND", tree.All)
+
+    def _joined(
+        self, part: Callable[[], Expression], word: str, node: type[tree.All | tree.Any]
+    ) -> Expression:
+        first = self.next
+        parts = [part()]
+        while self.takes(word):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else node(first, self.last, tuple(parts))
+
+    def _negation(self) -> Expression:
+        """Read a condition with any number of NOT before it: two of them say nothing."""
+        first, negations = self.next, 0
+        while self.takes("NOT"):
+            negations += 1
+            if negations > MAXIMUM_DEPTH:
+                refuse(self.last, f"more than {MAXIMUM_DEPTH} NOT in a row are not accepted")
+        found = self._comparison()
+        return tree.Not(first, self.last, found) if negations % 2 else found
+
+    def _comparison(self) -> Expression:
+        first, value = self.next, self.value()
+        sign = _COMPARISONS.get(self.next.text) if self.next.kind == "sign" else None
+        if sign is not None:
+            self.take()
+            found: Expression = tree.Compared(first, self.last, sign, value, self._value_behind())
+        else:
+            found = self._worded_comparison(first, value)
+        if found is not value and (self.next.text in _COMPARISONS or self.next.word in ("IN", "IS", "LIKE")):
+            refuse(self.next, "a comparison of a comparison is not accepted: join them by AND")
+        return found
+
+    def _worded_comparison(self, first: Token, value: Expression) -> Expression:
+        """Read IN, BETWEEN, LIKE and IS behind a value, or nothing."""
+        if self.takes("IS"):
+            return self._is(first, value)
+        negated = self.next.word == "NOT" and self.ahead().word in ("IN", "BETWEEN", "LIKE", "ILIKE")
+        if negated:
+            self.take()
+        if self.takes("IN"):
+            values = self._list()
+            found: Expression = tree.Listed(first, self.last, value, values)
+        elif self.takes("BETWEEN"):
+            found = self._between(first, value)
+        elif self.next.word in ("LIKE", "ILIKE"):
+            folds = self.take().word == "ILIKE"
+            pattern = self._value_behind()
+            if self.next.word == "ESCAPE":
+                refuse(self.next, "ESCAPE is not accepted: % and _ always stand for other characters")
+            found = tree.Like(first, self.last, value, pattern, folds)
+        else:
+            return value
+        return tree.Not(first, self.last, found) if negated else found
+
+    def _between(self, first: Token, value: Expression) -> Expression:
+        if self.next.word in ("SYMMETRIC", "ASYMMETRIC"):
+            refuse(self.next, f"BETWEEN {self.next.word} is not accepted: write the smaller end first")
+        low = self._value_behind()
+        self.expect("AND")
+        high = self._value_behind()
+        return tree.Between(first, self.last, value, low, high)
+
+    def _is(self, first: Token, value: Expression) -> Expression:
+        negated = self.takes("NOT")
+        if self.takes("NULL"):
+            found: Expression = tree.IsNull(first, self.last, value)
+        elif self.next.word in ("TRUE", "FALSE"):
+            truth = tree.Truth(self.next, self.next, self.take().word == "TRUE")
+            found = tree.Compared(first, self.last, Comparison.EQUAL, value, truth)
+            # IS NOT TRUE holds for NULL too, which no comparison with FALSE does.
+            if negated:
+                refuse(truth, "IS NOT with a truth value is not accepted: compare by = TRUE or = FALSE")
+        else:
+            self.unexpected("IS NULL, IS NOT NULL, IS TRUE or IS FALSE")
+        return tree.Not(first, self.last, found) if negated else found
+
+    def _list(self) -> tuple[Expression, ...]:
+        opening = self.expect("(")
+        if self.next.word == "SELECT":
+            refuse(self.next, "a subquery is not accepted: IN has a list of values")
+        if self.next.text == ")":
+            refuse(Span(opening.start, self.next.end), "expected 1 value or more in a list")
+        found = self._expressions(self._value_behind)
+        self.expect(")")
+        return found
+
+    def _expressions(self, read: Callable[[], Expression]) -> tuple[Expression, ...]:
+        """Read one expression or more, with commas between them."""
+        found = [read()]
+        while self.takes(","):
+            found.append(read())
+        return tuple(found)
+
+    def _value_behind(self) -> Expression:
+        """Read a value that must come: nothing is compared with a clause."""
+        return self.value()
+
+    def value(self) -> Expression:
+        """Read a value: a literal, a name, a function, or anything in parentheses."""
+        first = self.next
+        found = self._signed()
+        while self.takes("::"):
+            found = self._cast_to(first, found)
+        if self.next.kind == "sign" and self.next.text in _ARITHMETIC:
+            refuse(self.next, _ARITHMETIC[self.next.text])
+        return found
+
+    def _signed(self) -> Expression:
+        first, signs = self.next, 0
+        while self.next.text in ("-", "+") and self.next.kind == "sign":
+            signs += 1
+            self.take()
+        if not signs:
+            return self._primary()
+        found = self._primary()
+        if signs > 1 or first.text == "+" or not isinstance(found, tree.Number) or found.negative:
+            refuse(first, "a sign before something other than a number is not accepted")
+        return tree.Number(first, self.last, found.text, negative=True)
+
+    def _primary(self) -> Expression:
+        token = self.next
+        if token.kind == "number":
+            return tree.Number(token, token, self.take().text)
+        if token.kind == "text":
+            return self._text(self.take())
+        if token.text == "(" and token.kind == "sign":
+            return self._parenthesised()
+        if token.text == "*" and token.kind == "sign":
+            return tree.Star(token, self.take())
+        if token.kind == "quoted":
+            return self._name_or_call()
+        return self._word(token)
+
+    def _text(self, token: Token) -> Expression:
+        if self.next.kind == "text":
+            refuse(self.next, "a quoted word beside another is not accepted")
+        return tree.Text(token, token, token.value)
+
+    def _word(self, token: Token) -> Expression:
+        """Read what begins with a word: a literal, a cast, a name or a function."""
+        word = token.word
+        if word in ("TRUE", "FALSE"):
+            return tree.Truth(token, self.take(), word == "TRUE")
+        if word == "NULL":
+            return tree.Null(token, self.take())
+        if word in _CASTS and self.ahead().kind == "text":
+            self.take()
+            text = self.take()
+            return tree.Text(token, text, text.value, kind=word)
+        if word == "CAST" and self.ahead().text == "(":
+            return self._cast()
+        if word in WITHOUT_PARENTHESES and (word != "INTERVAL" or self.ahead().kind in ("text", "number")):
+            refuse(token, f"{word} is not accepted: {WITHOUT_PARENTHESES[word]}")
+        if not word or (NO_NAMES.fullmatch(word) and not (word in REFUSED and self.ahead().text == "(")):
+            self.unexpected("a column, a value or a function")
+        return self._name_or_call()
+
+    def _cast(self) -> Expression:
+        first = self.take()
+        self.expect("(")
+        value = self.value()
+        self.expect("AS")
+        found = self._cast_to(first, value)
+        self.expect(")")
+        return found
+
+    def _cast_to(self, first: Token, value: Expression) -> Expression:
+        """Read a type behind a value: a literal becomes one of it, and a function stays what it is."""
+        if self.next.word not in _CASTS:
+            refuse(
+                self.next,
+                "a cast other than to DATE or TIMESTAMP is not accepted: columns are compared as they are",
+            )
+        to = self.take()
+        if to.word == "TIMESTAMP" and self.takes("WITHOUT"):
+            self.expect("TIME", "ZONE")
+        if isinstance(value, tree.Text) and not value.kind:
+            return tree.Text(first, to, value.value, kind=to.word)
+        return tree.Cast(first, to, value, to.word)
+
+    def _parenthesised(self) -> Expression:
+        opening = self.take()
+        self._deeper(opening)
+        if self.next.word in ("SELECT", "WITH"):
+            refuse(self.next, "a subquery is not accepted here: a condition compares a column with values")
+        if self.next.text == ")":
+            refuse(Span(opening.start, self.next.end), "empty parentheses are not accepted")
+        parts = self._expressions(self.condition)
+        self.expect(")")
+        self._depth -= 1
+        return parts[0] if len(parts) == 1 else tree.Row(opening, self.last, parts)
+
+    def _deeper(self, opening: Token) -> None:
+        """Refuse deep nesting, which would overflow the stack."""
+        self._depth += 1
+        if self._depth > MAXIMUM_DEPTH:
+            refuse(opening, f"more than {MAXIMUM_DEPTH} parentheses in one another are not accepted")
+
+    def _name_or_call(self) -> Expression:
+        first = self.next
+        if self.ahead().text == "(" and self.ahead().kind == "sign":
+            return self._call()
+        parts = [self.take()]
+        while self.takes("."):
+            if self.next.text == "*":
+                return tree.Star(first, self.take())
+            parts.append(self._part())
+        if self.next.text == "(":
+            refuse(Span(first.start, self.next.start), "a function with a schema before it is not accepted")
+        return tree.Name(first, self.last, tuple(parts))
+
+    def _part(self) -> Token:
+        if self.next.kind not in ("word", "quoted"):
+            self.unexpected("a name behind the point")
+        return self.take()
+
+    def _call(self) -> Expression:
+        name = self.take()
+        if not is_function(name.word):
+            _refuse_function(name)
+        opening = self.take()
+        self._deeper(opening)
+        distinct = self.takes("DISTINCT")
+        if not distinct:
+            self.takes("ALL")
+        arguments = () if self.next.text == ")" else self._expressions(self.value)
+        self.expect(")")
+        self._depth -= 1
+        within = self._within() if self.takes("WITHIN") else None
+        if self.next.word == "FILTER" and self.ahead().text == "(":
+            refuse(self.next, "FILTER (WHERE ..) is not accepted: ask once more with the condition in WHERE")
+        if self.next.word == "OVER":
+            refuse(self.next, "a window function is not accepted: compute it from the rows of the answer")
+        return tree.Call(name, self.last, name.word, arguments, distinct, within)
+
+    def _within(self) -> Expression:
+        self.expect("GROUP", "(")
+        self.expect("ORDER", "BY")
+        found = self.value()
+        if self.next.word == "DESC":
+            refuse(self.next, "DESC is not accepted in WITHIN GROUP: write the share counted from below")
+        self.takes("ASC")
+        self.expect(")")
+        return found
+
+
+def named(token: Token) -> str:
+    """Return how a message calls a token: a word of SQL by itself, but no word of the author's own."""
+    if token.kind == "sign":
+        return token.text
+    if KEYWORDS.fullmatch(token.word):
+        return token.word
+    return {"number": "a number", "text": "a text", "end": "the end"}.get(token.kind, "a name")
+
+
+def _refuse_function(name: Token) -> NoReturn:
+    if name.word in REFUSED:
+        refuse(name, f"{name.word}(..) is not accepted: {REFUSED[name.word]}")
+    refuse(
+        name,
+        "a function is not accepted: COUNT(DISTINCT member) and COUNT(*) are, SUM and AVG of value columns, DATE_TRUNC "
+        "of the time column, and no other function but percentiles, MIN and MAX of columns with a grid",
+    )

@@ -1,0 +1,194 @@
+"""The numbers that a statement selects: counts, sums and averages, percentiles.
+
+    COUNT(DISTINCT member), DISTINCTCOUNT(member) ..   members
+    COUNT(*), COUNT(1), COUNT(member), SUM(1)          rows: those without a member never count
+    SUM(value), AVG(value)                             of the count beside it: of members' totals, or of rows
+    PERCENTILE(value, 50), QUANTILE(value, 0.5) ..     a quantile of the members' values
+    MIN(value), MAX(value)                             about the smallest and the largest value
+
+Apache Pinot and others compute counts and percentiles exactly and by several sketches. All of them ask for the same
+number and differ in how exact it is, so here they are other names of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dp_service.queries.sql import tree
+from dp_service.queries.sql.places import Placed, refuse, refused
+from dp_service.queries.sql.scope import Scope, alias_name
+from dp_service.queries.sql.tokens import Token
+from dp_service.queries.sql.words import COUNTS_OF_MEMBERS, PERCENTILE, QUANTILES
+from dp_service.queries.structured import Aggregate, AskedQuantile, Measure
+from dp_service.terms import AggregateFunction, RankFunction
+
+_RANKS = {"MIN": RankFunction.SMALLEST, "MAX": RankFunction.LARGEST}
+_AGGREGATES = {
+    "SUM": AggregateFunction.SUM,
+    "AVG": AggregateFunction.AVERAGE,
+    "MEAN": AggregateFunction.AVERAGE,
+}
+_MAXIMUM_DIGITS = 12
+_WRONG_COUNT = (
+    "expected COUNT(DISTINCT {member}) of the table's member column, or COUNT(*): Gris hides who is in the data, so "
+    "it counts members and rows, and no values of another column"
+)
+_EXPECTED = (
+    "expected a percentile such as PERCENTILE(value, 50), strictly between 0 and 100, or QUANTILE(value, 0.5)"
+)
+_TWO_READINGS = (
+    "a percentile below 1 has two readings: write QUANTILE(value, 0.5), or PERCENTILE(value, 50) in %"
+)
+
+
+@dataclass(frozen=True)
+class Count:
+    """A selected count."""
+
+    measure: Measure
+    alias: str | None = field(default=None, compare=False)
+
+
+Number = Count | Aggregate | AskedQuantile
+
+
+def is_count(node: tree.Expression) -> bool:
+    """Return whether a node counts members or rows, or tries to."""
+    return isinstance(node, tree.Call) and (
+        node.name == "COUNT" or node.name in COUNTS_OF_MEMBERS or _sums_ones(node)
+    )
+
+
+def _sums_ones(call: tree.Call) -> bool:
+    return call.name == "SUM" and len(call.arguments) == 1 and _is_one(call.arguments[0])
+
+
+def _is_one(node: tree.Expression) -> bool:
+    return isinstance(node, tree.Number) and node.text == "1" and not node.negative
+
+
+def is_number(node: tree.Expression) -> bool:
+    """Return whether a node is a number that is computed of many rows."""
+    return isinstance(node, tree.Call) and (is_count(node) or node.name in _AGGREGATES or is_quantile(node))
+
+
+def is_aggregate(node: tree.Expression) -> bool:
+    """Return whether a node is a sum or an average."""
+    return isinstance(node, tree.Call) and node.name in _AGGREGATES and not is_count(node)
+
+
+def is_quantile(node: tree.Expression) -> bool:
+    """Return whether a node asks for quantiles, or for the smallest or the largest value."""
+    return isinstance(node, tree.Call) and (
+        node.name in _RANKS
+        or node.name in ("MEDIAN", "PERCENTILES")
+        or node.name in QUANTILES
+        or PERCENTILE.fullmatch(node.name) is not None
+    )
+
+
+def numbers_of(call: tree.Call, alias: Token | None, scope: Scope) -> Iterator[Number]:
+    """Yield the numbers that a selected function asks for: one, but for PERCENTILES.
+
+    Raises:
+        QuestionError: Its arguments are none of its own.
+    """
+    if is_count(call):
+        yield Count(measure_of(call, scope), None if alias is None else alias_name(alias))
+    elif is_aggregate(call):
+        yield aggregate_of(call, scope, alias)
+    else:
+        yield from _quantiles(call, alias, scope)
+
+
+def measure_of(call: tree.Call, scope: Scope) -> Measure:
+    """Return what a count counts: rows, or distinct members."""
+    _check_within(call)
+    if call.name == "SUM":
+        return Measure.EVENTS
+    counted = call.arguments
+    is_distinct = call.distinct or call.name in COUNTS_OF_MEMBERS
+    if len(counted) == 1 and not (call.distinct and call.name in COUNTS_OF_MEMBERS):
+        only = counted[0]
+        if isinstance(only, tree.Name) and scope.column_name(only) == scope.table.member:
+            return Measure.DISTINCT_MEMBERS if is_distinct else Measure.EVENTS
+        is_row = isinstance(only, tree.Number | tree.Text | tree.Truth) or (
+            isinstance(only, tree.Star) and only.first is only.last
+        )
+        if is_row and not is_distinct:
+            return Measure.EVENTS
+    raise refused(call, _WRONG_COUNT.format(member=scope.table.member))
+
+
+def aggregate_of(call: tree.Call, scope: Scope, alias: Token | None = None) -> Aggregate:
+    """Return a sum or an average."""
+    _check_within(call)
+    if call.distinct:
+        refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values of several members all count")
+    column = _only_column(call, call.arguments, scope)
+    return Aggregate(_AGGREGATES[call.name], column, None if alias is None else alias_name(alias))
+
+
+def _only_column(call: tree.Call, arguments: tuple[tree.Expression, ...], scope: Scope) -> str:
+    if len(arguments) != 1:
+        refuse(call, f"expected {call.name} of one column")
+    return scope.column_name(arguments[0])
+
+
+def _check_within(call: tree.Call) -> None:
+    if call.within is not None:
+        refuse(call.within, f"WITHIN GROUP is not accepted with {call.name}")
+
+
+def _quantiles(call: tree.Call, alias: Token | None, scope: Scope) -> Iterator[AskedQuantile]:
+    if call.distinct:
+        refuse(call, f"DISTINCT in {call.name} is not accepted: quantiles are of one value for each member")
+    name = None if alias is None else alias_name(alias)
+    if call.name in _RANKS:
+        _check_within(call)
+        yield AskedQuantile(_RANKS[call.name], _only_column(call, call.arguments, scope), alias=name)
+        return
+    column, shares = _shares(call, scope)
+    if len(shares) > 1 and alias is not None:
+        refuse(alias, "expected no alias for PERCENTILES with several percentiles")
+    for share in shares:
+        yield AskedQuantile(RankFunction.QUANTILE, column, share, name)
+
+
+def _shares(call: tree.Call, scope: Scope) -> tuple[str, list[Fraction]]:
+    """Return the column of a percentile, and which shares of its values are below what is asked for."""
+    if call.within is not None:
+        if call.name not in ("PERCENTILE_CONT", "PERCENTILE_DISC") or len(call.arguments) != 1:
+            refuse(call.within, f"WITHIN GROUP is not accepted with {call.name}")
+        return scope.column_name(call.within), [_share(call.arguments[0], whole=1)]
+    if not call.arguments:
+        refuse(call, "a function without a column is not accepted")
+    column, numbers = scope.column_name(call.arguments[0]), call.arguments[1:]
+    if call.name == "MEDIAN":
+        _only_column(call, call.arguments, scope)
+        return column, [Fraction(1, 2)]
+    in_name = PERCENTILE.fullmatch(call.name)
+    if in_name is not None and in_name["number"] is not None:
+        if numbers:
+            refuse(call, _EXPECTED)
+        return column, [_checked(Fraction(int(in_name["number"]), 100), call)]
+    if not numbers or (len(numbers) > 1 and call.name != "PERCENTILES"):
+        refuse(call, _EXPECTED)
+    return column, [_share(each, whole=1 if call.name in QUANTILES else 100) for each in numbers]
+
+
+def _share(node: tree.Expression, *, whole: int) -> Fraction:
+    if not isinstance(node, tree.Number) or len(node.text) > _MAXIMUM_DIGITS or "E" in node.text.upper():
+        refuse(node, _EXPECTED)
+    number = Fraction(node.text)
+    if whole > 1 and 0 < number < 1:
+        refuse(node, _TWO_READINGS)
+    return _checked(-number if node.negative else number / whole, node)
+
+
+def _checked(share: Fraction, at: Placed) -> Fraction:
+    if not 0 < share < 1:
+        refuse(at, _EXPECTED)
+    return share

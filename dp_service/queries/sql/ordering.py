@@ -1,0 +1,198 @@
+"""ORDER BY and GROUP BY: what a list is in the order of, and that its groups are what is selected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dp_service.queries.sql import tree
+from dp_service.queries.sql.numbers import Count, aggregate_of, is_aggregate, is_count, measure_of
+from dp_service.queries.sql.places import refuse, refused
+from dp_service.queries.sql.scope import Scope, refused_node, whole_number
+from dp_service.queries.sql.select_list import Column, Dimension, SelectList, bucket_of
+from dp_service.queries.structured import Aggregate, Measure
+from dp_service.queries.tables import Table
+
+_TIME_ORDER = (
+    "expected ORDER BY with the selected columns, ascending and in the order of SELECT: a series is a list in the "
+    "order of time. Select DATE_TRUNC(..) first to have all elements of one bucket together"
+)
+_SETS = "expected GROUPING SETS ((a, b), (a)) alone: the two selected columns, and the one that totals are of"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a list is in the order of: a count, or the aggregate in a place of the select list; `ranked`: either."""
+
+    measure: Measure | None = None
+    aggregate: int | None = None
+    ranked: bool = False
+
+
+def order_of(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> Order:
+    """Check that the order is by a count, sum or average descending, then by dimensions, and return it.
+
+    With a bucket of time it may be by dimensions alone, in their own order.
+    """
+    if not keys:
+        return Order()
+    first, *rest = keys
+    if selected.bucket is not None and _is_in_time_order(keys, selected, scope):
+        return Order()
+    if not first.descending:
+        refuse(first.value, "expected ORDER BY with the count descending and then columns ascending")
+    named = _number_at(first.value, selected, scope)
+    for key in rest:
+        if key.descending:
+            refuse(key.value, "expected ORDER BY with the count descending and then columns ascending")
+        if _dimension_at(key.value, selected, scope) not in selected.dimensions:
+            refuse(key.value, "expected ORDER BY with the count and then selected columns")
+    if isinstance(named, Aggregate):
+        return Order(None, selected.aggregates.index(named), ranked=True)
+    return Order(named, ranked=True)
+
+
+def _is_in_time_order(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> bool:
+    """Return whether the order is by selected columns and buckets, ascending; they come in the order of SELECT."""
+    if selected.number_called(keys[0].value) is not None or is_number_at(keys[0].value, selected):
+        return False
+    for key in keys:
+        if key.descending:
+            refuse(key.value, _TIME_ORDER)
+    named = tuple(_dimension_at(key.value, selected, scope) for key in keys)
+    if named != selected.dimensions[: len(named)]:
+        refuse(keys[0].value, _TIME_ORDER)
+    return True
+
+
+def is_number_at(node: tree.Expression, selected: SelectList) -> bool:
+    """Return whether a key names a number: by a function, or by the position of one."""
+    position = whole_number(node)
+    if position is None:
+        return not isinstance(node, tree.Name) and bucket_of(node) is None
+    return not (
+        1 <= position <= len(selected.columns) and isinstance(selected.columns[position - 1], Dimension)
+    )
+
+
+def _dimension_at(node: tree.Expression, selected: SelectList, scope: Scope) -> Column | None:
+    """Return the selected column that a key names, or a number that it names by its position."""
+    at = whole_number(node)
+    if at is None:
+        return selected.key(node, scope)
+    return selected.columns[at - 1] if 1 <= at <= len(selected.columns) else None
+
+
+def _number_at(node: tree.Expression, selected: SelectList, scope: Scope) -> Measure | Aggregate:
+    """Return the count, sum or average that the first key names."""
+    if isinstance(node, tree.Call) and is_count(node):
+        measure = measure_of(node, scope)
+        if selected.count is not None and selected.count.measure is not measure:
+            refuse(node, "expected ORDER BY with the count that is selected")
+        return measure
+    if isinstance(node, tree.Call) and is_aggregate(node):
+        return _selected_aggregate(node, selected, scope)
+    position = whole_number(node)
+    if position is not None:
+        named = selected.columns[position - 1] if 1 <= position <= len(selected.columns) else None
+    else:
+        named = selected.number_called(node)
+    if isinstance(named, Aggregate):
+        return named
+    if isinstance(named, Count):
+        return named.measure
+    if not isinstance(node, tree.Name | tree.Number):
+        raise refused_node(node)
+    if isinstance(node, tree.Name) and len(node.parts) > 1:
+        refuse(
+            node,
+            "a table before the alias of the count, or before another column than the count in ORDER BY, is not "
+            "accepted",
+        )
+    raise refused(node, "expected ORDER BY with the count first")
+
+
+def _selected_aggregate(node: tree.Call, selected: SelectList, scope: Scope) -> Aggregate:
+    asked = aggregate_of(node, scope)
+    if asked not in selected.aggregates:
+        refuse(node, "expected ORDER BY and HAVING with a sum or an average that is selected")
+    return asked
+
+
+def place_of_number(
+    node: tree.Expression, selected: SelectList, measure: Measure, scope: Scope
+) -> int | None:
+    """Return the place of the sum or average that a condition of HAVING is on; None: it is on the count.
+
+    Args:
+        node: What is compared.
+        selected: The select list.
+        measure: What the question counts, whether or not it selects that.
+        scope: The table.
+    """
+    named: Count | Aggregate | None = None
+    if isinstance(node, tree.Call) and is_aggregate(node):
+        named = _selected_aggregate(node, selected, scope)
+    elif isinstance(node, tree.Call) and is_count(node):
+        named = Count(measure_of(node, scope))
+    else:
+        called = selected.number_called(node)
+        named = called if isinstance(called, Count | Aggregate) else None
+    if isinstance(named, Aggregate):
+        return selected.aggregates.index(named)
+    if named is None or named.measure is not measure:
+        refuse(
+            node,
+            "expected HAVING with the count, a sum or an average that is selected; conditions on columns are in WHERE",
+        )
+    return None
+
+
+def totals_by(select: tree.Select, selected: SelectList, scope: Scope) -> str | None:
+    """Check that the groups are of the selected columns, and return of which column totals are asked for, if of any."""
+    group = select.group
+    if group is None:
+        if selected.dimensions:
+            refuse(select.items[0].value, _without_grouping(selected, scope.table))
+        return None
+    if group.sets:
+        return _of_sets(group, selected, scope)
+    if group.all_selected:
+        return None
+    grouped = [_grouped(each, "GROUP BY", selected, scope) for each in group.keys]
+    if len(grouped) != len(selected.dimensions) or set(grouped) != set(selected.dimensions):
+        refuse(group, "expected GROUP BY with exactly the selected columns")
+    return None
+
+
+def _grouped(node: tree.Expression, clause: str, selected: SelectList, scope: Scope) -> Dimension:
+    position = whole_number(node)
+    if position is None:
+        return selected.key(node, scope)
+    named = selected.columns[position - 1] if 1 <= position <= len(selected.columns) else None
+    if not isinstance(named, Dimension):
+        places = [i for i, each in enumerate(selected.columns, start=1) if isinstance(each, Dimension)]
+        refuse(
+            node,
+            f"expected positions of columns in {clause}: {', '.join(map(str, places)) or 'there are none'}",
+        )
+    return named
+
+
+def _of_sets(group: tree.Grouping, selected: SelectList, scope: Scope) -> str:
+    """Return of which column GROUPING SETS ask for totals: (a, b) and (a), in any order."""
+    sets = sorted(
+        ([_grouped(each, "GROUPING SETS", selected, scope) for each in part] for part in group.sets), key=len
+    )
+    if [len(each) for each in sets] != [1, 2] or set(sets[1]) != set(selected.dimensions):
+        refuse(group, _SETS)
+    if sets[0][0] not in selected.dimensions:
+        refuse(group, _SETS)
+    return sets[0][0].name
+
+
+def _without_grouping(selected: SelectList, table: Table) -> str:
+    usable = {column.name for column in table.usable_columns if column.group_by}
+    # A name that the table does not have may be a value without its quotes, which no message repeats.
+    named = f": GROUP BY {', '.join(selected.names)}" if set(selected.names) <= usable else ""
+    return f"expected GROUP BY with the selected columns{named}"

@@ -1,0 +1,219 @@
+"""The select list of a statement: columns, buckets of time and numbers, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.sql import tree
+from dp_service.queries.sql.numbers import Count, Number, is_count, is_number, numbers_of
+from dp_service.queries.sql.places import refuse, refused
+from dp_service.queries.sql.scope import Scope, alias_name, refused_node
+from dp_service.queries.sql.words import TRUNCATIONS
+from dp_service.queries.structured import Aggregate, AskedQuantile, Measure
+from dp_service.terms import AggregateFunction
+
+_BUCKET_FORM = f"DATE_TRUNC('{BucketLength.MONTH}', column)"
+_BUCKET_LENGTHS = ", ".join(f"'{length}'" for length in BucketLength)
+_BUCKET_ARGUMENTS = 2
+_NO_ROWS = (
+    "* is not accepted: no rows are shown, only counts: SELECT columns and COUNT(*) or COUNT(DISTINCT member)"
+)
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A selected column, or the buckets of one; `alias` None: it has no name but its own, and is no part of it."""
+
+    name: str
+    length: BucketLength | None = None
+    alias: str | None = field(default=None, compare=False)
+
+
+Column = Dimension | Number
+
+
+@dataclass(frozen=True)
+class SelectList:
+    """What is selected, in the order of the text."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The columns and buckets."""
+        return tuple(each for each in self.columns if isinstance(each, Dimension))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(each.name for each in self.dimensions)
+
+    @property
+    def count(self) -> Count | None:
+        """The count; None: it was left out."""
+        return next((each for each in self.columns if isinstance(each, Count)), None)
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """The sums and averages."""
+        return tuple(each for each in self.columns if isinstance(each, Aggregate))
+
+    @property
+    def quantiles(self) -> tuple[AskedQuantile, ...]:
+        """The quantiles."""
+        return tuple(each for each in self.columns if isinstance(each, AskedQuantile))
+
+    @property
+    def bucket(self) -> BucketLength | None:
+        """The length of the buckets that are selected; None: there are none."""
+        return next((each.length for each in self.dimensions if each.length is not None), None)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The order of the text, as places among columns, count, sums and averages; empty: it is theirs."""
+        numbers = (self.count or Count(Measure.EVENTS), *self.aggregates)
+        given = (*self.dimensions, *(self.quantiles or numbers))
+        order = tuple(given.index(each) for each in self.columns)
+        is_plain = order == tuple(range(len(given))) or self.columns == self.dimensions
+        return () if is_plain else order
+
+    def key(self, node: tree.Expression, scope: Scope) -> Dimension:
+        """Return what a clause calls by its name, its alias, or by the same DATE_TRUNC."""
+        bucket = bucket_of(node)
+        if bucket is not None:
+            return Dimension(scope.column_name(bucket[1]), bucket[0])
+        if isinstance(node, tree.Name) and len(node.parts) == 1:
+            named = [each for each in self.dimensions if each.alias == node.parts[0].value]
+            if named and named[0].length is not None and named[0].alias == named[0].name:
+                refuse(
+                    node,
+                    "a name in another clause that is both a column and an alias of its DATE_TRUNC is not accepted",
+                )
+            if named:
+                return named[0]
+        return Dimension(scope.column_name(node))
+
+    def number_called(self, node: tree.Expression) -> Number | None:
+        """Return the number that has an alias; None: a node is no alias of one."""
+        if not isinstance(node, tree.Name) or len(node.parts) > 1:
+            return None
+        called = node.parts[0].value
+        return next(
+            (each for each in self.columns if not isinstance(each, Dimension) and each.alias == called), None
+        )
+
+
+def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
+    """Return what a statement selects.
+
+    Raises:
+        QuestionError: Something of it is not accepted.
+    """
+    columns = tuple(each for item in select.items for each in _selected(item, scope))
+    counts = [i for i, each in enumerate(columns) if isinstance(each, Count)]
+    if len(counts) > 1:
+        refuse(select.items[-1].value, "a second count is not accepted: ask for each apart")
+    found = SelectList(columns)
+    if found.quantiles and (found.count is not None or found.aggregates):
+        number = next(each.value for each in select.items if is_number(each.value))
+        refuse(
+            number,
+            "expected nothing but columns, percentiles, MIN and MAX: counts, SUM and AVG are another release, so ask "
+            "for them apart",
+        )
+    _check_aliases(select, found, scope)
+    return found
+
+
+def _selected(item: tree.Item, scope: Scope) -> Iterator[Column]:
+    if isinstance(item.value, tree.Star):
+        refuse(item.value, _NO_ROWS)
+    if isinstance(item.value, tree.Call) and is_number(item.value):
+        yield from numbers_of(item.value, item.alias, scope)
+    else:
+        yield _dimension(item, scope)
+
+
+def _dimension(item: tree.Item, scope: Scope) -> Dimension:
+    bucket = bucket_of(item.value)
+    length, column = bucket or (None, item.value)
+    if isinstance(column, tree.Name):
+        name = scope.column_name(column)
+    else:
+        raise refused_node(column)
+    if item.alias is None:
+        return Dimension(name, length)
+    alias = alias_name(item.alias)
+    # The name of a column is no other name for it; for its buckets it is one.
+    return Dimension(name, length, None if alias == name and length is None else alias)
+
+
+def bucket_of(node: tree.Expression) -> tuple[BucketLength, tree.Expression] | None:
+    """Return how long the buckets of a DATE_TRUNC are, and what is truncated; None: a node is none.
+
+    Cast to a day or a timestamp it is the same: the first moment of a bucket, which names it.
+    """
+    if isinstance(node, tree.Cast):
+        return bucket_of(node.value)
+    if not isinstance(node, tree.Call) or node.name not in TRUNCATIONS:
+        return None
+    if len(node.arguments) != _BUCKET_ARGUMENTS or node.distinct or node.within is not None:
+        refuse(
+            node,
+            f"DATE_TRUNC other than {_BUCKET_FORM} is not accepted: the policy says which zone's calendar it is",
+        )
+    unit, column = node.arguments
+    if not isinstance(unit, tree.Text):
+        refuse(unit, "expected DATE_TRUNC with its length in single quotes")
+    for length in BucketLength:
+        if unit.value.upper() == length.upper():
+            return length, column
+    raise refused(unit, f"expected one of {_BUCKET_LENGTHS} in {_BUCKET_FORM}")
+
+
+def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) -> Measure | None:
+    """Return which count comes with sums and averages whose text selects none; None: no number is selected.
+
+    A sum of members' totals is the sum over their rows, but for what bounds cut, so it comes with the members. An
+    average without more is over rows in SQL, and so it is here.
+    """
+    if not found.aggregates:
+        return Measure.DISTINCT_MEMBERS if found.quantiles else None
+    if all(each.function is AggregateFunction.SUM for each in found.aggregates):
+        return Measure.DISTINCT_MEMBERS if scope.table.distinct_members else Measure.EVENTS
+    if scope.table.events is None:
+        member = scope.table.member
+        refuse(
+            next(each.value for each in select.items if is_number(each.value)),
+            "AVG without a count is over rows, which the policy does not offer for this table: SELECT COUNT(DISTINCT "
+            f"{member}) before it is the average of members' totals",
+        )
+    return Measure.EVENTS
+
+
+def _check_aliases(select: tree.Select, found: SelectList, scope: Scope) -> None:
+    """Refuse an alias that could stand for something else as well; engines ignore case, and so does this.
+
+    A count may be called like a column that is not selected.
+    """
+    columns = {each.name.casefold() for each in scope.table.columns} | {scope.table.member.casefold()}
+    seen: set[str] = set()
+    for item in select.items:
+        if item.alias is None:
+            continue
+        folded = item.alias.value.casefold()
+        taken = {each.casefold() for each in found.names} if is_count(item.value) else columns
+        if folded in taken and item.alias.value != _own_name(item.value):
+            refuse(item.alias, "an alias that is the name of a column is not accepted")
+        if folded in seen:
+            refuse(item.alias, "an alias that is given twice is not accepted")
+        seen.add(folded)
+
+
+def _own_name(node: tree.Expression) -> str | None:
+    """Return the name of the column that is selected, or whose buckets are; None: a number is."""
+    bucket = bucket_of(node)
+    column = node if bucket is None else bucket[1]
+    return column.parts[-1].value if isinstance(column, tree.Name) else None

@@ -1,0 +1,283 @@
+"""Reads a statement by recursive descent: WITH, SELECT and its clauses, each once and in their order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dp_service.queries.sql import tree
+from dp_service.queries.sql.expressions import ExpressionReader, named
+from dp_service.queries.sql.places import Span, refuse
+from dp_service.queries.sql.tokens import Token
+from dp_service.queries.sql.tree import Expression, Select
+from dp_service.queries.sql.words import KEYWORDS, NO_NAMES
+
+_CLAUSES = "expected each clause once, in the order SELECT, FROM, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT"
+_JOINS = frozenset(
+    ["JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "ASOF", "ANTI", "SEMI", "LATERAL"]
+)
+_UNIONS = frozenset(["UNION", "INTERSECT", "EXCEPT", "MINUS"])
+_JOINED = (
+    "a join, or a second table, is not accepted: a column of another table is looked up in a file that the policy "
+    "names, and each table is a question of its own"
+)
+# A bucket is most often called by its length.
+_LENGTHS = frozenset(["DAY", "HOUR", "MINUTE", "MONTH", "SECOND", "YEAR"])
+_MAXIMUM_DEPTH = 8
+
+
+class StatementReader(ExpressionReader):
+    """Reads one statement that is a SELECT, perhaps with named statements before it."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        super().__init__(tokens)
+        self._named: dict[str, Select] = {}
+        self._nesting = 0
+
+    def statement(self) -> Select:
+        """Read the whole text."""
+        if self.takes("WITH"):
+            self._read_named()
+        if self.next.word != "SELECT":
+            refuse(self.next, f"expected a statement that begins with SELECT, got {named(self.next)}")
+        found = self._select()
+        if self.takes(";") and self.next.kind != "end":
+            refuse(self.next, "several statements are not accepted")
+        if self.next.kind != "end":
+            self._refuse_rest()
+        return found
+
+    def _read_named(self) -> None:
+        if self.next.word == "RECURSIVE":
+            refuse(self.next, "WITH RECURSIVE is not accepted")
+        while True:
+            name = self._name_of("a name behind WITH")
+            self.expect("AS", "(")
+            self._named[name.value] = self._nested()
+            self.expect(")")
+            if not self.takes(","):
+                return
+
+    def _nested(self) -> Select:
+        self._nesting += 1
+        if self._nesting > _MAXIMUM_DEPTH:
+            refuse(self.next, f"more than {_MAXIMUM_DEPTH} statements in one another are not accepted")
+        if self.next.word != "SELECT":
+            self.unexpected("SELECT")
+        found = self._select()
+        self._nesting -= 1
+        return found
+
+    def _select(self) -> Select:
+        first = self.expect("SELECT")
+        distinct = self.take() if self.next.word == "DISTINCT" else None
+        if distinct is not None and self.next.word == "ON":
+            refuse(self.next, "DISTINCT ON is not accepted")
+        if distinct is None:
+            self.takes("ALL")
+        top = self._top() if self.next.word == "TOP" else None
+        items = self._items()
+        source = self._source() if self.takes("FROM") else None
+        where = self.condition() if self.takes("WHERE") else None
+        group = self._group() if self.takes("GROUP") else None
+        having = self.condition() if self.takes("HAVING") else None
+        order = self._order() if self.takes("ORDER") else ()
+        limit = self._limit(top)
+        return Select(first, self.last, items, distinct, source, where, group, having, order, limit)
+
+    def _top(self) -> tree.Number:
+        self.take()
+        parenthesised = self.takes("(")
+        found = self._count("TOP")
+        if parenthesised:
+            self.expect(")")
+        if self.next.word in ("PERCENT", "WITH"):
+            refuse(self.next, "a word after the number of TOP is not accepted")
+        return found
+
+    def _items(self) -> tuple[tree.Item, ...]:
+        if self.next.word == "FROM" or self.next.kind == "end":
+            refuse(self.next, "expected SELECT with columns and the count")
+        found = [self._item()]
+        while self.takes(","):
+            found.append(self._item())
+        return tuple(found)
+
+    def _item(self) -> tree.Item:
+        self._check_comma()
+        value = self.condition()
+        return tree.Item(value, self._alias())
+
+    def _check_comma(self) -> None:
+        if self.next.text == "," or self.next.word == "FROM":
+            refuse(self.next, "a comma that separates nothing is not accepted")
+
+    def _alias(self) -> Token | None:
+        """Read an alias: without AS only one that no engine could take for something else."""
+        if self.takes("AS"):
+            if self.next.kind not in ("word", "quoted"):
+                self.unexpected("an alias")
+            if not (self.next.word in _LENGTHS or self._is_plain(self.next)):
+                refuse(self.next, f"{self.next.word} as an alias without double quotes is not accepted")
+            return self.take()
+        return self.take() if self._is_plain(self.next) else None
+
+    def _is_plain(self, token: Token) -> bool:
+        """Return whether a token can only be a name: in double quotes, or no word of SQL."""
+        return token.kind == "quoted" or (token.kind == "word" and KEYWORDS.fullmatch(token.word) is None)
+
+    def _name_of(self, what: str) -> Token:
+        if self.next.kind not in ("word", "quoted") or NO_NAMES.fullmatch(self.next.word):
+            self.unexpected(what)
+        return self.take()
+
+    def _source(self) -> tree.Derived | tree.TableName:
+        first = self.next
+        if self.takes("("):
+            select = self._nested()
+            self.expect(")")
+            found: tree.Derived | tree.TableName = tree.Derived(first, self.last, select, self._table_alias())
+        else:
+            found = self._table()
+        if self.next.text == "," or self.next.word in _JOINS:
+            refuse(self.next, _JOINED)
+        return found
+
+    def _table(self) -> tree.Derived | tree.TableName:
+        first = self.next
+        parts = [self._name_of("a table")]
+        while self.takes("."):
+            parts.append(self._part())
+        if self.next.text == "(":
+            refuse(Span(first.start, self.next.start), "a function in the place of a table is not accepted")
+        last = self.last
+        alias = self._table_alias()
+        select = self._named.get(parts[0].value) if len(parts) == 1 else None
+        if select is not None:
+            return tree.Derived(first, last, select, alias or parts[0])
+        return tree.TableName(first, last, tuple(parts), alias)
+
+    def _table_alias(self) -> Token | None:
+        found = self._alias()
+        if found is not None and self.next.text == "(":
+            refuse(self.next, "a list of columns after a table's alias is not accepted")
+        return found
+
+    def _group(self) -> tree.Grouping:
+        first = self.expect("BY")
+        if self.next.word == "DISTINCT":
+            refuse(self.next, "DISTINCT in GROUP BY is not accepted")
+        if self.next.word == "ALL" and self.ahead().text not in (",", "("):
+            return tree.Grouping(first, self.take(), all_selected=True)
+        if self.takes("GROUPING", "SETS"):
+            return self._grouping_sets(first)
+        keys = self._listed_expressions()
+        if self.next.word == "WITH":
+            refuse(self.next, "ROLLUP, CUBE and TOTALS are not accepted: GROUPING SETS ((a, b), (a)) is")
+        return tree.Grouping(first, self.last, keys)
+
+    def _listed_expressions(self) -> tuple[Expression, ...]:
+        found = [self._key()]
+        while self.takes(","):
+            found.append(self._key())
+        return tuple(found)
+
+    def _key(self) -> Expression:
+        if self.next.text == "," or self.next.kind == "end" or self.next.word in ("ORDER", "LIMIT", "HAVING"):
+            refuse(self.next, "a comma that separates nothing is not accepted")
+        return self.value()
+
+    def _grouping_sets(self, first: Token) -> tree.Grouping:
+        self.expect("(")
+        sets = [self._set()]
+        while self.takes(","):
+            sets.append(self._set())
+        self.expect(")")
+        return tree.Grouping(first, self.last, sets=tuple(sets))
+
+    def _set(self) -> tuple[Expression, ...]:
+        found = self.value()
+        return found.parts if isinstance(found, tree.Row) else (found,)
+
+    def _order(self) -> tuple[tree.Key, ...]:
+        self.expect("BY")
+        found = [self._order_key()]
+        while self.takes(","):
+            found.append(self._order_key())
+        return tuple(found)
+
+    def _order_key(self) -> tree.Key:
+        value = self._key()
+        descending = self.takes("DESC")
+        if not descending:
+            self.takes("ASC")
+        # Elements are never NULL, so the position of NULLs makes no difference.
+        if self.takes("NULLS") and not (self.takes("FIRST") or self.takes("LAST")):
+            self.unexpected("FIRST or LAST")
+        return tree.Key(value, descending)
+
+    def _limit(self, top: tree.Number | None) -> tree.Number | None:
+        """Read LIMIT, OFFSET 0 and FETCH FIRST, which may stand in either order."""
+        limits = [] if top is None else [top]
+        while True:
+            if self.takes("LIMIT"):
+                limits.append(self._count("LIMIT"))
+                if self.next.text == "," and self.ahead().kind == "number":
+                    refuse(self.next, "OFFSET is not accepted: a list is shown from its first element on")
+            elif self.takes("OFFSET"):
+                self._offset()
+            elif self.next.word == "FETCH":
+                limits.append(self._fetch())
+            else:
+                break
+        if len(limits) > 1:
+            refuse(limits[1], "expected LIMIT, FETCH FIRST or TOP once")
+        return limits[0] if limits else None
+
+    def _offset(self) -> None:
+        number = self._count("OFFSET")
+        if number.text.strip("0"):
+            refuse(number, "OFFSET is not accepted: a list is shown from its first element on")
+        if not self.takes("ROWS"):
+            self.takes("ROW")
+
+    def _fetch(self) -> tree.Number:
+        first = self.take()
+        if not (self.takes("FIRST") or self.takes("NEXT")):
+            self.unexpected("FIRST or NEXT")
+        row = self.next.word in ("ROW", "ROWS")
+        found = tree.Number(first, first, "1") if row else self._count("FETCH FIRST")
+        if not (self.takes("ROWS") or self.takes("ROW")):
+            self.unexpected("ROWS ONLY")
+        self.expect("ONLY")
+        return replace(found, last=self.last)
+
+    def _count(self, clause: str) -> tree.Number:
+        if self.next.kind != "number" or not self.next.text.isdigit():
+            refuse(self.next, f"expected {clause} with a whole number, how many elements to show")
+        token = self.take()
+        return tree.Number(token, token, token.text)
+
+    def _refuse_rest(self) -> None:
+        word = self.next.word
+        if self.next.text == ";":
+            refuse(self.next, "several statements are not accepted")
+        if word in _UNIONS:
+            refuse(
+                self.next, "a statement other than one plain SELECT is not accepted: ask each question apart"
+            )
+        if word in ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT"):
+            refuse(self.next, _CLAUSES)
+        if word in _JOINS:
+            refuse(self.next, _JOINED)
+        if word == "OPTION":
+            refuse(self.next, "OPTION is not accepted: the service decides how an engine answers")
+        if self.next.text == ",":
+            refuse(self.next, "a comma that separates nothing is not accepted")
+        if self.next.text == ")":
+            refuse(self.next, "a parenthesis that closes nothing is not accepted")
+        missing = (
+            ": a comma or AS is missing between them"
+            if named(self.next) == named(self.last) == "a name"
+            else ""
+        )
+        refuse(self.next, f"{named(self.next)} after {named(self.last)} is not accepted{missing}")

@@ -1,0 +1,135 @@
+"""The words of SQL: those with a meaning here, those of other dialects, and what is said of functions.
+
+A message may repeat a word of SQL. Any other word of a refused text may be somebody's literal without its quotes.
+"""
+
+from __future__ import annotations
+
+import re
+
+KEYWORDS = re.compile(
+    r"""
+      ALL | ANALYSE | ANALYZE | AND | ANTI | ANY | ARRAY | AS | ASC | ASOF | ASYMMETRIC
+    | AUTHORIZATION | BETWEEN | BINARY | BOTH | BY | CASE | CAST | CHECK | CLUSTER | COLLATE
+    | COLLATION | COLUMN | CONCURRENTLY | CONNECT | CONSTRAINT | CREATE | CROSS | CUBE
+    | CURRENT | DAY | DEFAULT | DEFERRABLE | DESC | DESCRIBE | DISTINCT | DISTRIBUTE | DO
+    | ELSE | END | ESCAPE | EXCEPT | EXCLUDE | EXISTS | EXPLAIN | FALSE | FETCH | FILTER | FINAL
+    | FOR | FOREIGN | FORMAT | FREEZE | FROM | FULL | GENERATED | GLOB | GRANT | GROUP
+    | GROUPING | HAVING | HOUR | IGNORE | ILIKE | IN | INITIALLY | INNER | INTERSECT
+    | INTERVAL | INTO | IS | ISNULL | JOIN | LAMBDA | LATERAL | LEADING | LEFT | LIKE | LIMIT
+    | LOCK | MAP | MATCH_CONDITION | MATCH_RECOGNIZE | MINUS | MINUTE | MONTH | NATURAL
+    | NOT | NOTNULL | NULL | NULLS | OFFSET | ON | ONLY | OPTION | OR | ORDER | OUTER | OVER
+    | OVERLAPS | PIVOT | PIVOT_LONGER | PIVOT_WIDER | PLACING | POSITIONAL | PREWHERE
+    | PRIMARY | QUALIFY | RECURSIVE | REFERENCES | RESPECT | RETURNING | RIGHT | RLIKE | ROLLUP
+    | ROW | ROWS | SAMPLE | SECOND | SELECT | SEMI | SET | SETS | SETTINGS | SHOW | SIMILAR | SOME
+    | SORT | START | STRUCT | SUMMARIZE | SYMMETRIC | TABLE | TABLESAMPLE | THEN | TO | TOP
+    | TOTALS | TRAILING | TRUE | TRY_CAST | UNION | UNIQUE | UNPIVOT | USING | VALUES
+    | VARIADIC | VERBOSE | VIEW | WHEN | WHERE | WINDOW | WITH | WITHIN | XOR | YEAR
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Reserved words of SQL and its dialects, and those that begin a clause in one of them."""
+
+NO_NAMES = re.compile(
+    r"""
+      ALL | AND | AS | ASC | BETWEEN | BY | CASE | CROSS | DESC | DISTINCT | ELSE | END | EXCEPT | EXISTS | FETCH | FOR
+    | FROM | FULL | GROUP | HAVING | ILIKE | IN | INNER | INTERSECT | INTO | IS | JOIN | LEFT | LIKE | LIMIT | NATURAL
+    | NOT | NULL | OFFSET | ON | OR | ORDER | OUTER | QUALIFY | RIGHT | SELECT | THEN | UNION | USING | WHEN | WHERE
+    | WINDOW | WITH | XOR
+    """,
+    re.VERBOSE,
+)
+"""Words that are no name of a column without double quotes, whatever a policy lists."""
+
+COUNTS_OF_MEMBERS = frozenset({"DISTINCTCOUNT", "APPROX_COUNT_DISTINCT", "DISTINCTCOUNTHLL"})
+"""Functions that count distinct values, exactly or not: here all of them count exactly before noise is added."""
+TRUNCATIONS = frozenset({"DATE_TRUNC", "DATETRUNC"})
+"""The names of the function that divides times into buckets."""
+PERCENTILE = re.compile(r"PERCENTILE(?:EST|TDIGEST|SMARTTDIGEST|KLL)?(?P<number>[0-9]{1,2})?")
+"""Apache Pinot's names of a percentile in percent, as one function with its number in the name."""
+QUANTILES = frozenset(
+    {"QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "APPROX_QUANTILE", "APPROX_PERCENTILE"}
+    | {"PERCENTILE_CONT", "PERCENTILE_DISC", "PERCENTILE_APPROX"}
+)
+"""Functions of a column and a share between 0 and 1; those called PERCENTILE_CONT and _DISC also WITHIN GROUP."""
+_READ = frozenset({"COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "MEDIAN", "PERCENTILES", "CAST"})
+
+_LATER = "leave it out and round what comes back"
+_DATES = "write DATE_TRUNC('month', column) to group, or a range of days to filter"
+_TODAY = "write the day itself, as in DATE '2026-01-31'"
+_OF_CASE = "ask once for each case, with its condition in WHERE"
+_SKETCH = (
+    "it returns a sketch of the data; write PERCENTILE(value, 50), which returns a cell of a public grid"
+)
+_SEVERAL = "it is of columns with several values in a row, which no policy lists"
+_SUBQUERY = "a condition compares a column with values"
+_WINDOW = "order and compare the rows of the answer afterwards"
+_TEXTS = "group by the column as it is, or look the text up in a file that the policy names"
+_SPREAD = "ask for COUNT, SUM, AVG or a percentile"
+_ROLLUP = "it asks for a total of everything as well; GROUPING SETS ((a, b), (a)) is for two columns and totals of one"
+
+REFUSED: dict[str, str] = {
+    **dict.fromkeys(("ROUND", "CEIL", "CEILING", "TRUNC", "TRUNCATE", "FORMAT", "TO_CHAR"), _LATER),
+    **dict.fromkeys(("YEAR", "MONTH", "QUARTER", "WEEK", "DAY", "HOUR", "DAYOFWEEK", "DAYOFMONTH"), _DATES),
+    **dict.fromkeys(("EXTRACT", "DATE_PART", "DATEPART", "STRFTIME", "DATE_FORMAT", "DAYNAME"), _DATES),
+    **dict.fromkeys(("DATETIMECONVERT", "TIMECONVERT", "TO_DATE", "TODATETIME", "FROMDATETIME"), _DATES),
+    **dict.fromkeys(("TO_TIMESTAMP", "TIME_BUCKET", "DATE", "TIMESTAMP", "DATE_BIN", "EPOCH"), _DATES),
+    **dict.fromkeys(("WEEKDAY", "MONTHNAME", "TIMESTAMP_TRUNC", "DATE_DIFF", "DATEDIFF", "DATE_ADD"), _DATES),
+    **dict.fromkeys(("DATEADD", "DATE_SUB", "MAKE_DATE", "AGE", "TODAY", "AGO", "FROM_UNIXTIME"), _DATES),
+    **dict.fromkeys(("NOW", "GETDATE", "CURDATE", "SYSDATE", "LOCALTIME"), _TODAY),
+    **dict.fromkeys(("IF", "IIF", "IFF", "COALESCE", "NULLIF", "IFNULL", "NVL", "CASEWHEN"), _OF_CASE),
+    **dict.fromkeys(("COUNT_IF", "COUNTIF", "SUMIF", "SUM_IF"), _OF_CASE),
+    **dict.fromkeys(("UPPER", "LOWER", "SUBSTRING", "SUBSTR", "CONCAT", "TRIM", "LENGTH", "REPLACE"), _TEXTS),
+    **dict.fromkeys(("SPLIT", "SPLIT_PART", "REGEXP_EXTRACT", "STRPOS", "POSITION"), _TEXTS),
+    **dict.fromkeys(("REGEXP_LIKE", "REGEXP_MATCHES", "CONTAINS", "STARTS_WITH", "TEXT_MATCH"), _SUBQUERY),
+    **dict.fromkeys(("JSON_MATCH", "ANY", "ALL", "SOME", "EXISTS", "IN_SUBQUERY", "LOOKUP"), _SUBQUERY),
+    **dict.fromkeys(("INSUBQUERY", "INPARTITIONEDSUBQUERY", "IN_PARTITIONED_SUBQUERY"), _SUBQUERY),
+    **dict.fromkeys(("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "NTILE"), _WINDOW),
+    **dict.fromkeys(("FIRST_VALUE", "LAST_VALUE", "PERCENT_RANK", "CUME_DIST"), _WINDOW),
+    **dict.fromkeys(("STDDEV", "STDDEV_POP", "STDDEV_SAMP", "STDEV", "VARIANCE", "VAR_POP"), _SPREAD),
+    **dict.fromkeys(("VAR_SAMP", "CORR", "COVAR_POP", "COVAR_SAMP", "MODE", "SKEWNESS"), _SPREAD),
+    **dict.fromkeys(("REGR_SLOPE", "KURTOSIS", "ANY_VALUE", "ARRAY_AGG", "STRING_AGG", "LIST"), _SPREAD),
+    **dict.fromkeys(("GROUP_CONCAT", "LISTAGG", "HISTOGRAM", "FIRST", "LAST", "PRODUCT"), _SPREAD),
+    **dict.fromkeys(("ROLLUP", "CUBE"), _ROLLUP),
+    **dict.fromkeys(("PERCENTILERAWEST", "PERCENTILERAWTDIGEST", "PERCENTILERAWKLL"), _SKETCH),
+    **dict.fromkeys(("PERCENTILEMV", "PERCENTILEESTMV", "PERCENTILETDIGESTMV", "PERCENTILEKLLMV"), _SEVERAL),
+    **dict.fromkeys(("MINMV", "MAXMV", "SUMMV", "COUNTMV", "DISTINCTCOUNTMV"), _SEVERAL),
+    **dict.fromkeys(("FLOOR", "WIDTH_BUCKET", "ABS", "MOD", "POWER", "SQRT", "LN", "LOG", "EXP"), _TEXTS),
+    "GREATEST": _OF_CASE,
+    "LEAST": _OF_CASE,
+    "TRY_CAST": "CAST(DATE_TRUNC(..) AS DATE) is the only cast",
+    "VERSION": "to test a connection, send SELECT 1",
+    "CURRENT_SCHEMA": "to test a connection, send SELECT 1",
+    "OPTION": "it changes how an engine answers, which the service decides",
+}
+"""Functions that are refused by name, and what is written instead."""
+
+WITHOUT_PARENTHESES = {
+    **dict.fromkeys(("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "CURRENT_TIME"), _TODAY),
+    "CASE": _OF_CASE,
+    "INTERVAL": _TODAY,
+}
+"""What is refused by name where a value or a column is expected, and what is written instead."""
+
+
+def is_function(word: str) -> bool:
+    """Return whether a name in capitals is that of a function that can be asked for."""
+    return (
+        word in _READ
+        or word in COUNTS_OF_MEMBERS
+        or word in TRUNCATIONS
+        or word in QUANTILES
+        or PERCENTILE.fullmatch(word) is not None
+    )
+
+
+def is_word_of_sql(word: str) -> bool:
+    """Return whether a word is one that SQL gives a meaning, in any case of letters."""
+    upper = word.upper()
+    return (
+        KEYWORDS.fullmatch(upper) is not None
+        or upper in ("DATE", "TIMESTAMP", "FIRST", "NEXT", "LAST", "PERCENT")
+        or is_function(upper)
+        or upper in REFUSED
+        or upper in WITHOUT_PARENTHESES
+    )

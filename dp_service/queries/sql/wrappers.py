@@ -1,0 +1,198 @@
+"""Statements around a statement, which mean nothing of their own: BI tools wrap what they were given.
+
+    SELECT * FROM (Q) [AS x] [ORDER BY ..] [LIMIT n]     Q, with its columns named or in another order
+    SELECT .. FROM (SELECT a AS b FROM t WHERE ..) ..    the question of t, with a in the place of b
+
+`WITH x AS (Q)` before a statement that reads x is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NoReturn
+
+from dp_service.queries.sql import tree
+from dp_service.queries.sql.numbers import is_number
+from dp_service.queries.sql.places import refuse, refused
+from dp_service.queries.sql.tokens import Token
+
+MAXIMUM_DEPTH = 8
+
+
+def flattened(select: tree.Select, depth: int = 0) -> tree.Select:
+    """Return a statement of one table that asks what a statement around others asks.
+
+    Raises:
+        QuestionError: What stands around another statement has a meaning of its own.
+    """
+    source = select.source
+    if not isinstance(source, tree.Derived):
+        return select
+    if depth >= MAXIMUM_DEPTH:
+        refuse(source, f"more than {MAXIMUM_DEPTH} statements in one another are not accepted")
+    inner = flattened(source.select, depth + 1)
+    if inner.group is not None or any(is_number(each.value) for each in inner.items):
+        return _of_answer(select, source, inner)
+    return _of_rows(select, source, inner)
+
+
+def _of_answer(select: tree.Select, source: tree.Derived, inner: tree.Select) -> tree.Select:
+    """Return the inner question, whose answer the outer statement only names, orders or cuts."""
+    for clause, name in ((select.where, "WHERE"), (select.having, "HAVING"), (select.group, "GROUP BY")):
+        if clause is not None:
+            _refuse_outer(clause, name)
+    number = next((each.value for each in select.items if is_number(each.value)), None)
+    if number is not None:
+        refuse(
+            number, "a number computed of an answer is not accepted: compute it from the rows that come back"
+        )
+    items = tuple(_outer_items(select, source, inner))
+    if len(items) != len(inner.items):
+        refuse(
+            select.items[0].value,
+            "expected a statement around another one to select all of its columns, each once, or *",
+        )
+    order = inner.order
+    if select.order:
+        if inner.limit is not None:
+            refuse(
+                inner.limit,
+                "LIMIT inside a statement that is ordered again is not accepted: order the inner one",
+            )
+        order = tuple(_outer_key(each, source, inner, items) for each in select.order)
+    limit = select.limit
+    if limit is not None and inner.limit is not None:
+        limit = min(limit, inner.limit, key=lambda each: int(each.text))
+    return replace(inner, items=items, order=order, limit=limit or inner.limit, distinct=inner.distinct)
+
+
+def _refuse_outer(clause: tree.Node, name: str) -> NoReturn:
+    refuse(
+        clause,
+        f"{name} around a statement that groups is not accepted: conditions on columns are in the inner WHERE, those "
+        "on numbers in its HAVING",
+    )
+
+
+def _outer_items(select: tree.Select, source: tree.Derived, inner: tree.Select) -> Iterator[tree.Item]:
+    seen: set[int] = set()
+    for item in select.items:
+        if isinstance(item.value, tree.Star):
+            yield from inner.items
+            continue
+        place = _place_of(item.value, source, inner)
+        if place in seen:
+            refuse(item.value, "a column that is selected twice is not accepted")
+        seen.add(place)
+        named = inner.items[place]
+        alias = item.alias or named.alias
+        yield replace(named, alias=alias)
+
+
+def _place_of(node: tree.Expression, source: tree.Derived, inner: tree.Select) -> int:
+    """Return which column of an inner statement a name means."""
+    name = _plain(node, source)
+    for place, item in enumerate(inner.items):
+        if _name_of(item) == name.value:
+            return place
+    raise refused(node, "expected the name of a column that the inner statement selects")
+
+
+def _plain(node: tree.Expression, source: tree.Derived) -> Token:
+    """Return the name of a column, with or without the name of the inner statement before it."""
+    if not isinstance(node, tree.Name):
+        refuse(
+            node,
+            "an expression around a column of an inner statement is not accepted: select the column itself",
+        )
+    *before, last = node.parts
+    if before and (source.alias is None or [each.value for each in before] != [source.alias.value]):
+        refuse(before[0], "expected the inner statement's alias before a column, or nothing")
+    return last
+
+
+def _name_of(item: tree.Item) -> str | None:
+    """Return what a column of a statement is called from outside; None: it has no name that could be known."""
+    if item.alias is not None:
+        return item.alias.value
+    return item.value.parts[-1].value if isinstance(item.value, tree.Name) else None
+
+
+def _outer_key(
+    key: tree.Key, source: tree.Derived, inner: tree.Select, items: tuple[tree.Item, ...]
+) -> tree.Key:
+    """Return what the outer statement orders by, as the inner one would write it: a position of a column."""
+    if isinstance(key.value, tree.Number):
+        return key
+    named = inner.items[_place_of(key.value, source, inner)].value
+    place = next(i for i, each in enumerate(items, start=1) if each.value is named)
+    return replace(key, value=tree.Number(key.value.first, key.value.last, str(place)))
+
+
+def _of_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> tree.Select:
+    """Return the question of the inner statement's table: it only renames columns and leaves rows out."""
+    if inner.limit is not None:
+        refuse(inner.limit, "LIMIT of rows is not accepted: it would count some of them")
+    if inner.distinct is not None:
+        refuse(inner.distinct, "DISTINCT of rows is not accepted: it would count some of them")
+    renamed = _Renamed(source, inner)
+    where = _both(inner.where, None if select.where is None else renamed.changed(select.where))
+    group = select.group
+    if group is not None:
+        sets = tuple(tuple(map(renamed.changed, each)) for each in group.sets)
+        group = replace(group, keys=tuple(map(renamed.key, group.keys)), sets=sets)
+    return replace(
+        select,
+        items=tuple(map(renamed.item, select.items)),
+        source=inner.source,
+        where=where,
+        group=group,
+        having=None if select.having is None else renamed.changed(select.having),
+        order=tuple(replace(each, value=renamed.key(each.value)) for each in select.order),
+    )
+
+
+def _both(inner: tree.Expression | None, outer: tree.Expression | None) -> tree.Expression | None:
+    if inner is None or outer is None:
+        return inner or outer
+    return tree.All(inner.first, outer.last, (inner, outer))
+
+
+class _Renamed:
+    """The columns of an inner statement, by the names that the outer one has for them."""
+
+    def __init__(self, source: tree.Derived, inner: tree.Select) -> None:
+        self._source, self._inner = source, inner
+        self._all = any(isinstance(each.value, tree.Star) for each in inner.items)
+        self._columns: Mapping[str | None, tree.Expression] = {
+            _name_of(each): each.value for each in inner.items if not isinstance(each.value, tree.Star)
+        }
+        self._aliases: frozenset[str] = frozenset()
+
+    def item(self, item: tree.Item) -> tree.Item:
+        """Return what is selected, with the outer name of a column as its alias."""
+        value = self.changed(item.value)
+        if item.alias is None and isinstance(item.value, tree.Name) and value is not item.value:
+            name = item.value.parts[-1]
+            is_own = isinstance(value, tree.Name) and value.parts[-1].value == name.value
+            return tree.Item(value, None if is_own else name)
+        return replace(item, value=value)
+
+    def key(self, node: tree.Expression) -> tree.Expression:
+        """Return what the outer statement groups or orders by: one of its own aliases stays what it is."""
+        if isinstance(node, tree.Name) and len(node.parts) == 1 and node.parts[0].value not in self._columns:
+            return node
+        return self.changed(node)
+
+    def changed(self, node: tree.Expression) -> tree.Expression:
+        """Return an expression of the outer statement as one of the inner statement's table."""
+        if not isinstance(node, tree.Name):
+            return tree.with_parts(node, self.changed)
+        name = _plain(node, self._source)
+        found = self._columns.get(name.value)
+        if found is not None:
+            return found
+        if not self._all:
+            refuse(node, "expected the name of a column that the inner statement selects")
+        return tree.Name(node.first, node.last, (name,))
