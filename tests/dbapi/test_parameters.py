@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
-from dp_service.queries.filters import Filter, In, NotIn, Value
+from dp_service.queries.filters import Filter, In, NotIn, Range, Value
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
