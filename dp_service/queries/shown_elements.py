@@ -42,6 +42,11 @@ def shown_at_most(
     fetched is refused: a shorter answer would be mistaken for a complete one.
     """
     k = query.k
+    if query.by_element and k is not None and mechanism.is_gumbel:
+        raise QuestionError(
+            "sql" if query.in_sql else "by_element",
+            "expected the order of the counts: of this table the largest are found, and their order costs",
+        )
     if k is None and mechanism.is_gumbel:
         raise _wrong_k(query, "how many elements to show, because the price grows with it")
     if k is None:
@@ -55,6 +60,9 @@ def shown_at_most(
         return min(k, table.max_k, fetched)
     if mechanism is MechanismName.BOUND_GAUSS or domain is not None:
         return k
+    if k > MAXIMUM_ELEMENTS:
+        # As many as there are: clients limit every question by such a number.
+        return None
     if k > (fetched := fetched_at_most(table, mechanism, k)):
         raise _wrong_k(query, f"at most {fetched} elements for this question, as many as the policy fetches")
     return k

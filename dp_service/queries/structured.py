@@ -32,7 +32,8 @@ MAXIMUM_FILTERS = 128
 MAXIMUM_DEPTH = 8
 # All texts of a question together; the rendered queries travel in one message.
 MAXIMUM_TEXT_TOTAL = 200_000
-MAXIMUM_K = 100_000
+# As many as a number in a client may say; of more than there are, all are shown.
+MAXIMUM_K = 2**31 - 1
 MAXIMUM_AGGREGATES = 16
 MAXIMUM_QUANTILES = 999
 MAXIMUM_QUANTILE_DENOMINATOR = 10_000
@@ -122,7 +123,7 @@ class HistogramQuery:
         measure: What is counted.
         filters: Conditions, all of which must hold: at most 128 on columns, in one another at most 8 times.
         time_range: Which rows count, by the table's time column; None: all.
-        k: How many elements to show, from 1 to 100,000; None: all that the mechanism may show.
+        k: How many elements to show, from 1 to 2^31 - 1; None: all that the mechanism may show.
         omit_counts: Whether to show only the order of the elements.
         aggregates: At most 16 different sums and averages beside the counts, in the order in which they are shown:
             beside counts of members of their totals, beside counts of events of rows.
@@ -131,6 +132,8 @@ class HistogramQuery:
         quantiles: At most 999 different quantiles of one column, its smallest and its largest value among them; then no
             counts and no aggregates are shown, and all elements of a known domain are.
         bucket: How the time column, which is then one of the dimensions, is divided; None: columns are as they are.
+        by_element: Whether the list is in ascending order of its elements, as one by buckets is that is not ranked; k
+            then shows the first of them.
         having: At most 16 conditions on what was released of an element; elements that do not meet all of them are not
             shown. They change nothing of what is released.
         totals_by: One of two dimensions, of whose values totals are released as well; None: there are none.
@@ -153,6 +156,7 @@ class HistogramQuery:
     quantiles: tuple[AskedQuantile, ...] = ()
     bucket: Bucket | None = None
     having: tuple[HavingCondition, ...] = ()
+    by_element: bool = False
     totals_by: str | None = None
     count_alias: str | None = field(default=None, compare=False)
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
@@ -191,6 +195,12 @@ class HistogramQuery:
         self._check_quantiles()
         self._check_having()
         self._check_totals()
+        require_valid(
+            not self.by_element
+            or (self.ordered_by is None and not self.omit_counts and bool(self.dimensions)),
+            "by_element",
+            "expected false of a list that is in the order of a number, and of a total",
+        )
 
     def _check_quantiles(self) -> None:
         asked = self.quantiles
@@ -244,9 +254,10 @@ class HistogramQuery:
         return bool(self.aggregates) and self.measure is Measure.EVENTS
 
     @property
-    def in_time_order(self) -> bool:
-        """Whether the list is in ascending order of its elements, of which one part is a bucket of time."""
-        return self.bucket is not None and not self.bucket.ranked and self.ordered_by is None
+    def in_element_order(self) -> bool:
+        """Whether the list is in ascending order of its elements."""
+        of_time = self.bucket is not None and not self.bucket.ranked and self.ordered_by is None
+        return of_time or self.by_element
 
     def _check_aggregates(self) -> None:
         require_valid(

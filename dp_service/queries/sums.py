@@ -70,7 +70,7 @@ def require_whole_series(query: HistogramQuery, shown: int | None, elements: int
         QuestionError: The list is in the order of time and has more elements than are shown; a part of it that the
             question does not ask for would be mistaken for the whole.
     """
-    if not query.in_time_order or shown is None or elements is None:
+    if not query.in_element_order or shown is None or elements is None:
         return
     if min(elements, query.k or elements) <= shown:
         return

@@ -231,7 +231,9 @@ def _listing(parameters: ReleaseParameters, of_intervals: str = "") -> Iterator[
     if listing is None:
         return
     if listing.in_element_order:
-        yield Statement("order.of_time", "The list is in the order of time, and not ranked.")
+        yield Statement(
+            "order.of_elements", "The list is in ascending order of its elements, and not ranked."
+        )
     if listing.having:
         yield Statement(
             "list.filtered",

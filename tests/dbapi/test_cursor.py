@@ -431,6 +431,6 @@ def test_a_frame_can_come_in_pieces(connection: Connection) -> None:
 def test_an_error_says_what_is_wrong(connection: Connection) -> None:
     """It is ours, or, of an older pandas, its own with our text."""
     with pytest.raises(
-        (ProgrammingError, pd.errors.DatabaseError), match="a regular expression is not accepted"
+        (ProgrammingError, pd.errors.DatabaseError), match="regular expressions are not accepted"
     ):
         pd.read_sql(ARTICLES.replace("GROUP", "WHERE app ~ 'x' GROUP"), connection)

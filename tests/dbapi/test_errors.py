@@ -121,7 +121,7 @@ def test_the_tree_is_that_of_pep_249(each: type[Exception]) -> None:
         (
             COHORTS.replace("GROUP", "WHERE app ~ 'x' GROUP"),
             dbapi.ProgrammingError,
-            "a regular expression is not accepted",
+            "regular expressions are not accepted",
         ),
         (COHORTS.replace("feedback", "secrets"), dbapi.NotSupportedError, "table"),
         (ARTICLES.replace("GROUP", "WHERE member_id = 'x' GROUP"), dbapi.NotSupportedError, "filter"),

@@ -23,10 +23,12 @@ such statement; what the tree asks for is read here. Everything that is refused 
 
 from __future__ import annotations
 
-from dp_service.queries.errors import QuestionError
+from math import inf, prod
+
+from dp_service.parameters.release import HavingCondition
 from dp_service.queries.sql import tree
-from dp_service.queries.sql.conditions import filters_of, having_of
-from dp_service.queries.sql.ordering import Order, order_of, place_of_number, totals_by
+from dp_service.queries.sql.conditions import filters_of, having_of, says_that_rows_are
+from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, totals_by
 from dp_service.queries.sql.places import located, refuse
 from dp_service.queries.sql.scope import Scope, integer, scope_of
 from dp_service.queries.sql.select_list import SelectList, measure_without_count, select_list_of
@@ -59,23 +61,22 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
     scope = scope_of(select, policy)
     selected = select_list_of(select, scope)
     totals = totals_by(select, selected, scope)
-    _check_clauses(select, selected, totals)
-    ordered = order_of(select.order, selected, scope)
+    _check_clauses(select, selected, totals, scope)
+    ordered = Order() if selected.quantiles else order_of(select.order, selected, scope)
     measure = _measure(select, selected, ordered, scope)
     return HistogramQuery(
         table=scope.table.name,
         dimensions=selected.names,
         measure=measure,
         filters=() if select.where is None else filters_of(select.where, scope, selected.names),
-        k=None if select.limit is None else integer(select.limit),
+        k=None if select.limit is None or selected.quantiles or totals else integer(select.limit),
         omit_counts=not (selected.count or selected.aggregates or selected.quantiles),
         aggregates=selected.aggregates,
         ordered_by=ordered.aggregate,
         quantiles=selected.quantiles,
         bucket=None if selected.bucket is None else Bucket(selected.bucket, ordered.ranked),
-        having=()
-        if select.having is None
-        else tuple(having_of(select.having, lambda node: place_of_number(node, selected, measure, scope))),
+        by_element=ordered.by_element and selected.bucket is None,
+        having=() if selected.quantiles else _having(select, selected, measure, scope),
         totals_by=totals,
         count_alias=None if selected.count is None else selected.count.alias,
         aliases=_aliases(selected),
@@ -91,8 +92,23 @@ def _measure(select: tree.Select, selected: SelectList, ordered: Order, scope: S
     found = ordered.measure or measure_without_count(selected, select, scope)
     if found is None:
         member = scope.table.member
-        refuse(select, f"expected COUNT(DISTINCT {member}) or COUNT(*), selected or in ORDER BY")
+        refuse(
+            select,
+            f"expected COUNT(DISTINCT {member}) or COUNT(*), selected or in ORDER BY: no rows are shown, and values "
+            "alone only of columns whose domain the policy lists",
+        )
     return found
+
+
+def _having(
+    select: tree.Select, selected: SelectList, measure: Measure, scope: Scope
+) -> tuple[HavingCondition, ...]:
+    """Return the conditions on what is released; of a total that there are rows is none, for it is always shown."""
+    if select.having is None:
+        return ()
+    if not selected.dimensions and says_that_rows_are(select.having):
+        return ()
+    return tuple(having_of(select.having, lambda node: place_of_number(node, selected, measure, scope)))
 
 
 def _aliases(selected: SelectList) -> tuple[str | None, ...]:
@@ -100,33 +116,40 @@ def _aliases(selected: SelectList) -> tuple[str | None, ...]:
     return found if any(found) else ()
 
 
-def _check_clauses(select: tree.Select, selected: SelectList, totals: str | None) -> None:
+def _check_clauses(select: tree.Select, selected: SelectList, totals: str | None, scope: Scope) -> None:
     """Refuse clauses that would be another choice from the data, at another price."""
     if select.distinct is not None and selected.columns == selected.dimensions:
-        refuse(select.distinct, "SELECT DISTINCT is not accepted: GROUP BY with a count finds values")
-    clauses = {
-        "HAVING": select.having,
-        "ORDER BY": select.order[0].value if select.order else None,
-        "LIMIT": select.limit,
-    }
-    for name, clause in clauses.items():
-        if clause is not None and selected.quantiles:
-            refuse(
-                clause,
-                f"{name} is not accepted beside percentiles, MIN and MAX: every element of the domain is shown, in its "
-                "order; order the result afterwards",
-            )
-        if clause is not None and totals is not None:
-            refuse(clause, _TOTALS[name])
+        refuse(select.distinct, _DISTINCT)
+    if not selected.quantiles and totals is None:
+        return
+    beside, because = _BESIDE[bool(selected.quantiles)]
+    is_said = not selected.dimensions and select.having is not None and says_that_rows_are(select.having)
+    if select.having is not None and not is_said:
+        refuse(select.having, f"HAVING is not accepted beside {beside}: {because}")
+    if select.order and not (selected.quantiles and is_of_elements(select.order, selected, scope)):
+        refuse(select.order[0].value, f"ORDER BY is not accepted beside {beside}: {because}")
+    if select.limit is not None and integer(select.limit) < _most_rows(selected, totals, scope):
+        refuse(select.limit, f"LIMIT is not accepted beside {beside}, leave it out: {because}")
 
 
-_MIXES = (
-    "is not accepted beside GROUPING SETS: it would mix totals with elements, which are in the order of their counts; "
-    "a structured question with totals_by takes k"
+def _most_rows(selected: SelectList, totals: str | None, scope: Scope) -> float:
+    """Return how many rows an answer can have, as far as the policy tells."""
+    sizes = {name: len(scope.table.column(name).domain or ()) or inf for name in selected.names}
+    return prod(sizes.values()) + (0 if totals is None else sizes[totals])
+
+
+_DISTINCT = (
+    "SELECT DISTINCT without a count is answered of columns whose domain the policy lists, without other conditions: "
+    "which values the data have is found by GROUP BY and COUNT(*)"
 )
-_TOTALS = {
-    "HAVING": "HAVING is not accepted beside GROUPING SETS: totals are beside a whole list",
-    "ORDER BY": f"ORDER BY {_MIXES}",
-    "LIMIT": f"LIMIT {_MIXES}",
+_BESIDE = {
+    True: (
+        "percentiles, MIN and MAX",
+        "every element of the domain is shown, in its order; order the result afterwards",
+    ),
+    False: (
+        "GROUPING SETS",
+        "totals are beside a whole list in the order of its counts, which neither is mixed with them nor cut; a "
+        "structured question with totals_by takes k",
+    ),
 }
-__all__ = ["QuestionError", "parse_sql"]

@@ -23,6 +23,7 @@ from dp_service.queries.filters import (
 )
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.literals import value_of
+from dp_service.queries.sql.numbers import is_count
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, refused_node
 from dp_service.terms import ColumnType, Comparison
@@ -44,7 +45,7 @@ _OPPOSITE = {
 }
 _HAVING = (
     "expected HAVING with the count, or a sum or an average that is selected, compared with numbers by =, <>, <, <=, "
-    ">, >= or BETWEEN, joined by AND"
+    ">, >= or BETWEEN, joined by AND; conditions on columns are in WHERE"
 )
 _NOTHING = "a condition that holds of no row is not accepted: the columns of an answer are in the catalogue"
 
@@ -62,7 +63,7 @@ def filters_of(root: tree.Expression, scope: Scope, grouped: tuple[str, ...]) ->
         RefusedByPolicyError: The policy does not list a column.
     """
     reader = _Filters(scope)
-    found = [reader.condition(each) for each in _conjunction(root)]
+    found = [reader.condition(each) for each in tree.conjunction(root)]
     if False in found:
         refuse(root, _NOTHING)
     return tuple(
@@ -72,18 +73,7 @@ def filters_of(root: tree.Expression, scope: Scope, grouped: tuple[str, ...]) ->
 
 def holds_of_none(root: tree.Expression) -> bool:
     """Return whether a condition is 1 = 0 or FALSE, perhaps beside others: it asks for the columns alone."""
-    return any(_holds(each) is False for each in _conjunction(root))
-
-
-def _conjunction(root: tree.Expression) -> Iterator[tree.Expression]:
-    """Yield the parts of nested ANDs."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, tree.All):
-            waiting += reversed(node.parts)
-        else:
-            yield node
+    return any(_holds(each) is False for each in tree.conjunction(root))
 
 
 def _holds(node: tree.Expression) -> bool | None:
@@ -213,7 +203,11 @@ class _Filters:
     def _column(self, node: tree.Expression) -> Column:
         """Return the column of a condition, the only side that may have one."""
         if not isinstance(node, tree.Name):
-            refuse(node, "a condition that does not begin with a column is not accepted")
+            refuse(
+                node,
+                "a condition that does not begin with a column is not accepted: compare each column apart, joined by "
+                "AND or OR",
+            )
         return self._scope.column(node)
 
 
@@ -229,9 +223,12 @@ def having_of(
     Raises:
         QuestionError: A condition is not accepted.
     """
-    for part in _conjunction(root):
+    for part in tree.conjunction(root):
         node = _without_not(part)
         match node:
+            case tree.Not(condition=tree.IsNull(value=number)):
+                # What is released has a value.
+                place_of(number)
             case tree.Compared(right=tree.Number() as number):
                 yield HavingCondition(place_of(node.left), node.comparison, _fraction(number))
             case tree.Compared(left=tree.Number() as number):
@@ -243,6 +240,17 @@ def having_of(
                 yield HavingCondition(place, Comparison.AT_MOST, _fraction(high))
             case _:
                 refuse(node, _HAVING)
+
+
+def says_that_rows_are(root: tree.Expression) -> bool:
+    """Return whether a condition is COUNT(..) > 0, which tools write of a total that is shown if there are rows."""
+    match root:
+        case tree.Compared(
+            comparison=sign, left=left, right=tree.Number(text="0" | "1" as text, negative=False)
+        ):
+            least = {"0": Comparison.GREATER, "1": Comparison.AT_LEAST}[text]
+            return is_count(left) and sign is least
+    return False
 
 
 def _without_not(node: tree.Expression) -> tree.Expression:

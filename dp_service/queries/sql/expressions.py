@@ -28,13 +28,15 @@ _COMPARISONS = {
 }
 _ARITHMETIC = {
     "/": "a division is not accepted: ask for both numbers and divide what comes back",
-    "*": "arithmetic is not accepted: SUM, AVG and percentiles are of value columns as the policy lists them",
-    "+": "arithmetic is not accepted: a condition compares a column with the value itself",
+    "*": "arithmetic is not accepted, leave it out: SUM, AVG and percentiles are of value columns as the policy lists",
+    "+": "arithmetic is not accepted: ask for each number apart, times by DATE_TRUNC('week', column)",
     "-": "arithmetic is not accepted: a condition compares a column with the value itself",
-    "%": "arithmetic is not accepted: a condition compares a column with the value itself",
+    "%": "arithmetic is not accepted: a condition compares a column with values, by = or IN",
     "||": "joining texts is not accepted: select both columns",
 }
 _CASTS = ("DATE", "TIMESTAMP")
+# What a number is cast to so that nothing of it is lost.
+_WIDER = ("DOUBLE", "FLOAT", "REAL", "FLOAT8")
 
 
 class ExpressionReader:
@@ -163,9 +165,6 @@ class ExpressionReader:
         elif self.next.word in ("TRUE", "FALSE"):
             truth = tree.Truth(self.next, self.next, self.take().word == "TRUE")
             found = tree.Compared(first, self.last, Comparison.EQUAL, value, truth)
-            # IS NOT TRUE holds for NULL too, which no comparison with FALSE does.
-            if negated:
-                refuse(truth, "IS NOT with a truth value is not accepted: compare by = TRUE or = FALSE")
         else:
             self.unexpected("IS NULL, IS NOT NULL, IS TRUE or IS FALSE")
         return tree.Not(first, self.last, found) if negated else found
@@ -173,17 +172,21 @@ class ExpressionReader:
     def _list(self) -> tuple[Expression, ...]:
         opening = self.expect("(")
         if self.next.word == "SELECT":
-            refuse(self.next, "a subquery is not accepted: IN has a list of values")
+            refuse(
+                self.next, "a subquery is not accepted: ask for its values first, and write them as a list"
+            )
         if self.next.text == ")":
             refuse(Span(opening.start, self.next.end), "expected 1 value or more in a list")
-        found = self._expressions(self._value_behind)
+        found = self._expressions(self._value_behind, closes=")")
         self.expect(")")
         return found
 
-    def _expressions(self, read: Callable[[], Expression]) -> tuple[Expression, ...]:
+    def _expressions(self, read: Callable[[], Expression], *, closes: str = "") -> tuple[Expression, ...]:
         """Read one expression or more, with commas between them."""
         found = [read()]
         while self.takes(","):
+            if closes and self.next.text == closes:
+                refuse(self.last, "a comma that separates nothing is not accepted")
             found.append(read())
         return tuple(found)
 
@@ -262,10 +265,12 @@ class ExpressionReader:
 
     def _cast_to(self, first: Token, value: Expression) -> Expression:
         """Read a type behind a value: a literal becomes one of it, and a function stays what it is."""
+        if self.next.word in _WIDER:
+            return tree.Cast(first, self._wider(), value, "DOUBLE")
         if self.next.word not in _CASTS:
             refuse(
                 self.next,
-                "a cast other than to DATE or TIMESTAMP is not accepted: columns are compared as they are",
+                "a cast other than to DATE, TIMESTAMP or DOUBLE is not accepted, leave it out: columns are as they are",
             )
         to = self.take()
         if to.word == "TIMESTAMP" and self.takes("WITHOUT"):
@@ -274,11 +279,20 @@ class ExpressionReader:
             return tree.Text(first, to, value.value, kind=to.word)
         return tree.Cast(first, to, value, to.word)
 
+    def _wider(self) -> Token:
+        """Read the name of a type that holds every number."""
+        if self.take().word == "DOUBLE":
+            self.takes("PRECISION")
+        return self.last
+
     def _parenthesised(self) -> Expression:
         opening = self.take()
         self._deeper(opening)
         if self.next.word in ("SELECT", "WITH"):
-            refuse(self.next, "a subquery is not accepted here: a condition compares a column with values")
+            refuse(
+                self.next,
+                "a subquery is not accepted here: ask for its values first, and write them as a list",
+            )
         if self.next.text == ")":
             refuse(Span(opening.start, self.next.end), "empty parentheses are not accepted")
         parts = self._expressions(self.condition)
@@ -329,15 +343,15 @@ class ExpressionReader:
             refuse(self.next, "a window function is not accepted: compute it from the rows of the answer")
         return tree.Call(name, self.last, name.word, arguments, distinct, within)
 
-    def _within(self) -> Expression:
-        self.expect("GROUP", "(")
+    def _within(self) -> tree.Key:
+        first = self.expect("GROUP", "(")
         self.expect("ORDER", "BY")
         found = self.value()
-        if self.next.word == "DESC":
-            refuse(self.next, "DESC is not accepted in WITHIN GROUP: write the share counted from below")
-        self.takes("ASC")
+        descending = self.takes("DESC")
+        if not descending:
+            self.takes("ASC")
         self.expect(")")
-        return found
+        return tree.Key(first, self.last, found, descending)
 
 
 def named(token: Token) -> str:

@@ -126,15 +126,30 @@ def aggregate_of(call: tree.Call, scope: Scope, alias: Token | None = None) -> A
     """Return a sum or an average."""
     _check_within(call)
     if call.distinct:
-        refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values of several members all count")
-    column = _only_column(call, call.arguments, scope)
+        of = _column_named(call.arguments, scope)
+        refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values all count in {call.name}({of})")
+    column = _only_column(call, tuple(map(_uncast, call.arguments)), scope)
     return Aggregate(_AGGREGATES[call.name], column, None if alias is None else alias_name(alias))
+
+
+def _uncast(node: tree.Expression) -> tree.Expression:
+    """Return what is cast to DOUBLE, which changes no sum and no average."""
+    return node.value if isinstance(node, tree.Cast) and node.to == "DOUBLE" else node
+
+
+def _column_named(arguments: tuple[tree.Expression, ...], scope: Scope) -> str:
+    """Return how a message calls the column of a function: by its name if the policy lists it."""
+    name = arguments[0].parts[-1].value if arguments and isinstance(arguments[0], tree.Name) else ""
+    return name if name in {each.name for each in (*scope.table.values, *scope.table.columns)} else "value"
 
 
 def _only_column(call: tree.Call, arguments: tuple[tree.Expression, ...], scope: Scope) -> str:
     if len(arguments) != 1:
         refuse(call, f"expected {call.name} of one column")
-    return scope.column_name(arguments[0])
+    found = scope.column_name(arguments[0])
+    if found == scope.table.member:
+        refuse(call, f"{call.name}({found}) is not accepted: members are counted, by COUNT(DISTINCT {found})")
+    return found
 
 
 def _check_within(call: tree.Call) -> None:
@@ -162,7 +177,8 @@ def _shares(call: tree.Call, scope: Scope) -> tuple[str, list[Fraction]]:
     if call.within is not None:
         if call.name not in ("PERCENTILE_CONT", "PERCENTILE_DISC") or len(call.arguments) != 1:
             refuse(call.within, f"WITHIN GROUP is not accepted with {call.name}")
-        return scope.column_name(call.within), [_share(call.arguments[0], whole=1)]
+        share = _share(call.arguments[0], whole=1)
+        return scope.column_name(call.within.value), [1 - share if call.within.descending else share]
     if not call.arguments:
         refuse(call, "a function without a column is not accepted")
     column, numbers = scope.column_name(call.arguments[0]), call.arguments[1:]

@@ -13,38 +13,44 @@ from dp_service.queries.sql.select_list import Column, Dimension, SelectList, bu
 from dp_service.queries.structured import Aggregate, Measure
 from dp_service.queries.tables import Table
 
-_TIME_ORDER = (
-    "expected ORDER BY with the selected columns, ascending and in the order of SELECT: a series is a list in the "
-    "order of time. Select DATE_TRUNC(..) first to have all elements of one bucket together"
+_ELEMENT_ORDER = (
+    "expected ORDER BY with a number descending, or with the selected columns, ascending and in the order of SELECT: "
+    "select the column first that comes first, such as DATE_TRUNC(..) of a series"
 )
+_SMALLEST = "expected ORDER BY with a number DESC, and then columns ascending: without LIMIT the smallest end the list"
 _SETS = "expected GROUPING SETS ((a, b), (a)) alone: the two selected columns, and the one that totals are of"
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a list is in the order of: a count, or the aggregate in a place of the select list; `ranked`: either."""
+    """What a list is in the order of: a count, or the aggregate in a place of the select list; `ranked`: either.
+
+    `by_element`: it is in ascending order of its elements.
+    """
 
     measure: Measure | None = None
     aggregate: int | None = None
     ranked: bool = False
+    by_element: bool = False
 
 
 def order_of(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> Order:
-    """Check that the order is by a count, sum or average descending, then by dimensions, and return it.
+    """Return what a list is in the order of: a count, sum or average descending, then dimensions, or these alone.
 
-    With a bucket of time it may be by dimensions alone, in their own order.
+    Raises:
+        QuestionError: It is in another one.
     """
     if not keys:
         return Order()
     first, *rest = keys
-    if selected.bucket is not None and _is_in_time_order(keys, selected, scope):
-        return Order()
+    if is_of_elements(keys, selected, scope):
+        return Order(by_element=True)
     if not first.descending:
-        refuse(first.value, "expected ORDER BY with the count descending and then columns ascending")
+        refuse(first.value, _SMALLEST)
     named = _number_at(first.value, selected, scope)
     for key in rest:
         if key.descending:
-            refuse(key.value, "expected ORDER BY with the count descending and then columns ascending")
+            refuse(key.value, _SMALLEST)
         if _dimension_at(key.value, selected, scope) not in selected.dimensions:
             refuse(key.value, "expected ORDER BY with the count and then selected columns")
     if isinstance(named, Aggregate):
@@ -52,21 +58,23 @@ def order_of(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> Or
     return Order(named, ranked=True)
 
 
-def _is_in_time_order(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> bool:
+def is_of_elements(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> bool:
     """Return whether the order is by selected columns and buckets, ascending; they come in the order of SELECT."""
-    if selected.number_called(keys[0].value) is not None or is_number_at(keys[0].value, selected):
+    if _is_number(keys[0].value, selected) or not selected.dimensions:
         return False
     for key in keys:
         if key.descending:
-            refuse(key.value, _TIME_ORDER)
+            refuse(key.value, _ELEMENT_ORDER)
     named = tuple(_dimension_at(key.value, selected, scope) for key in keys)
     if named != selected.dimensions[: len(named)]:
-        refuse(keys[0].value, _TIME_ORDER)
+        refuse(keys[0].value, _ELEMENT_ORDER)
     return True
 
 
-def is_number_at(node: tree.Expression, selected: SelectList) -> bool:
-    """Return whether a key names a number: by a function, or by the position of one."""
+def _is_number(node: tree.Expression, selected: SelectList) -> bool:
+    """Return whether a key names a number: by its alias, by a function, or by the position of one."""
+    if selected.number_called(node) is not None:
+        return True
     position = whole_number(node)
     if position is None:
         return not isinstance(node, tree.Name) and bucket_of(node) is None
@@ -174,7 +182,7 @@ def _grouped(node: tree.Expression, clause: str, selected: SelectList, scope: Sc
         places = [i for i, each in enumerate(selected.columns, start=1) if isinstance(each, Dimension)]
         refuse(
             node,
-            f"expected positions of columns in {clause}: {', '.join(map(str, places)) or 'there are none'}",
+            f"expected the position of a column in {clause}: {', '.join(map(str, places)) or 'there are none'}",
         )
     return named
 
@@ -195,4 +203,6 @@ def _without_grouping(selected: SelectList, table: Table) -> str:
     usable = {column.name for column in table.usable_columns if column.group_by}
     # A name that the table does not have may be a value without its quotes, which no message repeats.
     named = f": GROUP BY {', '.join(selected.names)}" if set(selected.names) <= usable else ""
+    if len(selected.columns) == len(selected.dimensions):
+        return f"no rows are shown, only counts: expected COUNT(*), and GROUP BY with the selected columns{named}"
     return f"expected GROUP BY with the selected columns{named}"

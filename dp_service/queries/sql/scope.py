@@ -16,11 +16,10 @@ MAXIMUM_ALIAS_LENGTH = 128
 _SCHEMAS = frozenset({"default", "public"})
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KINDS: dict[type, str] = {
-    tree.Null: "NULL",
     tree.Star: "*",
     tree.Row: "several values in parentheses",
     tree.Not: "NOT before something other than a condition",
-    tree.Cast: "a cast of something other than DATE_TRUNC(..) or a text",
+    tree.Cast: "a cast of something other than a text or DATE_TRUNC('day', column)",
 }
 _NO_TABLE = (
     "expected FROM with a table: SELECT without one, such as SELECT 1, asks for nothing that a policy lists. To test a "
@@ -71,7 +70,15 @@ def scope_of(select: tree.Select, policy: Policy) -> Scope:
 
 def _check_schema(names: list[Token]) -> None:
     if len(names) > 1 or any(each.value not in _SCHEMAS for each in names):
-        refuse(names[0], 'a schema or database before a name is not accepted, but "default" and "public"')
+        if names[0].word == "INFORMATION_SCHEMA":
+            refuse(
+                names[0],
+                "information_schema is not accepted: tables and columns are in the catalogue, which is free",
+            )
+        refuse(
+            names[0],
+            'a schema or database before a name is not accepted, but "default" and "public": leave it out',
+        )
 
 
 def plain_name(token: Token) -> str:
@@ -102,6 +109,8 @@ def refused_node(node: tree.Expression) -> RefusedHereError:
         )
     if isinstance(node, tree.Call):
         return refused(node, f"{node.name}(..) is not accepted here")
+    if isinstance(node, tree.Null):
+        return refused(node, "a comparison with NULL is not accepted: write IS NULL or IS NOT NULL")
     kind = _KINDS.get(type(node), "an expression other than columns, literals and the count")
     return refused(node, f"{kind} is not accepted")
 
@@ -116,7 +125,9 @@ def whole_number(node: tree.Expression) -> int | None:
 def integer(node: tree.Number) -> int:
     """Return the value of an integer."""
     if not node.text.isdigit():
-        refuse(node, "a number other than an integer is not accepted")
+        refuse(
+            node, "a number other than an integer is not accepted: columns hold integers, compare by < or >="
+        )
     digits = node.text.lstrip("0") or "0"
     # Longer ones fit in no column, and Python refuses to convert very long ones.
     if len(digits) > len(str(2**63)):

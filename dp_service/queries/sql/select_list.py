@@ -10,7 +10,7 @@ from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import Count, Number, is_count, is_number, numbers_of
 from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.scope import Scope, alias_name, refused_node
-from dp_service.queries.sql.words import TRUNCATIONS
+from dp_service.queries.sql.words import TRUNCATIONS, is_word_of_sql
 from dp_service.queries.structured import Aggregate, AskedQuantile, Measure
 from dp_service.terms import AggregateFunction
 
@@ -169,8 +169,9 @@ def bucket_of(node: tree.Expression) -> tuple[BucketLength, tree.Expression] | N
         refuse(unit, "expected DATE_TRUNC with its length in single quotes")
     for length in BucketLength:
         if unit.value.upper() == length.upper():
-            return length, column
-    raise refused(unit, f"expected one of {_BUCKET_LENGTHS} in {_BUCKET_FORM}")
+            return length, column.value if isinstance(column, tree.Cast) else column
+    word = unit.value.upper() if is_word_of_sql(unit.value) else "another length"
+    raise refused(unit, f"{word} is not offered: expected one of {_BUCKET_LENGTHS} in {_BUCKET_FORM}")
 
 
 def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) -> Measure | None:
@@ -206,7 +207,10 @@ def _check_aliases(select: tree.Select, found: SelectList, scope: Scope) -> None
         folded = item.alias.value.casefold()
         taken = {each.casefold() for each in found.names} if is_count(item.value) else columns
         if folded in taken and item.alias.value != _own_name(item.value):
-            refuse(item.alias, "an alias that is the name of a column is not accepted")
+            refuse(
+                item.alias,
+                "an alias that is the name of a column is not accepted: a comma may be missing before it",
+            )
         if folded in seen:
             refuse(item.alias, "an alias that is given twice is not accepted")
         seen.add(folded)

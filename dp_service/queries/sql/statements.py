@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from difflib import get_close_matches
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.expressions import ExpressionReader, named
@@ -17,12 +18,35 @@ _JOINS = frozenset(
 )
 _UNIONS = frozenset(["UNION", "INTERSECT", "EXCEPT", "MINUS"])
 _JOINED = (
-    "a join, or a second table, is not accepted: a column of another table is looked up in a file that the policy "
-    "names, and each table is a question of its own"
+    "a join, or a second table, is not accepted: ask each table apart, and join what comes back; a look-up file that "
+    "the policy names gives a column of another table"
+)
+_INSTEAD = {
+    "QUALIFY": ": LIMIT shows the first of a list",
+    "SIMILAR": ": write LIKE with % and _",
+    "RLIKE": ": write LIKE with % and _",
+    "REGEXP": ": write LIKE with % and _",
+    "TABLESAMPLE": ": leave it out, all rows count",
+    "SAMPLE": ": leave it out, all rows count",
+}
+_CLAUSE_WORDS = {
+    "FROM": "FROM",
+    "WHERE": "WHERE",
+    "GROUP": "GROUP BY",
+    "HAVING": "HAVING",
+    "ORDER": "ORDER BY",
+    "LIMIT": "LIMIT",
+}
+_STATEMENTS = frozenset(
+    ["DELETE", "INSERT", "UPDATE", "DROP", "TRUNCATE", "MERGE", "ALTER", "COPY", "USE", "BEGIN"]
 )
 # A bucket is most often called by its length.
 _LENGTHS = frozenset(["DAY", "HOUR", "MINUTE", "MONTH", "SECOND", "YEAR"])
 _MAXIMUM_DEPTH = 8
+
+
+def _statement_named(token: Token) -> str:
+    return token.word if token.word in _STATEMENTS else named(token)
 
 
 class StatementReader(ExpressionReader):
@@ -38,7 +62,9 @@ class StatementReader(ExpressionReader):
         if self.takes("WITH"):
             self._read_named()
         if self.next.word != "SELECT":
-            refuse(self.next, f"expected a statement that begins with SELECT, got {named(self.next)}")
+            refuse(
+                self.next, f"expected a statement that begins with SELECT, got {_statement_named(self.next)}"
+            )
         found = self._select()
         if self.takes(";") and self.next.kind != "end":
             refuse(self.next, "several statements are not accepted")
@@ -115,7 +141,7 @@ class StatementReader(ExpressionReader):
         """Read an alias: without AS only one that no engine could take for something else."""
         if self.takes("AS"):
             if self.next.kind not in ("word", "quoted"):
-                self.unexpected("an alias")
+                self.unexpected("an alias, in double quotes if it is not one word")
             if not (self.next.word in _LENGTHS or self._is_plain(self.next)):
                 refuse(self.next, f"{self.next.word} as an alias without double quotes is not accepted")
             return self.take()
@@ -206,14 +232,14 @@ class StatementReader(ExpressionReader):
         return tuple(found)
 
     def _order_key(self) -> tree.Key:
-        value = self._key()
+        first, value = self.next, self._key()
         descending = self.takes("DESC")
         if not descending:
             self.takes("ASC")
         # Elements are never NULL, so the position of NULLs makes no difference.
         if self.takes("NULLS") and not (self.takes("FIRST") or self.takes("LAST")):
             self.unexpected("FIRST or LAST")
-        return tree.Key(value, descending)
+        return tree.Key(first, self.last, value, descending)
 
     def _limit(self, top: tree.Number | None) -> tree.Number | None:
         """Read LIMIT, OFFSET 0 and FETCH FIRST, which may stand in either order."""
@@ -248,6 +274,8 @@ class StatementReader(ExpressionReader):
         found = tree.Number(first, first, "1") if row else self._count("FETCH FIRST")
         if not (self.takes("ROWS") or self.takes("ROW")):
             self.unexpected("ROWS ONLY")
+        if self.next.word == "WITH":
+            refuse(self.next, "WITH TIES is not accepted: write ROWS ONLY")
         self.expect("ONLY")
         return replace(found, last=self.last)
 
@@ -270,14 +298,23 @@ class StatementReader(ExpressionReader):
         if word in _JOINS:
             refuse(self.next, _JOINED)
         if word == "OPTION":
-            refuse(self.next, "OPTION is not accepted: the service decides how an engine answers")
+            refuse(
+                self.next, "OPTION is not accepted, leave it out: the service decides how an engine answers"
+            )
         if self.next.text == ",":
             refuse(self.next, "a comma that separates nothing is not accepted")
         if self.next.text == ")":
             refuse(self.next, "a parenthesis that closes nothing is not accepted")
-        missing = (
-            ": a comma or AS is missing between them"
-            if named(self.next) == named(self.last) == "a name"
-            else ""
-        )
-        refuse(self.next, f"{named(self.next)} after {named(self.last)} is not accepted{missing}")
+        refuse(self.next, f"{named(self.next)} after {named(self.last)} is not accepted{self._instead()}")
+
+    def _instead(self) -> str:
+        """Return what may be meant by a token that cannot follow."""
+        if self.next.word in _INSTEAD:
+            return _INSTEAD[self.next.word]
+        for token in (self.next, self.last):
+            close = get_close_matches(token.word, _CLAUSE_WORDS, n=1)
+            if close and token.word not in _CLAUSE_WORDS:
+                return f": did you mean {_CLAUSE_WORDS[close[0]]}?"
+        if named(self.last) == "a name" and (named(self.next) == "a name" or self.next.text == "("):
+            return ": a comma or AS is missing between them"
+        return ""

@@ -29,19 +29,20 @@ _TOKEN = re.compile(
 )
 _COMMENT_SIGN = re.compile(r"/\*|\*/")
 _REFUSED = {
-    "$": "a dollar-quoted text or a parameter is not accepted: texts are in single quotes",
+    "$": "the sign $ of a dollar-quoted text or a parameter is not accepted: texts are in single quotes",
     "&": "a prefixed text is not accepted: texts are in plain single quotes",
-    "?": "a parameter without a value is not accepted",
-    ":": "a parameter without a value is not accepted",
+    "?": "? is not accepted: a parameter needs a value",
+    ":": ": is not accepted: a parameter needs a value",
     "@": "a variable is not accepted",
-    "[": "an array is not accepted: names with other characters are in double quotes, lists in parentheses",
-    "{": "a template is not accepted: fill it in before it is sent",
+    "[": "[ is not accepted: names with other characters are in double quotes, lists in parentheses",
+    "{": "{ of a template is not accepted: fill it in before it is sent",
     "#": "a comment that begins with # is not accepted: comments begin with -- or /*",
     "'": "a text that does not end is not accepted: a quote in a text is written twice",
     '"': "a name in double quotes that is empty or does not end is not accepted",
     "`": "a name in backquotes that is empty or does not end is not accepted",
-    "~": "a regular expression is not accepted: LIKE compares with % and _",
+    "~": "~ and regular expressions are not accepted: LIKE compares with % and _",
 }
+_INSTEAD = {"\u2265": ": write >=", "\u2264": ": write <=", "\u2260": ": write <>", "\u2212": ": write -"}
 _SINGLE_QUOTES = frozenset("\u2018\u2019\u201a\u201b\u2032\uff07\u00b4")
 _DOUBLE_QUOTES = frozenset("\u201c\u201d\u201e\u201f\u2033\uff02\u00ab\u00bb")
 
@@ -103,7 +104,7 @@ def _end_of_comment(text: str, start: int) -> int:
         refuse(Span(start, start + 2), "a comment that does not end is not accepted")
     if end[0] == "/*":
         # Engines differ in where the outer one ends.
-        refuse(Span(end.start(), end.end()), "a comment inside a comment is not accepted")
+        refuse(Span(end.start(), end.end()), "a comment /* inside a comment is not accepted")
     return end.end()
 
 
@@ -123,10 +124,13 @@ def _refusal_of(character: str) -> str:
     named = f"U+{ord(character):04X} ({unicodedata.name(character, 'without a name')})"
     if character in _SINGLE_QUOTES or character in _DOUBLE_QUOTES:
         plain = "'" if character in _SINGLE_QUOTES else '"'
-        return f"the typographic quote {named} is not accepted: write {plain}"
+        where = "texts are in single quotes" if plain == "'" else "aliases are in double quotes"
+        return f"the typographic quote {named} is not accepted: write {plain}, {where}"
     if character.isspace() or unicodedata.category(character) == "Cf":
         return f"the character {named} is not accepted: write a plain space, or nothing"
     if character.isalnum():
-        # It may be the first letter of somebody's literal.
-        return "a letter outside of ASCII is no part of a name: texts are in single quotes, aliases in double quotes"
-    return f"the character {named} is no part of a question"
+        return (
+            f"the letter {named} is no part of a name: texts are in single quotes, aliases in double quotes"
+        )
+    instead = _INSTEAD.get(character, "")
+    return f"the character {named} is no part of a question{instead}"

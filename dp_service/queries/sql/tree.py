@@ -68,18 +68,26 @@ class Star(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Key(Node):
+    """What a list, or the values of a percentile, are ordered by."""
+
+    value: Expression
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Call(Node):
     """A function and its arguments; `distinct`: DISTINCT stands before them; `within`: WITHIN GROUP's order."""
 
     name: str
     arguments: tuple[Expression, ...]
     distinct: bool = False
-    within: Expression | None = None
+    within: Key | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cast(Node):
-    """A value cast to DATE or TIMESTAMP."""
+    """A value cast to DATE, TIMESTAMP or DOUBLE."""
 
     value: Expression
     to: str
@@ -185,14 +193,6 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """What a list is ordered by."""
-
-    value: Expression
-    descending: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Derived(Node):
     """A statement in the place of a table, and the name it has there."""
 
@@ -229,6 +229,17 @@ class Select(Node):
     having: Expression | None = None
     order: tuple[Key, ...] = ()
     limit: Number | None = None
+
+
+def conjunction(root: Expression) -> Iterator[Expression]:
+    """Yield the parts of nested ANDs."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, All):
+            waiting += reversed(node.parts)
+        else:
+            yield node
 
 
 def parts_of(node: Expression) -> Iterator[Expression]:

@@ -54,34 +54,47 @@ QUANTILES = frozenset(
 """Functions of a column and a share between 0 and 1; those called PERCENTILE_CONT and _DISC also WITHIN GROUP."""
 _READ = frozenset({"COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "MEDIAN", "PERCENTILES", "CAST"})
 
-_LATER = "leave it out and round what comes back"
-_DATES = "write DATE_TRUNC('month', column) to group, or a range of days to filter"
-_TODAY = "write the day itself, as in DATE '2026-01-31'"
+_ROUNDED = "leave it out and round what comes back"
+_LEFT_OUT = "leave it out: an answer has no NULL but where it says so"
+_MONTHS = "write DATE_TRUNC('month', column) to group, or a range of days to filter"
+_YEARS = (
+    "write DATE_TRUNC('year', column) to group, or column >= '2026-01-01' AND column < '2027-01-01' to filter"
+)
+_DAYS = "write DATE_TRUNC('day', column) to group, or a range of days to filter"
+_TODAY = "write the day itself, as in DATE '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00', or leave it out"
 _OF_CASE = "ask once for each case, with its condition in WHERE"
 _SKETCH = (
     "it returns a sketch of the data; write PERCENTILE(value, 50), which returns a cell of a public grid"
 )
 _SEVERAL = "it is of columns with several values in a row, which no policy lists"
-_SUBQUERY = "a condition compares a column with values"
-_WINDOW = "order and compare the rows of the answer afterwards"
+_SUBQUERY = "a condition compares a column with values: ask for these first, and write them as a list"
+_WINDOW = "order and compare the rows of the answer afterwards; LIMIT shows the first of a list"
 _TEXTS = "group by the column as it is, or look the text up in a file that the policy names"
+_FOLDED = f"compare by ILIKE, which ignores the case of letters; {_TEXTS}"
+_BINS = "group by the column as it is, times by DATE_TRUNC('day', column)"
+_PATTERN = "write LIKE with % and _"
 _SPREAD = "ask for COUNT, SUM, AVG or a percentile"
+_CATALOGUE = "tables and columns are in the catalogue, which is free"
 _ROLLUP = "it asks for a total of everything as well; GROUPING SETS ((a, b), (a)) is for two columns and totals of one"
 
 REFUSED: dict[str, str] = {
-    **dict.fromkeys(("ROUND", "CEIL", "CEILING", "TRUNC", "TRUNCATE", "FORMAT", "TO_CHAR"), _LATER),
-    **dict.fromkeys(("YEAR", "MONTH", "QUARTER", "WEEK", "DAY", "HOUR", "DAYOFWEEK", "DAYOFMONTH"), _DATES),
-    **dict.fromkeys(("EXTRACT", "DATE_PART", "DATEPART", "STRFTIME", "DATE_FORMAT", "DAYNAME"), _DATES),
-    **dict.fromkeys(("DATETIMECONVERT", "TIMECONVERT", "TO_DATE", "TODATETIME", "FROMDATETIME"), _DATES),
-    **dict.fromkeys(("TO_TIMESTAMP", "TIME_BUCKET", "DATE", "TIMESTAMP", "DATE_BIN", "EPOCH"), _DATES),
-    **dict.fromkeys(("WEEKDAY", "MONTHNAME", "TIMESTAMP_TRUNC", "DATE_DIFF", "DATEDIFF", "DATE_ADD"), _DATES),
-    **dict.fromkeys(("DATEADD", "DATE_SUB", "MAKE_DATE", "AGE", "TODAY", "AGO", "FROM_UNIXTIME"), _DATES),
-    **dict.fromkeys(("NOW", "GETDATE", "CURDATE", "SYSDATE", "LOCALTIME"), _TODAY),
-    **dict.fromkeys(("IF", "IIF", "IFF", "COALESCE", "NULLIF", "IFNULL", "NVL", "CASEWHEN"), _OF_CASE),
+    **dict.fromkeys(("ROUND", "CEIL", "CEILING", "TRUNC", "TRUNCATE", "FORMAT", "ABS"), _ROUNDED),
+    **dict.fromkeys(("COALESCE", "IFNULL", "NVL", "ZEROIFNULL", "TRY_CAST", "CONVERT"), _LEFT_OUT),
+    **dict.fromkeys(("MONTH", "QUARTER", "WEEK", "TO_CHAR", "STRFTIME", "DATE_FORMAT", "MONTHNAME"), _MONTHS),
+    **dict.fromkeys(("YEAR", "EXTRACT", "DATE_PART", "DATEPART"), _YEARS),
+    **dict.fromkeys(("DAY", "HOUR", "DAYOFWEEK", "DAYOFMONTH", "WEEKDAY", "DAYNAME", "DATE", "EPOCH"), _DAYS),
+    **dict.fromkeys(("DATETIMECONVERT", "TIMECONVERT", "TODATETIME", "FROMDATETIME", "TIMESTAMP"), _DAYS),
+    **dict.fromkeys(("TIME_BUCKET", "DATE_BIN", "TIMESTAMP_TRUNC", "FROM_UNIXTIME", "AGO"), _DAYS),
+    **dict.fromkeys(("DATE_DIFF", "DATEDIFF", "DATE_ADD", "DATEADD", "DATE_SUB", "AGE"), _DAYS),
+    **dict.fromkeys(("NOW", "GETDATE", "CURDATE", "SYSDATE", "LOCALTIME", "TODAY"), _TODAY),
+    **dict.fromkeys(("TO_DATE", "TO_TIMESTAMP", "MAKE_DATE", "STRPTIME"), _TODAY),
+    **dict.fromkeys(("IF", "IIF", "IFF", "NULLIF", "CASEWHEN", "GREATEST", "LEAST"), _OF_CASE),
     **dict.fromkeys(("COUNT_IF", "COUNTIF", "SUMIF", "SUM_IF"), _OF_CASE),
-    **dict.fromkeys(("UPPER", "LOWER", "SUBSTRING", "SUBSTR", "CONCAT", "TRIM", "LENGTH", "REPLACE"), _TEXTS),
+    **dict.fromkeys(("UPPER", "LOWER"), _FOLDED),
+    **dict.fromkeys(("SUBSTRING", "SUBSTR", "CONCAT", "TRIM", "LENGTH", "REPLACE", "LEFT", "RIGHT"), _TEXTS),
     **dict.fromkeys(("SPLIT", "SPLIT_PART", "REGEXP_EXTRACT", "STRPOS", "POSITION"), _TEXTS),
-    **dict.fromkeys(("REGEXP_LIKE", "REGEXP_MATCHES", "CONTAINS", "STARTS_WITH", "TEXT_MATCH"), _SUBQUERY),
+    **dict.fromkeys(("FLOOR", "WIDTH_BUCKET", "MOD", "POWER", "SQRT", "LN", "LOG", "EXP"), _BINS),
+    **dict.fromkeys(("REGEXP_LIKE", "REGEXP_MATCHES", "CONTAINS", "STARTS_WITH", "TEXT_MATCH"), _PATTERN),
     **dict.fromkeys(("JSON_MATCH", "ANY", "ALL", "SOME", "EXISTS", "IN_SUBQUERY", "LOOKUP"), _SUBQUERY),
     **dict.fromkeys(("INSUBQUERY", "INPARTITIONEDSUBQUERY", "IN_PARTITIONED_SUBQUERY"), _SUBQUERY),
     **dict.fromkeys(("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "NTILE"), _WINDOW),
@@ -94,20 +107,17 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("PERCENTILERAWEST", "PERCENTILERAWTDIGEST", "PERCENTILERAWKLL"), _SKETCH),
     **dict.fromkeys(("PERCENTILEMV", "PERCENTILEESTMV", "PERCENTILETDIGESTMV", "PERCENTILEKLLMV"), _SEVERAL),
     **dict.fromkeys(("MINMV", "MAXMV", "SUMMV", "COUNTMV", "DISTINCTCOUNTMV"), _SEVERAL),
-    **dict.fromkeys(("FLOOR", "WIDTH_BUCKET", "ABS", "MOD", "POWER", "SQRT", "LN", "LOG", "EXP"), _TEXTS),
-    "GREATEST": _OF_CASE,
-    "LEAST": _OF_CASE,
-    "TRY_CAST": "CAST(DATE_TRUNC(..) AS DATE) is the only cast",
-    "VERSION": "to test a connection, send SELECT 1",
-    "CURRENT_SCHEMA": "to test a connection, send SELECT 1",
-    "OPTION": "it changes how an engine answers, which the service decides",
+    **dict.fromkeys(("VERSION", "CURRENT_SCHEMA", "CURRENT_DATABASE", "CURRENT_USER"), _CATALOGUE),
+    "COUNT_BIG": "write COUNT(*)",
+    "OPTION": "leave it out: the service decides how an engine answers",
 }
 """Functions that are refused by name, and what is written instead."""
 
 WITHOUT_PARENTHESES = {
-    **dict.fromkeys(("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "CURRENT_TIME"), _TODAY),
+    **dict.fromkeys(
+        ("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "CURRENT_TIME", "INTERVAL"), _TODAY
+    ),
     "CASE": _OF_CASE,
-    "INTERVAL": _TODAY,
 }
 """What is refused by name where a value or a column is expected, and what is written instead."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import NoReturn
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import is_number
@@ -39,13 +38,18 @@ def flattened(select: tree.Select, depth: int = 0) -> tree.Select:
 
 def _of_answer(select: tree.Select, source: tree.Derived, inner: tree.Select) -> tree.Select:
     """Return the inner question, whose answer the outer statement only names, orders or cuts."""
-    for clause, name in ((select.where, "WHERE"), (select.having, "HAVING"), (select.group, "GROUP BY")):
+    for clause, name in ((select.having, "HAVING"), (select.group, "GROUP BY")):
         if clause is not None:
-            _refuse_outer(clause, name)
+            refuse(
+                clause,
+                f"{name} around a statement that groups is not accepted: ask the inner statement, and compute",
+            )
     number = next((each.value for each in select.items if is_number(each.value)), None)
     if number is not None:
         refuse(
-            number, "a number computed of an answer is not accepted: compute it from the rows that come back"
+            number,
+            "a number computed of an answer is not accepted: ask the inner statement, and compute from the rows that "
+            "come back",
         )
     items = tuple(_outer_items(select, source, inner))
     if len(items) != len(inner.items):
@@ -64,15 +68,39 @@ def _of_answer(select: tree.Select, source: tree.Derived, inner: tree.Select) ->
     limit = select.limit
     if limit is not None and inner.limit is not None:
         limit = min(limit, inner.limit, key=lambda each: int(each.text))
-    return replace(inner, items=items, order=order, limit=limit or inner.limit, distinct=inner.distinct)
+    where, having = _inner_conditions(select, source, inner)
+    return replace(inner, items=items, order=order, limit=limit or inner.limit, where=where, having=having)
 
 
-def _refuse_outer(clause: tree.Node, name: str) -> NoReturn:
-    refuse(
-        clause,
-        f"{name} around a statement that groups is not accepted: conditions on columns are in the inner WHERE, those "
-        "on numbers in its HAVING",
-    )
+def _inner_conditions(
+    select: tree.Select, source: tree.Derived, inner: tree.Select
+) -> tuple[tree.Expression | None, tree.Expression | None]:
+    """Return WHERE and HAVING of the inner statement with the outer conditions on its columns and on its numbers."""
+    where, having = inner.where, inner.having
+    if select.where is None:
+        return where, having
+    if inner.limit is not None:
+        refuse(inner.limit, "LIMIT inside a statement that is filtered is not accepted: filter the inner one")
+    renamed = _Renamed(source, inner)
+    for each in tree.conjunction(select.where):
+        part = renamed.changed(each)
+        numbers = {is_number(node) for node in _operands(part)}
+        if len(numbers) > 1:
+            refuse(each, "a condition on a column and a number together is not accepted: join them by AND")
+        if True in numbers:
+            having = _both(having, part)
+        else:
+            where = _both(where, part)
+    return where, having
+
+
+def _operands(node: tree.Expression) -> Iterator[tree.Expression]:
+    """Yield the columns, buckets and numbers that a condition is on."""
+    if isinstance(node, tree.Name | tree.Call):
+        yield node
+    else:
+        for part in tree.parts_of(node):
+            yield from _operands(part)
 
 
 def _outer_items(select: tree.Select, source: tree.Derived, inner: tree.Select) -> Iterator[tree.Item]:
@@ -133,9 +161,9 @@ def _outer_key(
 def _of_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> tree.Select:
     """Return the question of the inner statement's table: it only renames columns and leaves rows out."""
     if inner.limit is not None:
-        refuse(inner.limit, "LIMIT of rows is not accepted: it would count some of them")
+        refuse(inner.limit, "LIMIT of rows is not accepted, leave it out: it would count some of them")
     if inner.distinct is not None:
-        refuse(inner.distinct, "DISTINCT of rows is not accepted: it would count some of them")
+        refuse(inner.distinct, "DISTINCT of rows is not accepted: COUNT(DISTINCT member) counts members")
     renamed = _Renamed(source, inner)
     where = _both(inner.where, None if select.where is None else renamed.changed(select.where))
     group = select.group
@@ -168,7 +196,11 @@ class _Renamed:
         self._columns: Mapping[str | None, tree.Expression] = {
             _name_of(each): each.value for each in inner.items if not isinstance(each.value, tree.Star)
         }
-        self._aliases: frozenset[str] = frozenset()
+
+    @property
+    def _names(self) -> str:
+        """The names of the inner statement's own columns, if SQL's words or its table's columns they are not."""
+        return "" if None in self._columns else ", as it calls them"
 
     def item(self, item: tree.Item) -> tree.Item:
         """Return what is selected, with the outer name of a column as its alias."""
@@ -194,5 +226,5 @@ class _Renamed:
         if found is not None:
             return found
         if not self._all:
-            refuse(node, "expected the name of a column that the inner statement selects")
+            refuse(node, f"expected the name of a column that the inner statement selects{self._names}")
         return tree.Name(node.first, node.last, (name,))
