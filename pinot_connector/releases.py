@@ -72,6 +72,7 @@ def shown_of(
     del shown.columns[:]
     shown.columns.extend(translation.columns)
     shown.count_alias, shown.requested_k = translation.count_alias, translation.requested_k
+    shown.selected[:] = translation.selected
     elements.CopyFrom(release.elements)
     for message in (shown, elements):
         message.DiscardUnknownFields()

@@ -74,10 +74,12 @@ class PrivateResult(ResultViews):
     without asking the ledger. `data_version` is keyed and verifies no guess about the data. `requested_k` is the
     question's k where the policy shows at most `parameters.k` elements, which is less; None where it shows as many.
     `total` is how many members count in any element, where that is a part of the release. `rank_errors` are of
-    quantiles, in the order of `Parameters.values`: with the confidence of the result, all wanted ranks of an element
-    together are within so many members of the ranks that the shown cells hold, besides what `ShownQuantile.cuts` add.
-    `totals` are those that the question asks for, in ascending order, each with what `rows` leave of it; None: it asks
-    for none. `statements` say what the numbers are of, what their intervals cover, and how they were made.
+    quantiles, in the order of `Parameters.values`: with the confidence of the result, all wanted ranks of an
+    element together are within so many members of the ranks that the shown cells hold, besides what
+    `ShownQuantile.cuts` add. `totals` are those that the question asks for, in ascending order, each with what
+    `rows` leave of it; None: it asks for none. `selected` is what a question in SQL selects, in its order: places
+    among the columns, the count and the values; empty: all of them. `statements` say what the numbers are of, what
+    their intervals cover, and how they were made.
     """
 
     columns: tuple[ExpectedColumn, ...]
@@ -100,6 +102,7 @@ class PrivateResult(ResultViews):
     rank_errors: tuple[Fraction, ...] = ()
     totals: tuple[TotalRow, ...] | None = None
     statements: tuple[Statement, ...] = ()
+    selected: tuple[int, ...] = ()
     _messages: tuple[dp_pb2.Shown, dp_pb2.ShownElements] = field(repr=False, compare=False, kw_only=True)
 
     @property

@@ -239,6 +239,7 @@ def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str, confide
         parameters=translation.parameters,
         count_alias=translation.count_alias,
         columns=translation.columns,
+        selected=translation.selected,
         requested_k=translation.requested_k,
     )
     return f"{release_id} {confidence!r} ".encode() + shown.SerializeToString(deterministic=True)

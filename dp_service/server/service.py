@@ -220,6 +220,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             parameters=parameters_message(plan.parameters),
             reserve_first=resolution.reserve_first,
             count_alias=asked.query.count_alias,
+            selected=asked.query.shown,
             reads=map(read_column, resolution.reads),
             sums=map(read_value, values_read(resolution.query)),
             own_counts=len(resolution.query.own_counts),

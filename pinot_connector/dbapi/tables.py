@@ -10,7 +10,8 @@ from __future__ import annotations
 import datetime
 from collections.abc import Container, Iterable, Iterator
 from fractions import Fraction
-from typing import Any, TypeAlias
+from itertools import chain
+from typing import Any, TypeAlias, TypeVar
 
 from pinot_connector.dbapi.types import NUMBER, TYPE_OF_COLUMN, Type
 from pinot_connector.engines.base import ColumnType
@@ -25,6 +26,8 @@ Column: TypeAlias = tuple[str, Type, None, None, None, None, bool]
 # Elements and counts, each of the type in `description`.
 Values: TypeAlias = tuple[Any, ...]
 
+Group = TypeVar("Group")
+
 COUNT_NAME = "count"
 _OF_INTERVAL, _OF_CELL = ("_lower", "_upper"), ("_cell_from", "_cell_to")
 OTHER = "other_"
@@ -36,25 +39,33 @@ ONE_DESCRIBED: tuple[Column, ...] = (("1", NUMBER, None, None, None, None, False
 def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
     """Returns the columns: those of the elements as selected, the count, sums and averages, and ends of intervals.
 
-    All have the question's aliases. Without one the count is called `count`, a sum `sum_<column>` and an average
+    They are in the order of SELECT, and a count that SQL does not select is left out. All have the question's
+    aliases. Without one the count is called `count`, a sum `sum_<column>` and an average
     `average_<column>_per_member`, over rows `sum_<column>_of_rows` and `average_<column>_per_row`; a quantile is
-    `<column>_p<percent>`, `min_<column>` or `max_<column>`; an interval is
-    `<name>_lower` and `<name>_upper`, and the cell of a quantile `<name>_cell_from` and `<name>_cell_to`. A name that
-    another column has already gets underscores at its end.
+    `<column>_p<percent>`, `min_<column>` or `max_<column>`; an interval is `<name>_lower` and `<name>_upper`, and
+    the cell of a quantile `<name>_cell_from` and `<name>_cell_to`. A name that another column has already gets
+    underscores at its end.
     """
     has_totals = release.parameters.totals is not None
-    columns = {
+    groups = [
         # A total has a value of its own column alone.
-        column.title: (TYPE_OF_COLUMN[column.type], has_totals and not _is_of_totals(release, column.name))
+        [(column.title, TYPE_OF_COLUMN[column.type], has_totals and not _is_of_totals(release, column.name))]
         for column in release.columns
-    }
+    ]
     kind = TYPE_OF_COLUMN[ColumnType.DATE] if release.parameters.has_days else NUMBER
     # The cell of a quantile is no confidence interval.
     ends = _OF_INTERVAL if release.parameters.quantiles is None else _OF_CELL
     for title, may_be_null in _numbers_named(release):
-        for name in _with_ends(title, ends, intervals=intervals):
-            columns[_free(name, columns)] = (kind, may_be_null)
+        groups.append([(name, kind, may_be_null) for name in _with_ends(title, ends, intervals=intervals)])
+    columns: dict[str, tuple[Type, bool]] = {}
+    for name, of_type, may_be_null in chain.from_iterable(_selected(groups, release)):
+        columns[_free(name, columns)] = (of_type, may_be_null)
     return _descriptions(columns)
+
+
+def _selected(groups: list[Group], release: PrivateResult) -> list[Group]:
+    """Returns what is shown of columns, the count and values in the order in which SQL selects them."""
+    return [groups[place] for place in release.selected] if release.selected else groups
 
 
 def totals_described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
@@ -92,7 +103,7 @@ def _with_ends(name: str, ends: tuple[str, str], *, intervals: bool) -> tuple[st
 
 def listed(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
     """Returns the elements, ranked, in the columns that `described` returns."""
-    return (_values(row, intervals=intervals) for row in release.rows)
+    return (_values(row, release, intervals=intervals) for row in release.rows)
 
 
 def tabulated(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
@@ -100,7 +111,7 @@ def tabulated(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
 
     A total has NULL in the column that it adds up over.
     """
-    return (_values(row, intervals=intervals) for row in (*release.rows, *_totals(release)))
+    return (_values(row, release, intervals=intervals) for row in (*release.rows, *_totals(release)))
 
 
 def row_count(release: PrivateResult) -> int:
@@ -131,8 +142,14 @@ def _element(release: PrivateResult, total: TotalRow) -> tuple[Any, ...]:
     return tuple(total.value if _is_of_totals(release, column.name) else None for column in release.columns)
 
 
-def _values(row: Row, *, intervals: bool) -> Values:
-    return (*row.element, *_counted(row.noisy_count, row.interval, row.values, intervals=intervals))
+def _values(row: Row, release: PrivateResult, *, intervals: bool) -> Values:
+    if not release.selected:
+        return (*row.element, *_counted(row.noisy_count, row.interval, row.values, intervals=intervals))
+    groups = [
+        *((value,) for value in row.element),
+        *_groups(row.noisy_count, row.interval, row.values, intervals=intervals),
+    ]
+    return tuple(chain.from_iterable(_selected(groups, release)))
 
 
 def _counted(
@@ -142,9 +159,22 @@ def _counted(
     *,
     intervals: bool,
 ) -> Values:
+    return tuple(chain.from_iterable(_groups(count, interval, values, intervals=intervals)))
+
+
+def _groups(
+    count: float | None,
+    interval: tuple[int, int] | None,
+    values: Iterable[ShownValue | None],
+    *,
+    intervals: bool,
+) -> Iterator[Values]:
+    """Yields the count and each value with its ends."""
     # Quantiles come without counts, and a ranking alone without any number.
-    counts = () if count is None else (count, *((interval or ()) if intervals else ()))
-    return (*counts, *(each for value in values for each in _numbers(value, intervals=intervals)))
+    if count is not None:
+        yield (count, *((interval or ()) if intervals else ()))
+    for value in values:
+        yield _numbers(value, intervals=intervals)
 
 
 def _numbers(value: ShownValue | None, *, intervals: bool) -> tuple[float | datetime.date | None, ...]:

@@ -286,7 +286,7 @@ MALFORMED = {
     ),
     "array": (where("article_id[1] = 'x'"), r"\["),
     "parameter": (where("article_id = ?"), "a parameter"),
-    "named parameter": (where("article_id = :x"), ""),
+    "named parameter": (where("article_id = :x"), ": is not accepted: a parameter"),
     "very long": (where(f"article_id = '{'x' * 10_000}'"), "expected a text of at most 1024 characters"),
     "deep nesting": (
         where("(" * 1000 + "score = 1" + ")" * 1000),

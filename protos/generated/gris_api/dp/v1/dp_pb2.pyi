@@ -512,7 +512,7 @@ class ReadValue(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ValueType, str]] = ..., null_value: _Optional[str] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "own_counts", "stream")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "selected", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "own_counts", "stream")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -525,6 +525,7 @@ class TranslateQueryResponse(_message.Message):
     RESERVE_FIRST_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
     READS_FIELD_NUMBER: _ClassVar[int]
+    SELECTED_FIELD_NUMBER: _ClassVar[int]
     VERSION_IS_FIXED_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
     INFORMATION_PER_ELEMENT_FIELD_NUMBER: _ClassVar[int]
@@ -547,6 +548,7 @@ class TranslateQueryResponse(_message.Message):
     reserve_first: bool
     count_alias: str
     reads: _containers.RepeatedCompositeFieldContainer[ReadColumn]
+    selected: _containers.RepeatedScalarFieldContainer[int]
     version_is_fixed: bool
     requested_k: int
     information_per_element: int
@@ -557,7 +559,7 @@ class TranslateQueryResponse(_message.Message):
     quantiles: ReadValue
     own_counts: int
     stream: ClosedStream
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[Bill, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ...) -> None: ...
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[Bill, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ...) -> None: ...
 
 class Bill(_message.Message):
     __slots__ = ("cost", "release_id", "query_id", "policy_statement", "charge_ticket")
@@ -726,7 +728,7 @@ class Release(_message.Message):
     def __init__(self, shown: _Optional[_Union[Shown, _Mapping]] = ..., elements: _Optional[_Union[ShownElements, _Mapping]] = ..., rows: _Optional[_Iterable[int]] = ..., bill: _Optional[_Union[Bill, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ...) -> None: ...
 
 class Shown(_message.Message):
-    __slots__ = ("columns", "count_alias", "requested_k", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "data_version", "release_id", "query_id", "key_id", "total", "totals", "statements")
+    __slots__ = ("columns", "count_alias", "requested_k", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "data_version", "release_id", "query_id", "key_id", "total", "totals", "statements", "selected")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
@@ -744,6 +746,7 @@ class Shown(_message.Message):
     TOTAL_FIELD_NUMBER: _ClassVar[int]
     TOTALS_FIELD_NUMBER: _ClassVar[int]
     STATEMENTS_FIELD_NUMBER: _ClassVar[int]
+    SELECTED_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.Column]
     count_alias: str
     requested_k: int
@@ -761,7 +764,8 @@ class Shown(_message.Message):
     total: NoisyTotal
     totals: ShownTotals
     statements: _containers.RepeatedCompositeFieldContainer[Statement]
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., requested_k: _Optional[int] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., totals: _Optional[_Union[ShownTotals, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[Statement, _Mapping]]] = ...) -> None: ...
+    selected: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., requested_k: _Optional[int] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., totals: _Optional[_Union[ShownTotals, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[Statement, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Statement(_message.Message):
     __slots__ = ("code", "text", "column", "values")
