@@ -58,7 +58,7 @@ def grid_of(
     delta_0: int,
     iterations: Sequence[int],
 ) -> list[Parameters]:
-    """Return every method at every rho, and DP-SIPS at every number of rounds too."""
+    """Return every method at every rho, and DP-SIPS at each of these numbers of rounds too."""
     asked = [Parameters(method, rho, delta, delta_0) for rho in rhos for method in methods]
     rounds = [Parameters(Method.SIPS, rho, delta, delta_0, count) for rho in rhos for count in iterations]
     return list(dict.fromkeys([*asked, *rounds]))

@@ -257,9 +257,20 @@ def test_methods_are_compared_in_a_table_and_a_picture(
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_rounds_are_run_of_sips_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another method alone is compared at every rho, and has no table or picture of rounds."""
+    arguments = ["domain", "compare", "--synthetic", "500", "--method", "gaussian", "--runs", "1"]
+    assert 0 == main([*arguments, "--json", "--out", str(tmp_path / "compared.svg")])
+    reported = json.loads(capsys.readouterr().out)
+    assert (["gaussian"], ["methods"]) == ([row["method"] for row in reported["methods"]], list(reported))
+    assert "rounds" not in (tmp_path / "compared.svg").read_text()
+    assert 2 == main([*arguments, "--iterations", "2"])
+    assert "--iterations are rounds of sips" in capsys.readouterr().err
+
+
 def test_synthetic_data_need_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     """And either they or a file must be asked for."""
-    arguments = ["domain", "compare", "--method", "gaussian", "--iterations", "1", "--runs", "1", "--json"]
+    arguments = ["domain", "compare", "--method", "gaussian", "--runs", "1", "--json"]
     assert 0 == main([*arguments, "--synthetic", "500"])
     assert 2 == main(arguments)
     assert 2 == main([*arguments, "--synthetic=-1"])
