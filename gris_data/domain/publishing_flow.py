@@ -63,15 +63,17 @@ def published(request: Request) -> Made:
         BudgetExhausted, GrisError: The ledger did not record the price; there is no file.
     """
     if not request.out.parent.is_dir():
-        raise InputError(f"--out: there is no directory {request.out.parent}")
+        raise InputError(f"there is no directory {request.out.parent}", "out")
     publication = request.publication
     _check_fields(publication)
     policy = policy_of(request.policy)
     price = price_of(publication.parameters.rho, publication.parameters.delta, policy.currency)
     try:
         found = request.discover(publication)
-    except (InputError, TooManyError) as error:
-        raise InputError(f"--data: {error}") from None
+    except InputError as error:
+        raise InputError(str(error), *(error.of or ("data",)), remedy=error.remedy) from None
+    except TooManyError as error:
+        raise InputError(str(error), "data") from None
     _check_type(policy, publication, found)
     domain = domain_of(publication, found, datetime.datetime.now(datetime.UTC))
     write_recorded(domain, request.out, lambda: record(request.payer, price))
@@ -110,6 +112,6 @@ def _check_type(policy: Policy, publication: Publication, found: Found) -> None:
     try:
         expected = policy.table(publication.table).column(publication.column).type
     except RefusedByPolicyError as error:
-        raise InputError(f"--table, --column: {error}") from None
+        raise InputError(str(error), "table", "column") from None
     if expected is not found.type:
-        raise InputError(f"--column: the policy says {expected}, the data {found.type}")
+        raise InputError(f"the policy says {expected}, the data {found.type}", "column")

@@ -71,11 +71,7 @@ def bounds_sheet(spread: Spread, uppers: Sequence[Fraction], price: Price) -> Sh
     note = (
         "a member's total counts with at most the upper bound. What is cut is the same in every answer, so it does not "
         "average out; noise does. The best bound has the smallest error of a sum, at most"
-        + (
-            ""
-            if bounded
-            else ": --largest says how much anybody can have, without which what is cut has no end"
-        )
+        + ("" if bounded else ": without the largest total that anybody can have, what is cut has no end")
     )
     return Sheet(
         (
