@@ -15,9 +15,9 @@ from gris_cli.connection_options import credentials, protected_address, remember
 from gris_cli.examples import copies_of, find_examples, locations_of, require_tables, service_files
 from gris_cli.flags import ConnectionFlags, EngineName
 from gris_cli.inputs import named_by, parts_of
+from gris_data.caching import cache_directory
 from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_engine, spark_engine
 from gris_data.input_files import require_file
-from gris_lab.caching import cache_directory
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.catalog import Catalog

@@ -16,7 +16,7 @@ from dp_service.noise.stream import SEED_BYTES, KeyedStream
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
 from gris_data.domain.canonical_pairs import Source
 from gris_data.domain.member_data import Pairs, read_pairs
-from gris_lab.sheets import Column, Sheet
+from gris_data.sheets import Column, Sheet
 
 SALT = b"gris/domain/compare"
 

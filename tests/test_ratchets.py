@@ -24,8 +24,8 @@ LINES = {
     "gris_gateway": 3_200,
     "gris_console": 3_850,
     "gris_mcp": 1_600,
-    "gris_data": 5_300,
-    "gris_lab": 4_500,
+    "gris_data": 5_400,
+    "gris_lab": 4_400,
     "gris_cli": 7_600,
     "gris_serving": 3_300,
 }

@@ -12,7 +12,7 @@ from dp_service.mechanisms.bounded import ContributionBound
 from dp_service.mechanisms.parameters import Currency
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds, require_exact_sums
 from dp_service.values.quantum import Quantum
-from gris_lab.sheets import Cell, Column, Sheet, percent, plainly
+from gris_data.sheets import Cell, Column, Sheet, percent, plainly
 from gris_lab.value.spread import Spread
 
 CELLS = (100, 500, 2000)

@@ -17,8 +17,8 @@ import pytest
 from examples import simulated_month
 from gris_cli.__main__ import main
 from gris_cli.bound.query_progress import query_progress
+from gris_data.sheets import percent, plainly, upwards
 from gris_lab.progress import progress
-from gris_lab.sheets import percent, plainly, upwards
 from tests.support.command_line import run_plan
 from tests.support.examples import long_but, long_rows_but
 
