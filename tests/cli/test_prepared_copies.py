@@ -31,7 +31,7 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     (tmp_path / "policy.yaml").write_text(POLICY)
     (tmp_path / "budget.yaml").write_text(BUDGET)
     rows = "SELECT range % 7 AS who, range % 3 AS what FROM range(100)"
-    duckdb.sql(rows).write_parquet(str(tmp_path / "visits.parquet"))
+    duckdb.execute("COPY (FROM (" + rows + ")) TO ?", [str(tmp_path / "visits.parquet")])
     for delta_0 in (1, 2):
         columns = ("--member", "who", "--elements", "what", "--table", "visits", "--delta0", str(delta_0))
         out = tmp_path / f"bounded{delta_0}.parquet"
