@@ -121,6 +121,9 @@ _FLAGS = {
     "period": "--window",
     "sliding_days": "--window",
     "unit_id": "--unit",
+    "release_id": "--release",
+    "start_time": "--from, --since",
+    "end_time": "--to",
 }
 _OF_ROOTS = (
     admin_pb2.BeginCurrencyRequest,

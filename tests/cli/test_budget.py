@@ -291,6 +291,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     ),
     (("move", "--account", "acme/cid", "--to", "bad", "--reason", "x"), "--to: must differ"),
     (("new-currency", "--root", "", "--withdraw"), "--root: must have 1 to 128 bytes"),
+    (("refund", "--account", "acme/cid", "--release", "", "--reason", "x"), "--release: must have 1 to 128"),
 ]
 
 
