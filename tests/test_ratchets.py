@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 29_750,
-    "budget_service": 19_750,
+    "budget_service": 19_800,
     "pinot_connector": 19_500,
     "gris_gateway": 3_200,
     "gris_console": 3_850,

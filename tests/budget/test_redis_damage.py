@@ -9,32 +9,38 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from budget_service.ledger.limits import NO_LIMITS
+from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Cost
 from budget_service.ledger.windows import DAY
 from budget_service.stores.interface import Store, StoreDamagedError
 from budget_service.stores.redis.store import RedisStore
 from tests.budget.conftest import closing, empty
-from tests.support.budget_samples import NOON, UNIT, SteppedClock, cancel, charge, reserve
+from tests.support.budget_samples import (
+    ANALYST,
+    COLLEAGUE,
+    COMPANY,
+    NOON,
+    UNIT,
+    Asked,
+    SteppedClock,
+    cancel,
+    charge,
+    limit,
+    reserve,
+)
 from tests.support.redis_server import RedisServer
 
 PREFIX = "gris:{acme}:"
-# Of a root with a charge of the day before: all that a charge reads or writes.
-KEYS = (
-    *(
-        "root",
-        "turn",
-        "limits",
-        "accounts",
-        "parents",
-        "balances",
-        "days:acme/ann",
-        "reservations",
-        "ends",
-        "journal",
-    ),
-    *("paid:acme/ann//release//rel", "paid:acme/ann//query//q", "request:c"),
-)
 CHARGE = charge("c", Cost(1, 1), release_id="rel", query_id="q")
+LIMITS = Asked(SetLimits(account=COMPANY, request_id="s", changes=((ANALYST, limit(9, 9)),)), NO_LIMITS)
+# A change of a root with a charge of the day before that reads or writes a key.
+CHANGES: dict[str, Asked[Any]] = {
+    **dict.fromkeys(("root", "turn", "balances", "days:acme/ann", "reservations", "ends", "journal"), CHARGE),
+    **dict.fromkeys(("paid:acme/ann//release//rel", "paid:acme/ann//query//q", "request:c"), CHARGE),
+    **dict.fromkeys(("limits", "accounts"), LIMITS),
+    "parents": charge("c", Cost(1, 1), account=COLLEAGUE),
+}
 RESERVATION = {
     "account": "acme/ann",
     "request_id": "held",
@@ -73,18 +79,18 @@ async def kept(client: Any) -> dict[str, bytes]:
     return {key: await client.dump(key) for key in await client.keys(f"{PREFIX}*")}
 
 
-@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("name", CHANGES)
 async def test_a_key_of_another_type_is_damage_before_anything_is_written(
     store: Store, client: Any, name: str
 ) -> None:
-    """Also one that a charge only writes; the text names no account, and the key is there for administrators."""
+    """Also one that is only written; the text names no account, and the key is there for administrators."""
     key = PREFIX + name
     is_text = (await client.type(key)) == "string" or name.startswith(("turn", "paid", "request"))
     await client.delete(key)
     await (client.hset(key, "a", "b") if is_text else client.set(key, "damaged"))
     before = await kept(client)
     with pytest.raises(StoreDamagedError) as error:
-        await store.apply(*CHARGE)
+        await store.apply(*CHANGES[name])
     table = name.partition(":")[0]
     assert (str(error.value), error.value.key) == (f"the ledger is damaged, in {table}", key)
     assert await kept(client) == before

@@ -18,6 +18,7 @@ from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY
 LUA = Path(__file__).parent / "lua"
 PARTLY = "GRISPARTLY"
 DAMAGED = "GRISDAMAGED "
+WRONG_TYPE = "WRONGTYPE"
 
 
 class Script:
@@ -31,12 +32,13 @@ class Script:
 # Those that begin with `schema.lua` are run by `of_schema`.
 LOAD = Script("schema.lua", "types.lua", "clock.lua", "load.lua")
 WRITE = Script("schema.lua", "types.lua", "clock.lua", "write.lua")
-ALL_LIMITS = Script("types.lua", "all_limits.lua")
+ALL_LIMITS = Script("all_limits.lua")
 BALANCES = Script("types.lua", "clock.lua", "balances.lua")
 COUNT = Script("count.lua")
-DROP_CHECKPOINTED = Script("schema.lua", "types.lua", "drop_checkpointed.lua")
-OPEN_RESERVATIONS = Script("types.lua", "clock.lua", "open_reservations.lua")
-WRITE_CHECKPOINT = Script("schema.lua", "types.lua", "write_checkpoint.lua")
+DAMAGED_KEY = Script("types.lua", "damaged.lua")
+DROP_CHECKPOINTED = Script("schema.lua", "drop_checkpointed.lua")
+OPEN_RESERVATIONS = Script("clock.lua", "open_reservations.lua")
+WRITE_CHECKPOINT = Script("schema.lua", "write_checkpoint.lua")
 
 
 class Scripts:
@@ -67,6 +69,9 @@ class Scripts:
                 raise OutcomeUnknownError(_safe_text(error)) from error
             if str(error).startswith(DAMAGED):
                 raise _damage(str(error).removeprefix(DAMAGED)) from None
+            if WRONG_TYPE in str(error):
+                # It had no effect either, and Redis does not say which key it met.
+                await self.run(DAMAGED_KEY, keys, account=account)
             # Other errors come before the first write: out of memory, loading, read-only, disk full.
             raise StoreUnavailableError(_safe_text(error)) from error
 
@@ -81,7 +86,7 @@ class Scripts:
         try:
             return await reading(self._pipeline.ask(command, key, *values))
         except StoreUnavailableError as error:
-            if str(error).startswith("WRONGTYPE"):
+            if WRONG_TYPE in str(error):
                 raise _damage(key) from None
             raise
 

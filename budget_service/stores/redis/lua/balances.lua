@@ -10,7 +10,7 @@ local last = redis.call('XREVRANGE', journal_key, '+', '-', 'COUNT', 1)
 local past = {}
 for index = 1, #scanned[2], 2 do
   local key = days_key .. ':' .. scanned[2][index]
-  damage = misfit({key})
+  local damage = misfit({key})
   if damage then return damage end
   past[(index + 1) / 2] = redis.call('HGETALL', key)
 end
