@@ -123,13 +123,13 @@ async def test_others_have_their_turn_after_each_short_page(
 
 async def test_a_large_checkpoint_is_read_in_pages(tmp_path: Path, clock: SteppedClock) -> None:
     """Others have their turn between them, and one of some levels has only their sums."""
-    async with charged(tmp_path, clock, 3 * SUMS_PAGE) as store:
+    async with charged(tmp_path, clock, SUMS_PAGE + 1) as store:
         made = await make_checkpoint(store, "acme")
         watched = Watched(store)
         others = asyncio.create_task(watched.take_turns())
         assert made == await store.checkpoint("acme")
         others.cancel()
-        assert watched.turns >= 4
+        assert watched.turns >= 2
         some = await store.checkpoint("acme", [COMPANY])
         assert (made.entries, made.digest, {COMPANY: made.spent[COMPANY]}) == (
             some.entries,
