@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -265,7 +266,7 @@ async def test_a_dead_ledger_keeps_back_what_is_paid_for_a_minute_after_its_last
                 await client.histogram("feedback", "cohort")
             del relay.refusals["GetBudget"]
             for each in (client, asking):
-                await eventually(lambda each=each: each.histogram("feedback", "cohort"))
+                await eventually(partial(each.histogram, "feedback", "cohort"))
             relay.refusals["GetBudget"] = grpc.StatusCode.UNAVAILABLE
             assert paid.rows == (await client.histogram("feedback", "cohort")).rows
             with pytest.raises(ServiceUnavailable):

@@ -38,6 +38,7 @@ from pinot_connector.parameters import IntervalKind
 from pinot_connector.questions import sql_question
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import Explanation, PrivateResult, Row, Total
+from pinot_connector.totals import TotalRow
 from tests.console.people import Visitors
 from tests.console.stage import BUDGET, Stage, running_stage
 from tests.support.agents import text_of
@@ -52,6 +53,8 @@ PRICES = ("agent's price", "console's price", "gris explain", "explain")
 WITHOUT_METHOD = ("agent", "DB-API")
 # What has rows for people; agents and programs get numbers.
 WRITTEN = ("console", "gris ask", "notebook", "HTML")
+# There cells have lines or brackets around them, and numbers commas between thousands.
+_PLAIN = str.maketrans("│();:", " " * 5, ",")
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +235,7 @@ def lines_of(result: PrivateResult, surface: str) -> Iterator[list[str]]:
         yield _counted(result.total)
 
 
-def _counted(row: Row | Total) -> list[str]:
+def _counted(row: Row | Total | TotalRow) -> list[str]:
     return [] if row.interval is None else _cells(row.noisy_count, *row.interval)
 
 
@@ -242,14 +245,9 @@ def _cells(number: object, lower: object, upper: object) -> list[str]:
 
 def missing(result: PrivateResult, seen: Seen, surface: str) -> list[list[str]]:
     """Return the lines that are not among those of a surface."""
-    # Numbers have no commas between thousands, and cells no lines or brackets around them.
-    shown = [re.sub(r"[│(),;:]", " ", re.sub(r"(?<=\d),(?=\d)", "", each)) for each in seen.lines[surface]]
-    found = []
-    for line in lines_of(result, surface):
-        together = re.compile(r"\s(?:.*\s)?".join(map(re.escape, line)))
-        if not any(together.search(f" {each} ") for each in shown):
-            found.append(line)
-    return found
+    shown = [f" {each} ".translate(_PLAIN) for each in seen.lines[surface]]
+    lines = [(line, r"\s(?:.*\s)?".join(map(re.escape, line))) for line in lines_of(result, surface)]
+    return [line for line, pattern in lines if not any(re.search(pattern, each) for each in shown)]
 
 
 def require_written_numbers(seen: Seen) -> None:
