@@ -46,6 +46,7 @@ from tests.support.budget_samples import (
 )
 from tests.support.log_events import logged_events
 from tests.support.redis_server import DURABLE, RedisServer, redis_cluster, redis_server
+from tests.support.some import some
 
 ACCOUNT = Account(("only-redis", "ann"))
 OWN = levels(ACCOUNT)
@@ -162,7 +163,7 @@ async def test_a_redis_that_would_forget_is_refused(
 async def test_a_redis_cluster_is_refused_by_name(tmp_path: Path) -> None:
     """Whichever of its servers is named; nothing is written into it."""
     with redis_cluster(tmp_path) as nodes:
-        for node in nodes:
+        for node in some(nodes):
             with pytest.raises(StoreUnusableError, match="Redis Cluster"):
                 await RedisStore.open(node.address)
             async with Redis.from_url(node.address) as client:

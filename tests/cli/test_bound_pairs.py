@@ -29,6 +29,7 @@ from tests.support.pairs_copies import (
     rows_of,
     write,
 )
+from tests.support.some import some
 from tests.support.texts import write_times
 
 
@@ -176,7 +177,7 @@ def test_rows_carry_what_tells_two_copies_apart(tmp_path: Path) -> None:
     make(write(tmp_path / "visits.parquet", rows), tmp_path / "copy")
     manifest = read_manifest((tmp_path / "copy" / "manifest.json").read_bytes())
     held = rows_of(tmp_path / "copy", numbers=True)
-    for each in manifest.periods:
+    for each in some(manifest.periods):
         of_period = [row for row in held if row[3] == number(each.start)]
         numbers = [
             numbers_of([None if value is None else str(value) for value in row[:5]]) for row in of_period
