@@ -108,7 +108,7 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
         for name, table in sorted(schema.tables.items())
     )
     tables = with_prepared(tables, schema, fault.directory, fault)
-    policy = Policy(Currency(schema.epsilon_per, schema.delta, schema.count_noise), tables)
+    policy = Policy(schema.resolved(Currency), tables)
     check_contributions(policy, schema, fault)
     check_values(policy, schema, fault)
     check_quantiles(policy, schema, fault)

@@ -23,10 +23,8 @@ from dp_service.queries.policy_types import (
     MAX_DAYS,
     MAXIMUM_DELAY_MINUTES,
     MAXIMUM_DOMAIN_SIZE,
-    MAXIMUM_EPSILON_PER,
     MAXIMUM_STATED,
     Bound,
-    Exact,
     GridEnd,
     Identifier,
     MaxK,
@@ -38,12 +36,11 @@ from dp_service.queries.policy_types import (
 )
 from dp_service.queries.schema_errors import schema_error
 from dp_service.queries.table_contributions import Contributions
-from dp_service.queries.tables import DEFAULT_MAX_K, Events
+from dp_service.queries.tables import DEFAULT_MAX_K, Currency, Events
 from dp_service.queries.times import CompleteBy, Refresh
 from dp_service.terms import (
     ColumnType,
     Consistency,
-    CountNoise,
     GridScale,
     MemberValue,
     ValueType,
@@ -215,11 +212,8 @@ class TableSchema(Stated):
     quantiles: dict[Identifier, QuantileSchema] = Field(default_factory=dict)
 
 
-class PolicySchema(Stated):
-    """The whole file."""
+class PolicySchema(Currency):
+    """The whole file, whose header is the currency."""
 
-    epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
-    delta: Annotated[Exact, Field(gt=0, lt=1)]
-    count_noise: Annotated[CountNoise, Field(strict=False)] = CountNoise.LAPLACE
     max_k: MaxK = DEFAULT_MAX_K
     tables: Annotated[dict[Identifier, TableSchema], Field(min_length=1)]

@@ -6,7 +6,7 @@ import datetime
 import re
 from fractions import Fraction
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -116,7 +116,14 @@ GridEnd = Annotated[Fraction | datetime.date, BeforeValidator(grid_end)]
 MaxK = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
 
 
+_Resolved = TypeVar("_Resolved", bound="Stated")
+
+
 class Stated(BaseModel):
     """A block of a policy, of which no key may be unknown. As it is stated, it is the policy."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    def resolved(self, into: type[_Resolved], **found: object) -> _Resolved:
+        """Return what the block resolves to: the keys that both have, as they are stated, and what was found."""
+        return into.model_construct(self.model_fields_set, **{**dict(self), **found})

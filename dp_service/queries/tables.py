@@ -17,7 +17,7 @@ from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Column, Operator, QuantileColumn, ValueColumn
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.pairs_manifest import PairsManifest
-from dp_service.queries.policy_types import Stated
+from dp_service.queries.policy_types import MAXIMUM_EPSILON_PER, Exact, Stated
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.suggestions import instead_of, quoted
@@ -48,8 +48,7 @@ class Events(Stated):
     tau_is: Annotated[TauIs, Field(strict=False)]
 
 
-@dataclass(frozen=True)
-class Currency:
+class Currency(Stated):
     """The currency of a deployment: what one information unit and one call are worth.
 
     `count_noise` belongs to it. If any count is Gaussian, a unit is worth its zCDP and nothing in bounded range or
@@ -57,9 +56,9 @@ class Currency:
     would account for them by bounds that do not cover what was released.
     """
 
-    epsilon_per: Fraction
-    delta: Fraction
-    count_noise: CountNoise = CountNoise.LAPLACE
+    epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
+    delta: Annotated[Exact, Field(gt=0, lt=1)]
+    count_noise: Annotated[CountNoise, Field(strict=False)] = CountNoise.LAPLACE
 
     @property
     def unit_id(self) -> str:

@@ -22,9 +22,14 @@ def with_column(column: str) -> str:
     return f"{TABLE}      c: {column}\n"
 
 
+def currency(epsilon_per: str, delta: str) -> Currency:
+    """Return a currency of Laplace noise."""
+    return Currency.model_validate({"epsilon_per": epsilon_per, "delta": delta})
+
+
 def test_parameters_are_the_exact_numbers_that_the_text_denotes() -> None:
     """0.15 is three twentieths, not the nearest float; 1e-10 is a number although PyYAML reads it as text."""
-    assert Currency(Fraction(3, 20), Fraction(1, 10**10)) == POLICY.currency
+    assert (POLICY.currency.epsilon_per, POLICY.currency.delta) == (Fraction(3, 20), Fraction(1, 10**10))
 
 
 @pytest.mark.parametrize("spelling", ["0.15", "0.150", "15e-2", "1.5E-1", "'0.15'"])
@@ -36,21 +41,19 @@ def test_a_currency_has_one_name_however_its_numbers_are_written(spelling: str) 
 
 def test_another_currency_has_another_name() -> None:
     """Changing either number changes the unit's id."""
-    units = {
-        Currency(epsilon, delta).unit_id
-        for epsilon in (Fraction(3, 20), Fraction(1, 5))
-        for delta in (Fraction(1, 10), Fraction(1, 20))
-    }
+    units = {currency(epsilon, delta).unit_id for epsilon in ("0.15", "0.2") for delta in ("0.1", "0.05")}
     assert len(units) == 4
 
 
 def test_units_that_may_have_paid_for_gaussian_counts_are_another_currency() -> None:
     """They are worth their zCDP only, and a ledger must not add them to others."""
-    laplace = Currency(Fraction(3, 20), Fraction(1, 10))
+    unstated = parse_policy(with_column("{type: string}")).currency
     gaussian = parse_policy("count_noise: gaussian\n" + with_column("{type: string}")).currency
+    laplace = parse_policy("count_noise: laplace\n" + with_column("{type: string}")).currency
     assert CountNoise.GAUSSIAN is gaussian.count_noise
-    assert gaussian.unit_id != Currency(gaussian.epsilon_per, gaussian.delta).unit_id
-    assert laplace.unit_id == Currency(Fraction(3, 20), Fraction(1, 10), CountNoise.LAPLACE).unit_id
+    assert gaussian.unit_id != laplace.unit_id
+    assert laplace == unstated
+    assert laplace.unit_id == unstated.unit_id
 
 
 def test_what_is_not_stated_of_a_column_is_unknown_unrestricted_and_not_allowed() -> None:
