@@ -167,7 +167,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_
     _refuse_equal_names(_names_of_columns(schema, path), fault)
     if schema.member in time_names:
         fault((*path, "time", "column"), "expected a column other than the member column")
-    if not schema.measures.distinct_members and schema.measures.events is None:
+    if not schema.measures.offered:
         fault((*path, "measures"), "expected at least one measure")
     zone = "UTC" if schema.time is None else schema.time.zone
     columns = [
@@ -187,8 +187,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_
         data_version=schema.data_version,
         consistency=schema.consistency,
         d_bar=schema.d_bar,
-        distinct_members=schema.measures.distinct_members,
-        events=schema.measures.events,
+        measures=schema.measures,
         columns=tuple(columns),
         reserve_first=schema.reserve_first,
         max_k=max_k,

@@ -182,10 +182,10 @@ def _looks(block: Contributions) -> Iterator[tuple[str, int, Fraction]]:
 def _variances(table: Table, block: Contributions, bound: int, rho: Fraction) -> Iterator[Fraction]:
     """Yield the variance of each measure's noise."""
     periods = block.periods if isinstance(block.periods, int) else 1
-    if table.distinct_members:
+    if table.measures.distinct_members:
         yield periods * bound / (2 * rho)
-    if table.events is not None:
-        yield periods**2 * table.events.tau**2 * bound / (2 * rho)
+    if table.measures.events is not None:
+        yield periods**2 * table.measures.events.tau**2 * bound / (2 * rho)
 
 
 def _check_rest(table: Table, stated: TableSchema, fault: Fault) -> None:
@@ -207,7 +207,7 @@ def _check_rest(table: Table, stated: TableSchema, fault: Fault) -> None:
                 "expected another name: a query that bounds members gives it to a column of its own",
             )
     is_in_query = table.contributions is not None and table.contributions.bounded_by is BoundedBy.IN_QUERY
-    if is_in_query and table.events is not None and table.events.tau_is is not TauIs.CLIPPED:
+    if is_in_query and table.measures.tau_where(TauIs.ASSUMED) is not None:
         fault(
             (*path, "measures", "events", "tau_is"),
             "expected clipped: the query that bounds members clips their events too",

@@ -77,7 +77,7 @@ def _content(path: Path, *, may_be_read: bool) -> bytes:
 
 def _of_table(table: Table) -> _Found:
     """Yield why no pairs copy can answer for a table."""
-    if not table.distinct_members:
+    if not table.measures.distinct_members:
         yield "", "expected distinct_members among the measures: a pairs copy counts members and nothing else"
     if table.contributions is not None:
         yield "", "expected no contributions beside it: a pairs copy bounds nobody"

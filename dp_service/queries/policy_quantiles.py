@@ -188,7 +188,7 @@ def check_quantiles(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
         path: KeyPath = ("tables", table.name)
         if not schema.tables[table.name].quantiles:
             continue
-        if not table.distinct_members:
+        if not table.measures.distinct_members:
             fault(
                 (*path, "measures", "distinct_members"),
                 "expected true: quantiles are of one value for each member",

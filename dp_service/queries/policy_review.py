@@ -77,10 +77,10 @@ def _of_table(table: Table) -> _Warnings:
             (*path, "consistency"),
             "fresh: a repeated question gets new noise, and only the budget prevents averaging it away",
         )
-    if table.events is not None and table.events.tau_is is TauIs.ASSUMED:
+    if (tau := table.measures.tau_where(TauIs.ASSUMED)) is not None:
         yield (
             (*path, "measures", "events"),
-            f"an assumed tau is a promise that nothing checks: no member has more than {table.events.tau} rows "
+            f"an assumed tau is a promise that nothing checks: no member has more than {tau} rows "
             "in one element; tau_is: clipped needs none",
         )
     if table.contributions is not None:

@@ -36,7 +36,7 @@ from dp_service.queries.policy_types import (
 )
 from dp_service.queries.schema_errors import schema_error
 from dp_service.queries.table_contributions import Contributions
-from dp_service.queries.tables import DEFAULT_MAX_K, Currency, Events
+from dp_service.queries.tables import DEFAULT_MAX_K, Currency, Measures
 from dp_service.queries.times import CompleteBy, Refresh
 from dp_service.terms import (
     ColumnType,
@@ -115,13 +115,6 @@ class TimeSchema(Stated):
     buckets: Annotated[list[Annotated[BucketLength, Field(strict=False)]], Field(max_length=5)] = Field(
         default_factory=list
     )
-
-
-class MeasuresSchema(Stated):
-    """What may be counted."""
-
-    distinct_members: bool = False
-    events: Events | None = None
 
 
 def _summable(kind: ValueType) -> ValueType:
@@ -205,7 +198,7 @@ class TableSchema(Stated):
     max_k: MaxK | None = None
     reserve_first: bool = False
     contributions: Contributions | None = None
-    measures: MeasuresSchema
+    measures: Measures
     columns: dict[Identifier, ColumnSchema]
     values: dict[Identifier, ValueSchema] = Field(default_factory=dict)
     prepared: PreparedSchema | None = None

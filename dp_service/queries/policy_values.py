@@ -183,7 +183,7 @@ def _of_table(table: Table, *, has_values: bool) -> _Found:
             "expected max_members and max_rows, the largest numbers of members and rows of the table: sums must be "
             "exact on every engine",
         )
-    if not table.distinct_members:
+    if not table.measures.distinct_members:
         yield "measures.distinct_members", "expected true: sums are released beside the count of members"
 
 
@@ -207,7 +207,7 @@ def _of_column(column: ValueColumn, table: Table, sums: Sums) -> Iterator[str]:
 
 def _summed_rows(table: Table) -> tuple[int | None, ...]:
     """Return over what a table's columns may be summed: members' totals, None, and tau of each member's rows."""
-    return (None,) if table.events is None else (None, table.events.tau)
+    return (None,) if table.measures.events is None else (None, table.measures.events.tau)
 
 
 def _is_exact(column: ValueColumn, rows_of_member: int | None, sums: Sums) -> bool:

@@ -81,6 +81,25 @@ class OfferedMeasure:
     tau_is: TauIs | None
 
 
+class Measures(Stated):
+    """What may be counted: members, and events, as the policy says."""
+
+    distinct_members: bool = False
+    events: Events | None = None
+
+    @property
+    def offered(self) -> tuple[OfferedMeasure, ...]:
+        """The measures that may be counted."""
+        members = [OfferedMeasure(Measure.DISTINCT_MEMBERS, 1, None)] if self.distinct_members else []
+        events = self.events
+        rows = [] if events is None else [OfferedMeasure(Measure.EVENTS, events.tau, events.tau_is)]
+        return (*members, *rows)
+
+    def tau_where(self, tau_is: TauIs) -> int | None:
+        """Return tau if events may be counted and it holds for this reason, or None."""
+        return self.events.tau if self.events is not None and self.events.tau_is is tau_is else None
+
+
 @dataclass(frozen=True)
 class PreparedPairs:
     """A pairs copy of a table: its name for the engine, its manifest, and the file that holds the manifest."""
@@ -101,8 +120,7 @@ class Table:
         data_version: The version of the data that the policy declares; None: the engine's own counts.
         consistency: Whether a repeated question gets the same answer.
         d_bar: How many elements of an unknown domain are fetched; None: the default for the mechanism.
-        distinct_members: Whether members may be counted.
-        events: How events may be counted; None: they may not.
+        measures: What may be counted.
         columns: The columns that the policy lists.
         reserve_first: Whether the budget is reserved before the engine is asked, to spare it questions that the budget
             refuses.
@@ -120,8 +138,7 @@ class Table:
     data_version: str | None
     consistency: Consistency
     d_bar: int | None
-    distinct_members: bool
-    events: Events | None
+    measures: Measures
     columns: tuple[Column, ...]
     reserve_first: bool = False
     max_k: int = DEFAULT_MAX_K
@@ -218,24 +235,16 @@ class Table:
         """The columns that the table has itself, and not by looking them up."""
         return tuple(column for column in self.columns if column.lookup is None)
 
-    @property
-    def measures(self) -> tuple[OfferedMeasure, ...]:
-        """The measures that may be counted."""
-        members = [OfferedMeasure(Measure.DISTINCT_MEMBERS, 1, None)] if self.distinct_members else []
-        events = self.events
-        rows = [] if events is None else [OfferedMeasure(Measure.EVENTS, events.tau, events.tau_is)]
-        return (*members, *rows)
-
     def tau(self, measure: Measure) -> int:
         """Return tau: by how much one member changes a count.
 
         Raises:
             RefusedByPolicyError: The table does not offer the measure.
         """
-        for offered in self.measures:
+        for offered in self.measures.offered:
             if offered.measure is measure:
                 return offered.tau
-        offered_counts = [_count(each.measure, self) for each in self.measures]
+        offered_counts = [_count(each.measure, self) for each in self.measures.offered]
         raise RefusedByPolicyError(
             Rule.MEASURE,
             f"the policy does not offer {_count(measure, self)} for the table {self.name}; "
@@ -262,13 +271,11 @@ class Table:
     @property
     def _other_total(self) -> str:
         members = _count(Measure.DISTINCT_MEMBERS, self)
-        return f"; {members} has no such limit" if self.distinct_members else ""
+        return f"; {members} has no such limit" if self.measures.distinct_members else ""
 
     def clip(self, measure: Measure) -> int | None:
         """Return how many events of one member count in one element at most; None: all of them."""
-        if measure is Measure.EVENTS and self.events is not None and self.events.tau_is is TauIs.CLIPPED:
-            return self.events.tau
-        return None
+        return self.measures.tau_where(TauIs.CLIPPED) if measure is Measure.EVENTS else None
 
     def clip_of(self, query: HistogramQuery) -> int | None:
         """Return the same for a question. Where rows are summed, the query clips whatever the policy assumes."""

@@ -166,13 +166,13 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
     return dp_pb2.CatalogTable(
         name=table.name,
         member=table.member,
-        measures=[_measure(offered) for offered in table.measures],
+        measures=[_measure(offered) for offered in table.measures.offered],
         time=None if table.time is None else _time(table.time, table, now=now),
         consistency=CONSISTENCIES[table.consistency],
         columns=columns,
         contributions=None if table.contributions is None else _contributions(table.contributions),
         choice=None if table.choice is None else _choice(table.choice),
-        values=[_value_column(column, sums_rows=table.events is not None) for column in table.values],
+        values=[_value_column(each, sums_rows=table.measures.events is not None) for each in table.values],
         quantiles=map(_quantile_column, table.quantiles),
     )
 

@@ -19,7 +19,7 @@ def print_table(table: Table) -> None:
     """Print what may be asked of a table, and what it costs a member."""
     show()
     say("table", f"{table.name}; its members are {table.member}")
-    say("counts", "; ".join(map(_format_measure, table.measures)))
+    say("counts", "; ".join(map(_format_measure, table.measures.offered)))
     say("bounded", _format_contributions(table.contributions))
     for value in table.values:
         say("sums", _format_value(value))

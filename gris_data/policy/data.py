@@ -265,14 +265,14 @@ def _promises(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[P
 
 def _clipped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Clipped]:
     """Count what clipping leaves out of a total, and of questions by each column."""
-    if table.events is None or table.events.tau_is is not TauIs.CLIPPED:
+    if (tau := table.measures.tau_where(TauIs.CLIPPED)) is None:
         return
     for column in (None, *(each for each in table.columns if each.group_by)):
         source = rows_of_members(table, () if column is None else (column,))
         found = connection.execute(
             "SELECT coalesce(sum(counted), 0), coalesce(sum(greatest(counted - $tau, 0)), 0) FROM ("  # noqa: S608
             f"SELECT count(*) AS counted FROM ({source.sql}) GROUP BY member, element)",
-            {"tau": table.events.tau, **source.values},
+            {"tau": tau, **source.values},
         ).fetchone()
         counted, cut = found or (0, 0)
         yield Clipped("" if column is None else column.name, int(counted), int(cut))

@@ -19,7 +19,7 @@ from dp_service.queries.render.statement import most_of_a_member
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import MAXIMUM_DIMENSIONS, HistogramQuery, Measure
 from dp_service.queries.table_contributions import Sums
-from dp_service.queries.tables import Currency, Policy, Table, TauIs
+from dp_service.queries.tables import Currency, Measures, Policy, Table, TauIs
 from dp_service.terms import BoundedBy
 from gris_data.policy.reads import reads_of
 from pinot_connector.engines.base import Engine, EngineQuery
@@ -121,11 +121,11 @@ def promises_of(table: Table, dialect: str, most: Most, number: Callable[[str], 
     for column in table.columns:
         if column.delta is not None and is_promise(column, table):
             yield largest(f"columns.{column.name}.delta", column.delta, [(column,)], rows=False)
-    events, contributions = table.events, table.contributions
+    tau, contributions = table.measures.tau_where(TauIs.ASSUMED), table.contributions
     grouped = [(column,) for column in table.own_columns if column.group_by]
-    if events is not None and events.tau_is is TauIs.ASSUMED and grouped:
+    if tau is not None and grouped:
         # An element of several columns has no more rows of a member than each of its values.
-        yield largest("measures.events.tau", events.tau, grouped, rows=True)
+        yield largest("measures.events.tau", tau, grouped, rows=True)
     is_assumed = contributions is not None and contributions.bounded_by is BoundedBy.ASSUMED
     if contributions is not None and is_assumed and (keys := list(largest_keys(table))):
         yield largest(ASSUMED_BOUND, contributions.delta_0, keys, rows=False)
@@ -198,8 +198,7 @@ def _most(engine: Engine, table: Table, columns: Sequence[Column], currency: Cur
         table,
         columns=(*bare, *keys) if member is None or member.name in names else (*bare, *keys, member),
         time=None,
-        distinct_members=True,
-        events=None,
+        measures=Measures(distinct_members=True),
         contributions=None,
     )
     question = HistogramQuery(table.name, names, Measure.DISTINCT_MEMBERS, k=1)

@@ -64,7 +64,7 @@ class Watched:
     @property
     def tau(self) -> int:
         """The tau that is served, by which the policies of these tests differ."""
-        events = self.served.content.policy.table("engagement").events
+        events = self.served.content.policy.table("engagement").measures.events
         assert events is not None
         return events.tau
 

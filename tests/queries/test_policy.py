@@ -69,7 +69,10 @@ def test_everything_that_is_stated_is_read() -> None:
     engagement, clicks = POLICY.table("engagement"), POLICY.table("clicks")
     assert engagement.column("score").domain == (-1, 0, 1)
     assert engagement.column("score").operators == {Operator.IN, Operator.NOT_IN, Operator.RANGE}
-    assert (engagement.data_version, engagement.events) == ("v1", Events(tau=5, tau_is=TauIs.ASSUMED))
+    assert (engagement.data_version, engagement.measures.events) == (
+        "v1",
+        Events(tau=5, tau_is=TauIs.ASSUMED),
+    )
     assert (clicks.consistency, clicks.d_bar) == (Consistency.FRESH, 50)
     assert clicks.time == TimeColumn("at", TimeUnit.SECONDS)
     assert clicks.time_column().type is ColumnType.INT64
