@@ -29,19 +29,13 @@ _DEFAULT_NULL_VALUES: dict[ColumnType, Value | None] = {
     ColumnType.DATE: None,
     ColumnType.TIMESTAMP: timestamp_of(0),
 }
-TIME_UNITS = {
-    "days": TimeUnit.DAYS,
-    "seconds": TimeUnit.SECONDS,
-    "milliseconds": TimeUnit.MILLISECONDS,
-    "microseconds": TimeUnit.MICROSECONDS,
-}
 
 
 def timestamps_of(schema: ColumnSchema, zone: str) -> Timestamps | None:
     """Return what a column of timestamps holds, in the zone of its table unless it states another; else None."""
     if schema.type is not ColumnType.TIMESTAMP:
         return None
-    return Timestamps(None if schema.unit is None else TIME_UNITS[schema.unit], schema.zone or zone)
+    return Timestamps(None if schema.unit is None else TimeUnit.named(schema.unit), schema.zone or zone)
 
 
 def column_of(name: str, schema: ColumnSchema, zone: str, path: KeyPath, fault: Faults) -> Column:

@@ -147,7 +147,7 @@ def _of_buckets(table: Table, stated: Contributions, path: KeyPath) -> _Warnings
 
 def _of_changes(table: Table, path: KeyPath) -> _Warnings:
     """Yield warnings about what happens to answers when the data change."""
-    closed = None if table.time is None else table.time.closed
+    closed = table.time if table.time is not None and table.time.refresh is not None else None
     if closed is None and table.data_version is None:
         yield (
             path,
@@ -246,11 +246,11 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
     yield from _sums_defaults(table, schema)
     if "reserve_first" not in stated:
         yield "reserve_first", "false"
-    if table.time is not None and schema.time is not None:
-        if "zone" not in schema.time.model_fields_set:
+    if table.time is not None:
+        if "zone" not in table.time.model_fields_set:
             yield "time.zone", table.time.zone
-        if table.time.closed is not None and "delay_minutes" not in schema.time.model_fields_set:
-            yield "time.delay_minutes", str(table.time.closed.delay_minutes)
+        if table.time.refresh is not None and "delay_minutes" not in table.time.model_fields_set:
+            yield "time.delay_minutes", str(table.time.delay_minutes)
     for column in table.columns:
         written = schema.columns.get(column.name)
         for key, value in _column_defaults(column, written, table) if written is not None else ():

@@ -6,7 +6,7 @@ What one key means together with another is checked in `policy`.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import (
     AfterValidator,
@@ -17,11 +17,9 @@ from pydantic import (
     ValidationError,
 )
 
-from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Nulls, Operator, ValueNulls
 from dp_service.queries.policy_types import (
     MAX_DAYS,
-    MAXIMUM_DELAY_MINUTES,
     MAXIMUM_DOMAIN_SIZE,
     MAXIMUM_STATED,
     Bound,
@@ -37,7 +35,7 @@ from dp_service.queries.policy_types import (
 from dp_service.queries.schema_errors import schema_error
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import DEFAULT_MAX_K, Currency, Measures
-from dp_service.queries.times import CompleteBy, Refresh
+from dp_service.queries.times import TimeColumn
 from dp_service.terms import (
     ColumnType,
     Consistency,
@@ -97,24 +95,6 @@ class ColumnSchema(Stated):
     null_value: object = None
     attribute: bool = False
     lookup: LookupSchema | None = None
-
-
-class TimeSchema(Stated):
-    """The time column, which holds days, timestamps, or integers since 1970-01-01, and which periods are closed."""
-
-    column: Identifier
-    type: Literal["date", "int64", "timestamp"]
-    unit: Literal["days"] | TimestampUnit | None = None
-    zone: Zone = "UTC"
-    refresh: Annotated[Refresh, Field(strict=False)] | None = None
-    delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] | None = None
-    complete_by: Annotated[CompleteBy, Field(strict=False)] | None = None
-    replaced_rows: Literal["until_closed"] | None = None
-    replaced_by: Literal["same_member"] | None = None
-    offline_part: Literal["whole_days"] | None = None
-    buckets: Annotated[list[Annotated[BucketLength, Field(strict=False)]], Field(max_length=5)] = Field(
-        default_factory=list
-    )
 
 
 def _summable(kind: ValueType) -> ValueType:
@@ -191,7 +171,7 @@ class TableSchema(Stated):
     """One table."""
 
     member: Identifier
-    time: TimeSchema | None = None
+    time: TimeColumn | None = None
     data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
     d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None

@@ -7,22 +7,9 @@ nothing here has a default.
 from __future__ import annotations
 
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.policy_schema import PolicySchema, TimeSchema
+from dp_service.queries.policy_schema import PolicySchema
 from dp_service.queries.policy_types import OFFLINE_SUFFIX, REALTIME_SUFFIX
-from dp_service.queries.times import Stream
 from gris_serving.yaml_texts import KeyPath
-
-
-def stream_of(schema: TimeSchema) -> Stream | None:
-    """Return what the policy says of a table's stream; None: it knows of none."""
-    if schema.complete_by is None:
-        return None
-    return Stream(
-        schema.complete_by,
-        replaced_until_closed=schema.replaced_rows is not None,
-        offline_days_are_whole=schema.offline_part is not None,
-        replaced_by_same_member=schema.replaced_by is not None,
-    )
 
 
 def check_streams(schema: PolicySchema, fault: Fault) -> None:
@@ -49,7 +36,7 @@ def check_streams(schema: PolicySchema, fault: Fault) -> None:
                 (*path, "complete_by"),
                 "expected a refresh period as well: what takes in a stream is asked in closed periods",
             )
-        elif table.time.delay_minutes is None:
+        elif "delay_minutes" not in table.time.model_fields_set:
             fault(
                 (*path, "delay_minutes"),
                 "expected how many minutes after the end of a period its last rows are in the stream; for a table with "

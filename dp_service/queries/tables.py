@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -129,7 +130,6 @@ class Table:
         values: The columns that may be summed, by name.
         prepared: A pairs copy of the table, which answers what can be asked of it; None: there is none.
         quantiles: The columns whose quantiles may be asked for, by name.
-        buckets: Into which buckets of time questions may divide the time column; empty: into none.
     """
 
     name: str
@@ -146,7 +146,11 @@ class Table:
     values: tuple[ValueColumn, ...] = ()
     prepared: PreparedPairs | None = None
     quantiles: tuple[QuantileColumn, ...] = ()
-    buckets: tuple[BucketLength, ...] = ()
+
+    @property
+    def buckets(self) -> Sequence[BucketLength]:
+        """Into which buckets of time questions may divide the time column, from the shortest on."""
+        return () if self.time is None else self.time.buckets
 
     @property
     def stated_rows(self) -> tuple[tuple[str, int], ...]:

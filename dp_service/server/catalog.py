@@ -233,7 +233,7 @@ def _time(time: TimeColumn, table: Table, *, now: int) -> dp_pb2.CatalogTime:
         column=time.name,
         unit=TIME_UNITS[time.unit],
         zone=time.zone,
-        refresh=None if time.closed is None else _REFRESHES[time.closed.refresh],
+        refresh=None if time.refresh is None else _REFRESHES[time.refresh],
         closed_before=time.closed_before(now),
         buckets=[BUCKET_LENGTHS[length] for length in table.buckets],
         member_buckets=0 if table.contributions is None else table.contributions.buckets or 0,

@@ -12,7 +12,7 @@ from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.tables import PreparedPairs, Table
-from dp_service.queries.times import Stream, TimeColumn
+from dp_service.queries.times import TimeColumn
 from dp_service.terms import ValueType
 from dp_service.values.cells import Grid as PublicGrid
 
@@ -119,24 +119,13 @@ def _value_json(value: ValueColumn) -> dict[str, Any]:
 
 
 def _time_json(time: TimeColumn) -> dict[str, Any]:
-    closed = time.closed
+    of_stream = {"complete_by", "replaced_rows", "replaced_by", "offline_part"}
     return {
         "column": time.name,
         "zone": time.zone,
-        "refresh": None if closed is None else closed.refresh,
-        "delay_minutes": None if closed is None else closed.delay_minutes,
-        **_stream_json(time.stream),
-    }
-
-
-def _stream_json(stream: Stream | None) -> dict[str, Any]:
-    if stream is None:
-        return {}
-    return {
-        "complete_by": stream.complete_by,
-        "replaced_rows": "until_closed" if stream.replaced_until_closed else None,
-        "replaced_by": "same_member" if stream.replaced_by_same_member else None,
-        "offline_part": "whole_days" if stream.offline_days_are_whole else None,
+        "refresh": time.refresh,
+        "delay_minutes": None if time.refresh is None else time.delay_minutes,
+        **({} if time.complete_by is None else time.model_dump(include=of_stream)),
     }
 
 

@@ -7,7 +7,7 @@ from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Choice, Contributions, Names, Totals
 from dp_service.queries.tables import OfferedMeasure, PreparedPairs, Table, TauIs
-from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
+from dp_service.queries.times import CompleteBy, Refresh, TimeColumn
 from dp_service.terms import BoundedBy, ValueType
 from dp_service.values.cells import Grid as PublicGrid
 from gris_cli.formatting import format_published
@@ -168,30 +168,27 @@ def _format_buckets(table: Table) -> str:
 def _format_time(time: TimeColumn | None) -> str:
     if time is None:
         return "no time column"
-    if time.closed is None:
+    if time.refresh is None:
         return f"{time.name}, zone {time.zone}; rows count as they arrive"
-    closed = time.closed
     return (
-        f"{time.name}, zone {time.zone}; rows count when their {closed.refresh} has been over for "
-        f"{formats.counted(closed.delay_minutes, 'minute')}{_format_stream(time.stream)}"
+        f"{time.name}, zone {time.zone}; rows count when their {time.refresh} has been over for "
+        f"{formats.counted(time.delay_minutes, 'minute')}{_format_stream(time)}"
     )
 
 
-def _format_stream(stream: Stream | None) -> str:
-    if stream is None:
-        return ""
-    promises = (
-        "; rows of closed periods are never replaced, by promise" if stream.replaced_until_closed else ""
-    )
-    if stream.replaced_by_same_member:
+def _format_stream(time: TimeColumn) -> str:
+    promises = "; rows of closed periods are never replaced, by promise" if time.replaced_rows else ""
+    if time.replaced_by is not None:
         promises += "; rows are replaced by those of the same member, by promise"
-    if stream.offline_days_are_whole:
+    if time.offline_part is not None:
         promises += "; its offline part holds whole days, by promise"
-    match stream.complete_by:
+    match time.complete_by:
         case CompleteBy.OFFSETS:
             return f"; takes in a stream, complete by its offsets{promises}"
         case CompleteBy.DELAY:
             return f"; takes in a stream, complete by that time, by promise{promises}"
+        case None:
+            return ""
 
 
 def _format_consistency(table: Table) -> str:

@@ -9,7 +9,7 @@ from dp_service.queries.columns import Nulls, Operator
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Currency, parse_policy, read_policy
 from dp_service.queries.tables import Events, TauIs
-from dp_service.queries.times import TimeColumn, TimeUnit
+from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType, Consistency, CountNoise
 from tests.support.queries.policies import POLICY
 
@@ -74,7 +74,8 @@ def test_everything_that_is_stated_is_read() -> None:
         Events(tau=5, tau_is=TauIs.ASSUMED),
     )
     assert (clicks.consistency, clicks.d_bar) == (Consistency.FRESH, 50)
-    assert clicks.time == TimeColumn("at", TimeUnit.SECONDS)
+    assert clicks.time is not None
+    assert (clicks.time.name, clicks.time.unit, clicks.time.zone) == ("at", TimeUnit.SECONDS, "UTC")
     assert clicks.time_column().type is ColumnType.INT64
 
 
@@ -325,8 +326,7 @@ def test_the_offline_part_of_a_pinot_table_has_no_default_delay(name: str, state
     if name == "t" or stated:
         time = parse_policy(text).table(name).time
         assert time is not None
-        assert time.closed is not None
-        assert time.closed.delay_minutes == (4320 if stated else 5)
+        assert time.delay_minutes == (4320 if stated else 5)
         return
     with pytest.raises(
         PolicyError, match=r"policy:7: tables\.t_OFFLINE\.time\.delay_minutes: expected how many"
