@@ -103,16 +103,16 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
     fault = Faults(document, [], reads_files)
     _refuse_equal_names({name: ("tables", name) for name in schema.tables}, fault)
     tables = tuple(
-        _table(name, table, ("tables", name), fault, max_k=table.max_k or schema.max_k)
+        _table(name, table, ("tables", name), fault, max_k=schema.max_k)
         for name, table in sorted(schema.tables.items())
     )
     tables = with_prepared(tables, schema, fault.directory, fault)
     policy = Policy(schema.resolved(Currency), tables)
-    check_contributions(policy, schema, fault)
+    check_contributions(policy, fault)
     check_values(policy, schema, fault)
     check_quantiles(policy, schema, fault)
     check_buckets(policy, fault)
-    check_streams(schema, fault)
+    check_streams(policy, fault)
     _refuse_long_statement(policy, fault)
     if fault.problems:
         raise PolicyError(first_problems(fault.problems, len(fault.problems)))
@@ -179,19 +179,13 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_
     _protect_member(schema.member, columns, path, fault)
     if schema.time is not None:
         _add_time_column(schema.time, columns, (*path, "time"), fault)
-    return Table(
+    return schema.resolved(
+        Table,
         name=name,
-        member=schema.member,
-        time=schema.time,
-        data_version=schema.data_version,
-        consistency=schema.consistency,
-        d_bar=schema.d_bar,
-        measures=schema.measures,
         columns=tuple(columns),
-        reserve_first=schema.reserve_first,
-        max_k=max_k,
-        contributions=schema.contributions,
+        max_k=schema.max_k or max_k,
         values=value_columns(schema.values, (*path, "values"), fault, directory=fault.directory),
+        prepared=None,
         quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),
     )
 

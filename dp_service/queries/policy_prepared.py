@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from dp_service.queries.columns import Column, Nulls
@@ -59,7 +58,9 @@ def _with_copy(
         found += [("manifest", each) for each in _of_manifest(table, manifest)]
     for key, message in found:
         fault((*path, key) if key else path, message)
-    return table if found else replace(table, prepared=PreparedPairs(named.table, manifest, file))
+    if found:
+        return table
+    return table.model_copy(update={"prepared": PreparedPairs(named.table, manifest, file)})
 
 
 def _content(path: Path, *, may_be_read: bool) -> bytes:

@@ -233,7 +233,7 @@ def _defaults(file: PolicyFile) -> Iterator[Default]:
 
 
 def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, str]]:
-    stated = schema.model_fields_set
+    stated = table.model_fields_set
     if "consistency" not in stated:
         yield "consistency", table.consistency
     if table.contributions is None:
@@ -241,7 +241,7 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
             yield "d_bar", _DEFAULT_D_BAR
         if "max_k" not in stated:
             yield "max_k", str(table.max_k)
-    elif schema.contributions is not None and "min_count" not in schema.contributions.model_fields_set:
+    elif "min_count" not in table.contributions.model_fields_set:
         yield "contributions.min_count", str(table.contributions.min_count)
     yield from _sums_defaults(table, schema)
     if "reserve_first" not in stated:
@@ -259,10 +259,10 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
 
 def _sums_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, str]]:
     """Yield what holds for sums where the policy does not say it."""
-    sums = None if schema.contributions is None else schema.contributions.sums
+    sums = None if table.contributions is None else table.contributions.sums
     if sums is not None and "share" not in sums.model_fields_set:
         yield "contributions.sums.share", str(sums.share)
-    totals = None if schema.contributions is None else schema.contributions.totals
+    totals = None if table.contributions is None else table.contributions.totals
     if totals is not None and "share" not in totals.model_fields_set:
         yield "contributions.totals.share", str(totals.share)
     for column in table.values:

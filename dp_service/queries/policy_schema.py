@@ -33,12 +33,9 @@ from dp_service.queries.policy_types import (
     exact_decimal,
 )
 from dp_service.queries.schema_errors import schema_error
-from dp_service.queries.table_contributions import Contributions
-from dp_service.queries.tables import DEFAULT_MAX_K, Currency, Measures
-from dp_service.queries.times import TimeColumn
+from dp_service.queries.tables import DEFAULT_MAX_K, Currency, TableKeys
 from dp_service.terms import (
     ColumnType,
-    Consistency,
     GridScale,
     MemberValue,
     ValueType,
@@ -167,18 +164,10 @@ class PreparedSchema(Stated):
     manifest: Annotated[str, Field(min_length=1, max_length=1024)]
 
 
-class TableSchema(Stated):
+class TableSchema(TableKeys):
     """One table."""
 
-    member: Identifier
-    time: TimeColumn | None = None
-    data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
-    consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
-    d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
     max_k: MaxK | None = None
-    reserve_first: bool = False
-    contributions: Contributions | None = None
-    measures: Measures
     columns: dict[Identifier, ColumnSchema]
     values: dict[Identifier, ValueSchema] = Field(default_factory=dict)
     prepared: PreparedSchema | None = None

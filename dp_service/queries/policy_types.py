@@ -126,4 +126,7 @@ class Stated(BaseModel):
 
     def resolved(self, into: type[_Resolved], **found: object) -> _Resolved:
         """Return what the block resolves to: the keys that both have, as they are stated, and what was found."""
-        return into.model_construct(self.model_fields_set, **{**dict(self), **found})
+        values = {**dict(self), **found}
+        if missing := into.model_fields.keys() - values.keys():
+            raise AssertionError(f"{into.__name__} needs {missing}")
+        return into.model_construct(self.model_fields_set, **values)

@@ -11,14 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Column, Operator, QuantileColumn, ValueColumn
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.pairs_manifest import PairsManifest
-from dp_service.queries.policy_types import MAXIMUM_EPSILON_PER, Exact, Stated
+from dp_service.queries.policy_types import MAXIMUM_EPSILON_PER, Exact, Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.suggestions import instead_of, quoted
@@ -110,42 +110,51 @@ class PreparedPairs:
     path: Path
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table that the policy lists.
+class TableKeys(Stated):
+    """What holds of a table as the policy states it.
 
     Attributes:
-        name: The name of the table.
         member: The column of the members.
         time: The time column; None: there is none.
         data_version: The version of the data that the policy declares; None: the engine's own counts.
         consistency: Whether a repeated question gets the same answer.
         d_bar: How many elements of an unknown domain are fetched; None: the default for the mechanism.
-        measures: What may be counted.
-        columns: The columns that the policy lists.
         reserve_first: Whether the budget is reserved before the engine is asked, to spare it questions that the budget
             refuses.
-        max_k: How many elements are shown at most by mechanisms whose price grows with k.
         contributions: How contributions are bounded; None: they are not.
+        measures: What may be counted.
+    """
+
+    member: Identifier
+    time: TimeColumn | None = None
+    data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
+    d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
+    reserve_first: bool = False
+    contributions: Contributions | None = None
+    measures: Measures
+
+
+class Table(TableKeys):
+    """A table that the policy lists, with what its keys lead to.
+
+    Attributes:
+        name: The name of the table.
+        columns: The columns that the policy lists.
+        max_k: How many elements are shown at most by mechanisms whose price grows with k.
         values: The columns that may be summed, by name.
         prepared: A pairs copy of the table, which answers what can be asked of it; None: there is none.
         quantiles: The columns whose quantiles may be asked for, by name.
     """
 
+    model_config = ConfigDict(defer_build=True)
+
     name: str
-    member: str
-    time: TimeColumn | None
-    data_version: str | None
-    consistency: Consistency
-    d_bar: int | None
-    measures: Measures
     columns: tuple[Column, ...]
-    reserve_first: bool = False
-    max_k: int = DEFAULT_MAX_K
-    contributions: Contributions | None = None
-    values: tuple[ValueColumn, ...] = ()
-    prepared: PreparedPairs | None = None
-    quantiles: tuple[QuantileColumn, ...] = ()
+    max_k: int
+    values: tuple[ValueColumn, ...]
+    prepared: PreparedPairs | None
+    quantiles: tuple[QuantileColumn, ...]
 
     @property
     def buckets(self) -> Sequence[BucketLength]:

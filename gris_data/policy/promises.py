@@ -194,12 +194,13 @@ def _most(engine: Engine, table: Table, columns: Sequence[Column], currency: Cur
     keys = tuple(
         each.lookup.key for each in bare if each.lookup is not None and each.lookup.key not in columns
     )
-    asked = replace(
-        table,
-        columns=(*bare, *keys) if member is None or member.name in names else (*bare, *keys, member),
-        time=None,
-        measures=Measures(distinct_members=True),
-        contributions=None,
+    asked = table.model_copy(
+        update={
+            "columns": (*bare, *keys) if member is None or member.name in names else (*bare, *keys, member),
+            "time": None,
+            "measures": Measures(distinct_members=True),
+            "contributions": None,
+        }
     )
     question = HistogramQuery(table.name, names, Measure.DISTINCT_MEMBERS, k=1)
     resolution = resolve(question, Policy(currency, (asked,)), now=0)

@@ -198,7 +198,8 @@ def test_columns_without_a_domain_need_a_first_look() -> None:
     """One look over an unknown domain would choose in elements that a member's rows decide about."""
     one_look = policy(names=NAMES).table("t")
     assert one_look.contributions is not None
-    table = replace(one_look, contributions=one_look.contributions.model_copy(update={"names": None}))
+    block = one_look.contributions.model_copy(update={"names": None})
+    table = one_look.model_copy(update={"contributions": block})
     with pytest.raises(RefusedByPolicyError, match="text: quantiles are offered by"):
         resolve(asked("number"), replace(policy(names=NAMES), tables=(table,)), now=NOW)
 
