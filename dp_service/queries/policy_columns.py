@@ -47,18 +47,15 @@ def column_of(name: str, schema: ColumnSchema, zone: str, path: KeyPath, fault: 
     if published is not None and nulls is Nulls.DROP:
         # The publication may have included the value that stands for NULL; no answer has it.
         domain = tuple(value for value in published.values if value != null_value)
-    column = Column(
+    column = schema.resolved(
+        Column,
         name=name,
-        type=schema.type,
-        group_by=schema.group_by,
-        operators=frozenset(schema.filter_operators),
         domain=domain,
-        delta=schema.delta,
         nulls=nulls,
         null_value=null_value,
         publication=None if published is None else published.publication,
         timestamps=timestamps_of(schema, zone),
-        attribute=schema.attribute,
+        lookup=None,
     )
     _check_nulls(column, path, fault)
     _check_timestamps(schema, path, fault)
@@ -88,7 +85,7 @@ def _check_timestamps(schema: ColumnSchema, path: KeyPath, fault: Faults) -> Non
     if schema.domain is not None or schema.delta is not None:
         key = "delta" if schema.domain is None else "domain"
         fault((*path, key), "expected none: timestamps are not grouped by")
-    if any(each is not Operator.RANGE for each in schema.filter_operators):
+    if any(each is not Operator.RANGE for each in schema.operators):
         fault((*path, "filter"), "expected range alone: conditions on timestamps are ranges")
     if schema.nulls is Nulls.KEEP:
         fault((*path, "nulls"), "expected drop: rows without a timestamp are in no range")

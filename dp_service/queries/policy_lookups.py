@@ -8,7 +8,7 @@ are is written in the file, so the column's domain is known without a look at th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from dp_service.queries.answer_columns import LOOKUP_COLUMNS
@@ -147,12 +147,13 @@ def _column(column: Column, lookup: Lookup) -> Column:
     if column.value_for_null is not None:
         values.add(str(column.value_for_null))
     deltas = [delta for delta in (column.delta, lookup.key.delta) if delta is not None]
-    return replace(
-        column,
-        lookup=lookup,
-        domain=tuple(sorted(values)) if column.domain is None else column.domain,
-        delta=min(deltas, default=None),
-        attribute=column.attribute or lookup.key.attribute,
+    return column.model_copy(
+        update={
+            "lookup": lookup,
+            "domain": tuple(sorted(values)) if column.domain is None else column.domain,
+            "delta": min(deltas, default=None),
+            "attribute": column.attribute or lookup.key.attribute,
+        }
     )
 
 

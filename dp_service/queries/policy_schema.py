@@ -17,7 +17,7 @@ from pydantic import (
     ValidationError,
 )
 
-from dp_service.queries.columns import Nulls, Operator, ValueNulls
+from dp_service.queries.columns import ColumnKeys, Nulls, ValueNulls
 from dp_service.queries.policy_types import (
     MAX_DAYS,
     MAXIMUM_DOMAIN_SIZE,
@@ -35,7 +35,6 @@ from dp_service.queries.policy_types import (
 from dp_service.queries.schema_errors import schema_error
 from dp_service.queries.tables import DEFAULT_MAX_K, Currency, TableKeys
 from dp_service.terms import (
-    ColumnType,
     GridScale,
     MemberValue,
     ValueType,
@@ -76,21 +75,14 @@ class LookupSchema(Stated):
     hash: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
-class ColumnSchema(Stated):
+class ColumnSchema(ColumnKeys):
     """One column. Values of `domain` and `null_value` are checked against the type later."""
 
-    type: Annotated[ColumnType, Field(strict=False)]
     unit: TimestampUnit | None = None
     zone: Zone | None = None
-    group_by: bool = False
-    filter_operators: Annotated[list[Annotated[Operator, Field(strict=False)]], Field(alias="filter")] = (
-        Field(default_factory=list)
-    )
     domain: _Domain | None = None
-    delta: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
     nulls: Annotated[Nulls, Field(strict=False)] | None = None
     null_value: object = None
-    attribute: bool = False
     lookup: LookupSchema | None = None
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.bucket_lengths import BucketLength
@@ -147,8 +147,6 @@ class Table(TableKeys):
         quantiles: The columns whose quantiles may be asked for, by name.
     """
 
-    model_config = ConfigDict(defer_build=True)
-
     name: str
     columns: tuple[Column, ...]
     max_k: int
@@ -235,7 +233,7 @@ class Table(TableKeys):
     def operators(self, column: Column) -> frozenset[Operator]:
         """Return the conditions that may be set on a column; ranges of the time column always may."""
         is_time = self.time is not None and self.time.name == column.name
-        return column.operators | ({Operator.RANGE} if is_time else frozenset())
+        return frozenset(column.operators) | ({Operator.RANGE} if is_time else frozenset())
 
     @property
     def usable_columns(self) -> tuple[Column, ...]:

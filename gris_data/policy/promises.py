@@ -8,7 +8,7 @@ data and for the owner alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 from dp_service.queries.answer_columns import COUNT_COLUMN
@@ -189,7 +189,8 @@ def _size(engine: Engine, table: Table, counted: str) -> int:
 def _most(engine: Engine, table: Table, columns: Sequence[Column], currency: Currency, *, rows: bool) -> int:
     """Return the most elements of some columns that a member has, or the most rows in one of them."""
     # All values count towards Delta, also outside a domain, and all rows, also of periods that are not closed.
-    bare = tuple(replace(each, group_by=True, domain=None, publication=None, delta=None) for each in columns)
+    anything = {"group_by": True, "domain": None, "publication": None, "delta": None}
+    bare = tuple(each.model_copy(update=anything) for each in columns)
     member, names = table.member_column(), tuple(each.name for each in columns)
     keys = tuple(
         each.lookup.key for each in bare if each.lookup is not None and each.lookup.key not in columns
