@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from fractions import Fraction
 from typing import Annotated
 
 from pydantic import Field
@@ -14,8 +13,7 @@ from dp_service.queries.lookups import Entries
 from dp_service.queries.policy_types import MAXIMUM_DOMAIN_SIZE, Stated
 from dp_service.queries.publications import Publication
 from dp_service.queries.times import Timestamps
-from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
-from dp_service.values.bounds import ValueBounds
+from dp_service.terms import ColumnType
 
 
 class Operator(StrEnum):
@@ -31,18 +29,6 @@ class Nulls(StrEnum):
 
     DROP = "drop"
     KEEP = "keep"
-
-
-class ValueNulls(StrEnum):
-    """What happens to a row whose value is not usable, in questions that sum the column.
-
-    DROP: it is left out. KEEP: it counts with the column's null value. OWN_COUNT: it counts, and only the column's own
-    sums and averages leave it out, which have a count of their own for that.
-    """
-
-    DROP = "drop"
-    KEEP = "keep"
-    OWN_COUNT = "own_count"
 
 
 @dataclass(frozen=True)
@@ -122,52 +108,3 @@ class Column(ColumnKeys):
         if self.delta is None or self.domain is None or not restricted:
             return self.delta
         return min(self.delta, len(self.domain))
-
-
-@dataclass(frozen=True)
-class ValueColumn:
-    """A column whose values are summed.
-
-    Attributes:
-        name: The name of the column.
-        type: The type of its values.
-        bounds: How rows and members' totals are rounded and clamped.
-        weight: Its part of what the sums of a question pay, beside those of the other columns.
-        nulls: What happens to rows whose value is not usable: NULL, NaN or infinite.
-        null_value: What stands for NULL: what an engine without NULL stores, and what such rows count with if they are
-            kept. None: the engine stores an infinity or no number.
-        publication: What the upper bound cost everyone who may see it; None: it was not published from the data.
-    """
-
-    name: str
-    type: ValueType
-    bounds: ValueBounds
-    weight: int
-    nulls: ValueNulls
-    null_value: Fraction | None
-    publication: Publication | None = None
-
-
-@dataclass(frozen=True)
-class QuantileColumn:
-    """A column whose quantiles may be asked for.
-
-    Attributes:
-        name: The name of the column.
-        type: The type of its values.
-        bounds: How rows and members' values are rounded and clamped; the latter to the grid.
-        grid: The public grid that a value is chosen from.
-        rule: Which value of a member counts.
-        max_rows: How many rows the table has at most, where they are added up; None: they are not.
-        nulls: As for a `ValueColumn`.
-        null_value: As for a `ValueColumn`.
-    """
-
-    name: str
-    type: ValueType
-    bounds: ValueBounds
-    grid: GridSpec
-    rule: MemberValue
-    nulls: Nulls
-    null_value: Fraction | None
-    max_rows: int | None

@@ -22,12 +22,7 @@ from dp_service.queries.policy_faults import Faults
 from dp_service.queries.policy_lookups import with_lookups
 from dp_service.queries.policy_prepared import with_prepared
 from dp_service.queries.policy_quantiles import check_quantiles, quantile_columns
-from dp_service.queries.policy_schema import (
-    DOMAIN_KINDS,
-    ColumnSchema,
-    PolicySchema,
-    TableSchema,
-)
+from dp_service.queries.policy_schema import DOMAIN_KINDS, ColumnSchema, PolicySchema, TableSchema
 from dp_service.queries.policy_streams import check_streams
 from dp_service.queries.policy_types import OFFLINE_SUFFIX
 from dp_service.queries.policy_values import check_values, value_columns

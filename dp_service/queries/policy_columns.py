@@ -10,7 +10,8 @@ from dp_service.queries.elements import timestamp_of
 from dp_service.queries.filters import INT64_MINIMUM, Value, fault_of, type_of
 from dp_service.queries.policy_domain import PublishedDomain, published_domain
 from dp_service.queries.policy_faults import Faults
-from dp_service.queries.policy_schema import ColumnSchema, PublishedSchema
+from dp_service.queries.policy_schema import ColumnSchema
+from dp_service.queries.policy_types import PublishedSchema
 from dp_service.queries.published import DomainFileError
 from dp_service.queries.times import Timestamps, TimeUnit
 from dp_service.terms import ColumnType

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dp_service.queries.filters import Value
-from dp_service.queries.policy_schema import PublishedSchema
-from dp_service.queries.policy_types import MAXIMUM_DOMAIN_SIZE
+from dp_service.queries.policy_types import MAXIMUM_DOMAIN_SIZE, PublishedSchema
 from dp_service.queries.publications import Publication, publication_of
 from dp_service.queries.published import LARGEST_FILE_BYTES, DomainFileError, integrity_of, read_published
 from dp_service.terms import ColumnType

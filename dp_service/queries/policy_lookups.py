@@ -23,7 +23,8 @@ from dp_service.queries.lookups import (
 )
 from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.policy_schema import ColumnSchema, LookupSchema, PublishedSchema
+from dp_service.queries.policy_schema import ColumnSchema, LookupSchema
+from dp_service.queries.policy_types import PublishedSchema
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
 

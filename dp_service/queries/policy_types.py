@@ -130,3 +130,13 @@ class Stated(BaseModel):
         if missing := into.model_fields.keys() - values.keys():
             raise AssertionError(f"{into.__name__} needs {missing}")
         return into.model_construct(self.model_fields_set, **values)
+
+
+class PublishedSchema(Stated):
+    """A published domain: its file, relative to the policy or absolute, and the hash that the file ends with.
+
+    The hash makes the domain a part of the policy's text: a domain that changes is another policy.
+    """
+
+    published: Annotated[str, Field(min_length=1, max_length=1024)]
+    integrity: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]

@@ -12,16 +12,18 @@ from fractions import Fraction
 from pathlib import Path
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
-from dp_service.queries.columns import Column, ValueColumn, ValueNulls
+from dp_service.queries.columns import Column
 from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS
 from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.policy_schema import PolicySchema, PublishedSchema, ValueSchema
+from dp_service.queries.policy_schema import PolicySchema
+from dp_service.queries.policy_types import PublishedSchema
 from dp_service.queries.published_bounds import BoundFileError, PublishedBound, published_bound
 from dp_service.queries.structured import MAXIMUM_AGGREGATES
 from dp_service.queries.table_contributions import Contributions, Sums
 from dp_service.queries.tables import Policy, Table
+from dp_service.queries.value_columns import QuantileSchema, ValueColumn, ValueNulls, ValueSchema
 from dp_service.terms import ColumnType, ValueType
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds, require_exact_sums
 from dp_service.values.quantum import Quantum
@@ -90,14 +92,12 @@ def _value_column(
     row_lower, row_upper = _row_bounds(schema, upper)
     rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
     totals = Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(upper))
-    return ValueColumn(
-        name,
-        schema.type,
-        ValueBounds(quantum, rows, totals),
-        schema.weight,
-        schema.nulls,
-        _null_value(schema),
-        bound.publication if isinstance(bound, PublishedBound) else None,
+    return schema.resolved(
+        ValueColumn,
+        name=name,
+        bounds=ValueBounds(quantum, rows, totals),
+        null_value=null_value(schema),
+        publication=bound.publication if isinstance(bound, PublishedBound) else None,
     )
 
 
@@ -119,7 +119,7 @@ def _row_bounds(schema: ValueSchema, total_upper: Fraction) -> tuple[Fraction, F
     return lower, upper
 
 
-def _null_value(schema: ValueSchema) -> Fraction | None:
+def null_value(schema: ValueSchema | QuantileSchema) -> Fraction | None:
     """Return what stands for NULL; by default what Apache Pinot stores in a dimension, for decimals an infinity."""
     if schema.null_value is None and schema.type is ValueType.INT64:
         return Fraction(INT64_MINIMUM)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dp_service.queries.policy_schema import PublishedSchema
+from dp_service.queries.policy_types import PublishedSchema
 from dp_service.queries.publications import Publication, publication_of
 from dp_service.queries.published import integrity_of
 from dp_service.queries.schema_errors import schema_error

@@ -25,7 +25,7 @@ from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.bucketing import bucket_column, bucket_of_question
 from dp_service.queries.canonical import canonicalise, summed_columns
 from dp_service.queries.canonical_query import CanonicalQuery, QueryBucket
-from dp_service.queries.columns import Column, ValueColumn
+from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
 from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
@@ -41,6 +41,7 @@ from dp_service.queries.sums import require_whole_series, shown_with_sums, sums_
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.totals import releasing_totals
+from dp_service.queries.value_columns import ValueColumn
 from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.columns import Column, Operator, QuantileColumn, ValueColumn
+from dp_service.queries.columns import Column, Operator
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.pairs_manifest import PairsManifest
 from dp_service.queries.policy_types import MAXIMUM_EPSILON_PER, Exact, Identifier, Stated
@@ -24,6 +24,7 @@ from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.suggestions import instead_of, quoted
 from dp_service.queries.table_contributions import Choice, Contributions
 from dp_service.queries.times import TimeColumn
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import Consistency, CountNoise
 
 _UNIT_ID_CHARACTERS = 32

@@ -18,7 +18,7 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.queries.alternatives import without_bound
-from dp_service.queries.columns import Column, Operator, QuantileColumn, ValueColumn, ValueNulls
+from dp_service.queries.columns import Column, Operator
 from dp_service.queries.contributions import most_names
 from dp_service.queries.elements import elements_of_domain
 from dp_service.queries.filters import Value
@@ -27,6 +27,7 @@ from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Choice, Contributions, Names
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
 from dp_service.releases.kinds.grids import column_said
 from dp_service.server.errors import CatalogChangedError, RequestError
 from dp_service.server.listing_messages import BUCKET_LENGTHS
@@ -178,7 +179,7 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
 
 
 def _quantile_column(column: QuantileColumn) -> dp_pb2.QuantileColumn:
-    fields = column_said(column.name, column.bounds.quantum.size, column.grid, column.rule)
+    fields = column_said(column.name, column.bounds.quantum.size, column.spec, column.member_value)
     return filled(dp_pb2.QuantileColumn(), fields)
 
 

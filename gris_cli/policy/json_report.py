@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
+from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
@@ -13,6 +13,7 @@ from dp_service.queries.policy_review import Review
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.tables import PreparedPairs, Table
 from dp_service.queries.times import TimeColumn
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import ValueType
 from dp_service.values.cells import Grid as PublicGrid
 
@@ -78,7 +79,7 @@ def _prepared_json(prepared: PreparedPairs) -> dict[str, Any]:
 
 
 def _quantiles_json(column: QuantileColumn) -> dict[str, Any]:
-    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.grid
+    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.spec
 
     def written(steps: int) -> str:
         return date_of(steps).isoformat() if column.type is ValueType.DATE else str(steps * quantum)
@@ -87,7 +88,7 @@ def _quantiles_json(column: QuantileColumn) -> dict[str, Any]:
         "name": column.name,
         "type": column.type,
         "quantum": str(quantum),
-        "member_value": column.rule,
+        "member_value": column.member_value,
         "grid": {
             "scale": grid.scale,
             "from": written(grid.low),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dp_service.queries.columns import Column, QuantileColumn, ValueColumn, ValueNulls
+from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Choice, Contributions, Names, Totals
 from dp_service.queries.tables import OfferedMeasure, PreparedPairs, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, TimeColumn
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
 from dp_service.terms import BoundedBy, ValueType
 from dp_service.values.cells import Grid as PublicGrid
 from gris_cli.formatting import format_published
@@ -122,20 +123,21 @@ def _format_publication(value: ValueColumn) -> str:
 
 def _format_quantiles(column: QuantileColumn) -> str:
     """Return which value of a member counts, and among which cells it is."""
-    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.grid
+    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.spec
     if column.type is ValueType.DATE:
         step = (grid.high - grid.low) // grid.cells
         return (
             f"{column.name}: rows count with {date_of(rows.low)} to {date_of(rows.high)}, and of a member the "
-            f"{column.rule} of them, among {formats.counted(grid.cells, 'public cell')} of "
+            f"{column.member_value} of them, among {formats.counted(grid.cells, 'public cell')} of "
             f"{formats.counted(step, 'day')} from {date_of(grid.low)} to before {date_of(grid.high)}"
         )
     row_lower, row_upper, lower, upper = (
         formats.exact(end * quantum) for end in (rows.low, rows.high, grid.low, grid.high)
     )
     return (
-        f"{column.name}: rows count with {row_lower} to {row_upper}, and of a member the {column.rule} of them, among "
-        f"{len(PublicGrid.of(grid))} public cells between {lower} and {upper}, in steps of {formats.exact(quantum)}"
+        f"{column.name}: rows count with {row_lower} to {row_upper}, and of a member the {column.member_value} of "
+        f"them, among {len(PublicGrid.of(grid))} public cells between {lower} and {upper}, in steps of "
+        f"{formats.exact(quantum)}"
     )
 
 

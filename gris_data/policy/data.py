@@ -13,12 +13,13 @@ from typing import Any
 
 import duckdb
 
-from dp_service.queries.columns import Column, Nulls, QuantileColumn, ValueColumn
+from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.policy_review import shown_value
 from dp_service.queries.suggestions import instead_of
 from dp_service.queries.tables import Table, TauIs
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import ColumnType, ValueType
 from gris_data.errors import InputError
 from gris_data.policy.column_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit

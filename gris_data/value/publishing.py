@@ -140,7 +140,7 @@ def _question(request: Request, policy: Policy) -> Resolution:
         raise InputError(f"--table, --column: {error}") from None
     except QuestionError as error:
         raise InputError(f"--quantile: {error}") from None
-    if (column.rule, column.grid.scale) != (MemberValue.TOTAL, GridScale.GEOMETRIC):
+    if (column.member_value, column.spec.scale) != (MemberValue.TOTAL, GridScale.GEOMETRIC):
         raise InputError(
             f"--column: expected {request.column} with member_value: total and a geometric grid in the policy's "
             "quantiles: a sum is bounded by members' totals"

@@ -130,7 +130,7 @@ def test_a_column_of_days_with_a_fault_is_refused_by_key(old: str, new: str, key
 def test_days_have_a_grid_of_equally_many_and_are_never_summed() -> None:
     """Its edges are those of the calendar; a sum of days means nothing."""
     (day,) = days_policy().table("t").quantiles
-    assert Grid.of(day.grid) == Grid.days(datetime.date(2011, 1, 1), datetime.date(2011, 1, 29), 7)
+    assert Grid.of(day.spec) == Grid.days(datetime.date(2011, 1, 1), datetime.date(2011, 1, 29), 7)
     parameters = resolve(asked("day"), days_policy(), now=NOW).parameters
     assert carried(parameters) == parameters
     with pytest.raises(PolicyError, match="days are not summed"):
@@ -291,6 +291,6 @@ def test_the_spare_members_of_extremes_follow_from_the_grid() -> None:
     for number in (NUMBERS[0], NUMBERS[0].replace("cells: 40", "cells: 400")):
         under = policy(number=number)
         mechanism = kind_of(resolve(query, under, now=NOW).parameters).mechanism
-        assert mechanism.among.cells == len(Grid.of(under.table("t").quantile("number").grid))
+        assert mechanism.among.cells == len(Grid.of(under.table("t").quantile("number").spec))
         spares.append(mechanism.spare)
     assert 0 < spares[0] < spares[1]
