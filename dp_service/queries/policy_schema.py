@@ -1,17 +1,14 @@
-"""The shape of a policy file: which keys there are and what each may hold. Unknown keys are refused.
+"""The shape of a policy file, of which no key may be unknown: all of it, and the keys that files or types decide.
 
-What one key means together with another is checked in `policy`.
+A key that holds as it is stated is one of the model of its block, which is the value as well: `Currency`, `TableKeys`,
+`ColumnKeys`, `ValueSchema`, `TimeColumn`, `Contributions`. What one key means with another is checked in `policy`.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import (
-    Discriminator,
-    Field,
-    Tag,
-)
+from pydantic import Discriminator, Field, Tag
 
 from dp_service.queries.columns import ColumnKeys, Nulls
 from dp_service.queries.policy_types import (
