@@ -12,7 +12,7 @@ from dp_service.queries.policy_domain import PublishedDomain, published_domain
 from dp_service.queries.policy_faults import Faults
 from dp_service.queries.policy_schema import ColumnSchema
 from dp_service.queries.policy_types import PublishedSchema
-from dp_service.queries.published import DomainFileError
+from dp_service.queries.published_files import PublishedFileError
 from dp_service.queries.times import Timestamps, TimeUnit
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
@@ -129,7 +129,7 @@ def _published(schema: ColumnSchema, path: KeyPath, fault: Faults) -> PublishedD
     _, table, _, column, _ = map(str, path)
     try:
         return published_domain(named, fault.directory, table=table, column=column, kind=schema.type)
-    except DomainFileError as error:
+    except PublishedFileError as error:
         fault((*path, "published"), str(error))
         return None
 

@@ -21,10 +21,10 @@ from dp_service.queries.lookups import (
     hash_of,
     read_lookup,
 )
-from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import ColumnSchema, LookupSchema
 from dp_service.queries.policy_types import PublishedSchema
+from dp_service.queries.published_files import NOT_READ
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
 

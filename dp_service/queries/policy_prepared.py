@@ -13,9 +13,9 @@ from dp_service.queries.pairs_manifest import (
     PairsManifest,
     read_manifest,
 )
-from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
+from dp_service.queries.published_files import NOT_READ
 from dp_service.queries.tables import PreparedPairs, Table
 from dp_service.queries.times import TimeUnit
 from gris_serving.yaml_texts import KeyPath

@@ -15,11 +15,11 @@ from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS
-from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
 from dp_service.queries.policy_types import PublishedSchema
-from dp_service.queries.published_bounds import BoundFileError, PublishedBound, published_bound
+from dp_service.queries.published_bounds import PublishedBound, published_bound
+from dp_service.queries.published_files import PublishedFileError
 from dp_service.queries.structured import MAXIMUM_AGGREGATES
 from dp_service.queries.table_contributions import Contributions, Sums
 from dp_service.queries.tables import Policy, Table
@@ -75,7 +75,7 @@ def _value_column(
 ) -> ValueColumn | None:
     try:
         bound = _upper(schema.upper, directory, table=str(path[-3]), column=name)
-    except BoundFileError as error:
+    except PublishedFileError as error:
         fault((*path, "upper"), str(error))
         return None
     upper = bound.upper if isinstance(bound, PublishedBound) else bound
@@ -107,8 +107,6 @@ def _upper(
     """Return the upper bound, with its publication if the policy takes it from a file."""
     if isinstance(stated, Fraction):
         return stated
-    if directory is None:
-        raise BoundFileError(NOT_READ)
     return published_bound(stated, directory, table=table, column=column)
 
 

@@ -1,36 +1,27 @@
 """The file of a published domain: the elements of one column that are safe to name, and the price of publishing them.
 
-It is JSON with sorted keys, made by `gris domain publish` and named by a policy (`domain: {published: FILE}`). Its last
-field is a hash of all the others, so that a truncated or edited file is refused. The hash is neither a secret nor a
-signature: anyone who may write the policy may write a domain.
+It is made by `gris domain publish` and named by a policy (`domain: {published: FILE}`).
 """
 
 from __future__ import annotations
 
 import datetime
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from dp_service.queries.filters import Value, fault_of, type_of
-from dp_service.queries.schema_errors import schema_error
+from dp_service.queries.published_files import Fields, PublishedFileError, Text, fields_of, file_of
 from dp_service.terms import ColumnType
 
 FORMAT = "gris/domain/v1"
 LARGEST_FILE_BYTES = 256 * 2**20
 
-_Text = Annotated[str, Field(min_length=1, max_length=256)]
 _Ratio = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,60})?$")]
-
-
-class DomainFileError(ValueError):
-    """The content is not that of a published domain; the message names the field and what was expected."""
 
 
 @dataclass(frozen=True)
@@ -56,24 +47,17 @@ class DomainFile:
     elements: tuple[Value, ...]
 
 
-class _Schema(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
+class _Schema(Fields):
     format: Literal["gris/domain/v1"]
-    table: _Text
-    column: _Text
     type: Annotated[ColumnType, Field(strict=False)]
-    data_version: _Text
-    method: _Text
+    method: Text
     rho: _Ratio
     delta: _Ratio
     delta_0: Annotated[int, Field(gt=0)]
     iterations: Annotated[int, Field(gt=0)]
     epsilon: Annotated[float, Field(ge=0)]
     dp_delta: Annotated[float, Field(ge=0, le=1)]
-    published_at: _Text
     elements: list[object]
-    integrity: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
 def written(domain: DomainFile) -> bytes:
@@ -85,28 +69,20 @@ def written(domain: DomainFile) -> bytes:
         "delta": str(domain.delta),
         "elements": [plain_value(value) for value in domain.elements],
     }
-    return _json({**body, "integrity": _integrity(body)}) + b"\n"
+    return file_of(body)
 
 
 def read_published(content: bytes) -> DomainFile:
     """Read the file's content.
 
     Raises:
-        DomainFileError: The content is malformed, truncated or edited.
+        PublishedFileError: The content is malformed, truncated or edited.
     """
-    if len(content) > LARGEST_FILE_BYTES:
-        raise DomainFileError(f"expected at most {LARGEST_FILE_BYTES} bytes")
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
-        raise DomainFileError("expected a whole JSON text") from None
-    schema = _validated(body)
-    if body.pop("integrity") != _integrity(body):
-        raise DomainFileError("integrity: expected the hash of the rest of the file")
+    schema = fields_of(content, _Schema, most_bytes=LARGEST_FILE_BYTES)
     fields = {name: getattr(schema, name) for name in _PLAIN}
     elements = tuple(_value(each, schema.type) for each in schema.elements)
     if any(one >= other for one, other in pairwise(elements)):  # type: ignore[operator]  # one type
-        raise DomainFileError("elements: expected each once, in ascending order")
+        raise PublishedFileError("elements: expected each once, in ascending order")
     return DomainFile(**fields, rho=Fraction(schema.rho), delta=Fraction(schema.delta), elements=elements)
 
 
@@ -124,28 +100,9 @@ _PLAIN = (
 )
 
 
-def integrity_of(content: bytes) -> str:
-    """Return the integrity that a file states, empty if it states none; `read_published` checks it."""
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
-        return ""
-    found = body.get("integrity") if isinstance(body, dict) else None
-    return found if isinstance(found, str) else ""
-
-
 def in_order(texts: Sequence[str], kind: ColumnType) -> tuple[Value, ...]:
     """Return the values that canonical texts denote, in element order."""
     return tuple(sorted(_from_text(text, kind) for text in texts))
-
-
-def _validated(body: object) -> _Schema:
-    try:
-        return _Schema.model_validate(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"])) or "the file"
-        raise DomainFileError(f"{field}: {schema_error(first['type'], first['msg'])}") from None
 
 
 def _value(raw: object, kind: ColumnType) -> Value:
@@ -156,7 +113,7 @@ def _value(raw: object, kind: ColumnType) -> Value:
     problem = fault_of(value)
     if problem is None and isinstance(value, Value) and type_of(value) is kind:
         return value
-    raise DomainFileError(f"elements: {problem or f'expected values of type {kind}'}")
+    raise PublishedFileError(f"elements: {problem or f'expected values of type {kind}'}")
 
 
 def _from_text(text: str, kind: ColumnType) -> Value:
@@ -184,13 +141,3 @@ def _day(text: str) -> object:
 def plain_value(value: Value) -> str | int | bool:
     """Return an element as a value of JSON."""
     return value.isoformat() if isinstance(value, datetime.date) else value
-
-
-def _integrity(body: dict[str, Any]) -> str:
-    return f"sha256:{hashlib.sha256(_json(body)).hexdigest()}"
-
-
-def _json(body: dict[str, Any]) -> bytes:
-    text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    # JSON can hold lone surrogates; they are hashed too, and refused when the fields are checked.
-    return text.encode(errors="surrogatepass")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dp_service.queries.published import integrity_of
 from dp_service.queries.published_bounds import BoundFile
+from dp_service.queries.published_files import integrity_of
 from gris_cli.domain.reports import say_price
 from gris_cli.terminal import print_json, say
 from pinot_connector import formats

@@ -13,11 +13,10 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.published import (
     LARGEST_FILE_BYTES,
     DomainFile,
-    DomainFileError,
-    integrity_of,
     read_published,
     written,
 )
+from dp_service.queries.published_files import PublishedFileError, integrity_of
 from dp_service.terms import ColumnType
 from gris_data.domain.ledger_entry import LedgerAccount, record
 from gris_data.domain.price import price_of
@@ -90,7 +89,7 @@ def inspected(file: Path, policy: Path | None) -> Made:
         domain = read_published(content)
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from None
-    except DomainFileError as error:
+    except PublishedFileError as error:
         raise InputError(f"{file}: {error}") from None
     price = None if policy is None else price_of(domain.rho, domain.delta, policy_of(policy).currency)
     return Made(domain, price, integrity_of(content))
@@ -101,7 +100,7 @@ def _check_fields(publication: Publication) -> None:
     empty = domain_of(publication, Found([], ColumnType.STRING), datetime.datetime.now(datetime.UTC))
     try:
         read_published(written(empty))
-    except DomainFileError as error:
+    except PublishedFileError as error:
         raise InputError(f"the file could not be read: {error}") from None
 
 

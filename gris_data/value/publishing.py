@@ -16,7 +16,8 @@ from pathlib import Path
 from dp_service.noise.stream import SEED_BYTES
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy
-from dp_service.queries.published_bounds import NO_DELTA, BoundFile, BoundFileError, read_bound, written
+from dp_service.queries.published_bounds import NO_DELTA, BoundFile, read_bound, written
+from dp_service.queries.published_files import PublishedFileError
 from dp_service.queries.read_columns import quantiles_read
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
@@ -123,7 +124,7 @@ def published(request: Request) -> Made:
     content = written(bound)
     try:
         read_bound(content)
-    except BoundFileError as error:
+    except PublishedFileError as error:
         raise InputError(f"the file could not be read: {error}") from None
     write_paid(content, request.out, lambda: record(request.payer, price))
     return Made(bound, price, content)

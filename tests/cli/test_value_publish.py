@@ -10,7 +10,8 @@ import pytest
 
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Policy, read_policy
-from dp_service.queries.published_bounds import NO_DELTA, BoundFileError, read_bound
+from dp_service.queries.published_bounds import NO_DELTA, read_bound
+from dp_service.queries.published_files import PublishedFileError
 from gris_cli.__main__ import main
 from tests.support import publishing
 from tests.support.budget_process import Service
@@ -142,7 +143,7 @@ def test_a_policy_names_the_file_of_its_own_column_by_its_hash(folder: Path) -> 
         b"{}",
         content.replace(b'"19/20"', b'"x"'),
     ):
-        with pytest.raises(BoundFileError):
+        with pytest.raises(PublishedFileError):
             read_bound(broken)
 
 

@@ -18,7 +18,8 @@ import pytest
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dp_service.queries.published import integrity_of, written
+from dp_service.queries.published import written
+from dp_service.queries.published_files import integrity_of
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import PolicyContent, PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment

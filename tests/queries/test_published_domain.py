@@ -18,12 +18,11 @@ from dp_service.queries.policy import read_policy
 from dp_service.queries.publications import publication_of
 from dp_service.queries.published import (
     DomainFile,
-    DomainFileError,
     in_order,
-    integrity_of,
     read_published,
     written,
 )
+from dp_service.queries.published_files import PublishedFileError, integrity_of
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
@@ -198,7 +197,7 @@ def changed(**change: Any) -> bytes:
 )
 def test_a_file_that_was_cut_or_edited_is_refused(content: bytes, said: str) -> None:
     """The first thing that is wrong is named."""
-    with pytest.raises(DomainFileError, match=said):
+    with pytest.raises(PublishedFileError, match=said):
         read_published(content)
 
 
@@ -207,7 +206,7 @@ def test_a_file_that_was_cut_or_edited_is_refused(content: bytes, said: str) -> 
 )
 def test_elements_out_of_order_repeated_or_of_another_type_are_refused(elements: tuple[Any, ...]) -> None:
     """Even with a hash that fits."""
-    with pytest.raises(DomainFileError, match="elements"):
+    with pytest.raises(PublishedFileError, match="elements"):
         read_published(written(replace(DOMAIN, elements=elements)))
 
 
