@@ -17,7 +17,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 29_650,
+    "dp_service": 29_600,
     "budget_service": 19_750,
     "pinot_connector": 19_500,
     "gris_gateway": 3_200,

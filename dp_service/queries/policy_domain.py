@@ -8,7 +8,7 @@ from pathlib import Path
 from dp_service.queries.filters import Value
 from dp_service.queries.policy_types import MAXIMUM_DOMAIN_SIZE, PublishedSchema
 from dp_service.queries.publications import Publication
-from dp_service.queries.published import LARGEST_FILE_BYTES, read_published
+from dp_service.queries.published import DomainFile
 from dp_service.queries.published_files import PublishedFileError, named_content, publication_of_file
 from dp_service.terms import ColumnType
 
@@ -30,7 +30,7 @@ def published_domain(
         PublishedFileError: The file cannot be read, is not the one that the policy names, is about another column, has
             no elements or more than a policy may list, or states an impossible price.
     """
-    domain = read_published(named_content(named, directory, most_bytes=LARGEST_FILE_BYTES))
+    domain = DomainFile.read(named_content(named, directory, most_bytes=DomainFile.MOST_BYTES))
     if (domain.table, domain.column, domain.type) != (table, column, kind):
         raise PublishedFileError(f"expected the domain of {table}.{column} with values of type {kind}")
     if not domain.elements:

@@ -7,97 +7,48 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_serializer, field_validator
 
 from dp_service.queries.filters import Value, fault_of, type_of
-from dp_service.queries.published_files import Fields, PublishedFileError, Text, fields_of, file_of
+from dp_service.queries.published_files import PublishedFile, Text
 from dp_service.terms import ColumnType
 
-FORMAT = "gris/domain/v1"
-LARGEST_FILE_BYTES = 256 * 2**20
 
-_Ratio = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,60})?$")]
-
-
-@dataclass(frozen=True)
-class DomainFile:
+class DomainFile(PublishedFile):
     """The elements of a column that were published, in element order, and the guarantee of their publication.
 
-    The publication is `delta`-approximate `rho`-zCDP for adding or removing one member, and so (epsilon, dp_delta)-DP.
-    `iterations` is how many rounds there were, `salt` the public salt of the order in which elements are kept.
+    It is (epsilon, dp_delta)-DP as well. `iterations` is how many rounds there were.
     """
 
-    table: str
-    column: str
-    type: ColumnType
-    data_version: str
-    method: str
-    rho: Fraction
-    delta: Fraction
-    delta_0: int
-    iterations: int
-    epsilon: float
-    dp_delta: float
-    published_at: str
-    elements: tuple[Value, ...]
+    FORMAT = "gris/domain/v1"
+    MOST_BYTES = 256 * 2**20
 
-
-class _Schema(Fields):
-    format: Literal["gris/domain/v1"]
     type: Annotated[ColumnType, Field(strict=False)]
     method: Text
-    rho: _Ratio
-    delta: _Ratio
     delta_0: Annotated[int, Field(gt=0)]
     iterations: Annotated[int, Field(gt=0)]
     epsilon: Annotated[float, Field(ge=0)]
     dp_delta: Annotated[float, Field(ge=0, le=1)]
-    elements: list[object]
+    elements: tuple[Value, ...]
 
+    @field_validator("elements", mode="plain")
+    @classmethod
+    def _of_type(cls, raw: object, info: ValidationInfo) -> tuple[Value, ...]:
+        if not isinstance(raw, list | tuple):
+            raise ValueError("expected a list")
+        if "type" not in info.data:
+            return ()
+        elements = tuple(_value(each, info.data["type"]) for each in raw)
+        if any(one >= other for one, other in pairwise(elements)):  # type: ignore[operator]  # one type
+            raise ValueError("expected each once, in ascending order")
+        return elements
 
-def written(domain: DomainFile) -> bytes:
-    """Return the file's content."""
-    body = {
-        "format": FORMAT,
-        **{name: getattr(domain, name) for name in _PLAIN},
-        "rho": str(domain.rho),
-        "delta": str(domain.delta),
-        "elements": [plain_value(value) for value in domain.elements],
-    }
-    return file_of(body)
-
-
-def read_published(content: bytes) -> DomainFile:
-    """Read the file's content.
-
-    Raises:
-        PublishedFileError: The content is malformed, truncated or edited.
-    """
-    schema = fields_of(content, _Schema, most_bytes=LARGEST_FILE_BYTES)
-    fields = {name: getattr(schema, name) for name in _PLAIN}
-    elements = tuple(_value(each, schema.type) for each in schema.elements)
-    if any(one >= other for one, other in pairwise(elements)):  # type: ignore[operator]  # one type
-        raise PublishedFileError("elements: expected each once, in ascending order")
-    return DomainFile(**fields, rho=Fraction(schema.rho), delta=Fraction(schema.delta), elements=elements)
-
-
-_PLAIN = (
-    "table",
-    "column",
-    "type",
-    "data_version",
-    "method",
-    "delta_0",
-    "iterations",
-    "epsilon",
-    "dp_delta",
-    "published_at",
-)
+    @field_serializer("elements")
+    def _plain(self, elements: tuple[Value, ...]) -> list[str | int | bool]:
+        return [plain_value(value) for value in elements]
 
 
 def in_order(texts: Sequence[str], kind: ColumnType) -> tuple[Value, ...]:
@@ -113,7 +64,7 @@ def _value(raw: object, kind: ColumnType) -> Value:
     problem = fault_of(value)
     if problem is None and isinstance(value, Value) and type_of(value) is kind:
         return value
-    raise PublishedFileError(f"elements: {problem or f'expected values of type {kind}'}")
+    raise ValueError(problem or f"expected values of type {kind}")
 
 
 def _from_text(text: str, kind: ColumnType) -> Value:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
 from dp_service.queries.policy_types import PublishedSchema
 from dp_service.queries.publications import Publication, publication_of
@@ -20,6 +21,7 @@ from dp_service.queries.schema_errors import schema_error
 
 NOT_READ = "names a file, which a check of the text alone does not read: `gris policy check` reads it beside the policy"
 
+_EXACT = re.compile(r"-?[0-9]{1,60}(/[1-9][0-9]{0,60})?")
 Text = Annotated[str, Field(min_length=1, max_length=256)]
 
 
@@ -27,51 +29,77 @@ class PublishedFileError(ValueError):
     """A file is not what a publication wrote, or not the one that is named; the message says what was expected."""
 
 
-class Fields(BaseModel):
-    """What every such file has."""
+def _exact(value: object) -> Fraction:
+    text = str(value) if isinstance(value, Fraction) else value
+    if not isinstance(text, str) or not _EXACT.fullmatch(text):
+        raise ValueError("expected a text such as 19/20, of at most 60 decimal places")
+    return Fraction(text)
+
+
+Exact = Annotated[Fraction, BeforeValidator(_exact), PlainSerializer(str)]
+
+
+class PublishedFile(BaseModel):
+    """What every such file has.
+
+    The publication is `delta`-approximate `rho`-zCDP for adding or removing one member.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    FORMAT: ClassVar[str]
+    MOST_BYTES: ClassVar[int]
 
     table: Text
     column: Text
     data_version: Text
+    rho: Exact
+    delta: Exact
     published_at: Text
-    integrity: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+    @classmethod
+    def of(cls, fields: object) -> Self:
+        """Return a file with these fields.
+
+        Raises:
+            PublishedFileError: They are not as expected.
+        """
+        try:
+            return cls.model_validate(fields)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            field = ".".join(map(str, first["loc"])) or "the file"
+            raise PublishedFileError(f"{field}: {schema_error(first['type'], first['msg'])}") from None
+
+    @classmethod
+    def read(cls, content: bytes) -> Self:
+        """Read a file's content.
+
+        Raises:
+            PublishedFileError: The content is malformed, truncated or edited.
+        """
+        if len(content) > cls.MOST_BYTES:
+            raise PublishedFileError(f"expected at most {cls.MOST_BYTES} bytes")
+        try:
+            body = json.loads(content)
+        except (ValueError, RecursionError):
+            raise PublishedFileError("expected a whole JSON text") from None
+        if not isinstance(body, dict) or body.pop("format", None) != cls.FORMAT:
+            raise PublishedFileError(f"the file: expected the format {cls.FORMAT}")
+        integrity = body.pop("integrity", None)
+        found = cls.of(body)
+        if integrity != _integrity({**body, "format": cls.FORMAT}):
+            raise PublishedFileError("integrity: expected the hash of the rest of the file")
+        return found
 
 
-_Fields = TypeVar("_Fields", bound=Fields)
-
-
-def file_of(body: dict[str, Any]) -> bytes:
+def written(file: PublishedFile) -> bytes:
     """Return a file's content."""
+    body = {"format": file.FORMAT, **file.model_dump()}
     return _json({**body, "integrity": _integrity(body)}) + b"\n"
 
 
-def fields_of(content: bytes, form: type[_Fields], *, most_bytes: int) -> _Fields:
-    """Return the fields of a file.
-
-    Raises:
-        PublishedFileError: The content is malformed, truncated or edited.
-    """
-    if len(content) > most_bytes:
-        raise PublishedFileError(f"expected at most {most_bytes} bytes")
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
-        raise PublishedFileError("expected a whole JSON text") from None
-    try:
-        found = form.model_validate(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"])) or "the file"
-        raise PublishedFileError(f"{field}: {schema_error(first['type'], first['msg'])}") from None
-    if body.pop("integrity") != _integrity(body):
-        raise PublishedFileError("integrity: expected the hash of the rest of the file")
-    return found
-
-
 def integrity_of(content: bytes) -> str:
-    """Return the integrity that a file states, empty if it states none; `fields_of` checks it."""
+    """Return the integrity that a file states, empty if it states none; `PublishedFile.read` checks it."""
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):

@@ -15,7 +15,7 @@ def print_bound(bound: BoundFile, content: bytes, price: Cost | None, *, as_json
     """Print what was published and what it costs; `price` is None where no currency is known."""
     integrity = integrity_of(content)
     if as_json:
-        print_json({**to_json(bound), "integrity": integrity, "price": to_json(price)})
+        print_json({**bound.model_dump(), "integrity": integrity, "price": to_json(price)})
         return
     cell = formats.interval((formats.exact(bound.lower), formats.exact(bound.upper)))
     share = f"{float(bound.q):g} of the members' totals are below {cell}"

@@ -12,8 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dp_service.queries.filters import Value
-from dp_service.queries.published import written
-from dp_service.queries.published_files import integrity_of
+from dp_service.queries.published_files import integrity_of, written
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import ColumnType
 from tests.support import publishing
