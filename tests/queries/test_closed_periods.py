@@ -115,7 +115,7 @@ def test_periods_begin_with_the_zones_own_midnight(zone: str, now: str, day: str
 
 @settings(max_examples=examples(200), deadline=None)
 @given(
-    zone=st.sampled_from(sorted(available_timezones())),
+    zone=st.sampled_from(sorted(available_timezones() - {"Factory", "localtime"})),
     now=st.integers(0, 4 * 10**9),
     later=st.integers(0, 2 * DAY),
     refresh=st.sampled_from(Refresh),
