@@ -197,7 +197,7 @@ def named(files: dict[str, bytes], name: str) -> dict[str, str]:
 def domain_file(name: str, elements: tuple[Value, ...]) -> bytes:
     """Return the file of a published domain of a column."""
     published = publishing.domain_file(name, "1/10", "1/1000000000")
-    return written(replace(published, type=ColumnType(TYPES[name]), elements=elements))
+    return written(published.model_copy(update={"type": ColumnType(TYPES[name]), "elements": elements}))
 
 
 def _counted(name: str, said: dict[str, Any], rows: list[Row]) -> Iterator[tuple[str, Any]]:
