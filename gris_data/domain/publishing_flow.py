@@ -10,14 +10,8 @@ from pathlib import Path
 from dp_service.partitions.weighting import TooManyError
 from dp_service.queries.errors import RefusedByPolicyError
 from dp_service.queries.policy import Policy
-from dp_service.queries.published import (
-    LARGEST_FILE_BYTES,
-    DomainFile,
-    DomainFileError,
-    integrity_of,
-    read_published,
-    written,
-)
+from dp_service.queries.published import DomainFile
+from dp_service.queries.published_files import PublishedFileError, integrity_of, written
 from dp_service.terms import ColumnType
 from gris_data.domain.ledger_entry import LedgerAccount, record
 from gris_data.domain.price import price_of
@@ -88,11 +82,11 @@ def inspected(file: Path, policy: Path | None) -> Made:
     """
     try:
         with file.open("rb") as stream:
-            content = stream.read(LARGEST_FILE_BYTES + 1)
-        domain = read_published(content)
+            content = stream.read(DomainFile.MOST_BYTES + 1)
+        domain = DomainFile.read(content)
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from None
-    except DomainFileError as error:
+    except PublishedFileError as error:
         raise InputError(f"{file}: {error}") from None
     price = None if policy is None else price_of(domain.rho, domain.delta, policy_of(policy).currency)
     return Made(domain, price, integrity_of(content))
@@ -100,10 +94,9 @@ def inspected(file: Path, policy: Path | None) -> Made:
 
 def _check_fields(publication: Publication) -> None:
     """Refuse, before anything is paid, fields with which the file could not be read."""
-    empty = domain_of(publication, Found([], ColumnType.STRING), datetime.datetime.now(datetime.UTC))
     try:
-        read_published(written(empty))
-    except DomainFileError as error:
+        domain_of(publication, Found([], ColumnType.STRING), datetime.datetime.now(datetime.UTC))
+    except PublishedFileError as error:
         raise InputError(f"the file could not be read: {error}") from None
 
 

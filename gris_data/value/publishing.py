@@ -16,7 +16,8 @@ from pathlib import Path
 from dp_service.noise.stream import SEED_BYTES
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy
-from dp_service.queries.published_bounds import NO_DELTA, BoundFile, BoundFileError, read_bound, written
+from dp_service.queries.published_bounds import NO_DELTA, BoundFile
+from dp_service.queries.published_files import PublishedFileError, written
 from dp_service.queries.read_columns import quantiles_read
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
@@ -109,23 +110,23 @@ def published(request: Request) -> Made:
     price = replace(price_of(rho, NO_DELTA, policy.currency), calls=0)
     now = datetime.datetime.now(datetime.UTC)
     lower, upper = _chosen(request, policy, resolution, int(now.timestamp()))
-    bound = BoundFile(
-        table=request.table,
-        column=request.column,
-        data_version=request.data_version,
-        q=request.q,
-        lower=lower,
-        upper=upper,
-        rho=rho,
-        delta=NO_DELTA,
-        published_at=now.isoformat(timespec="seconds"),
-        nonce=secrets.token_hex(NONCE_BYTES),
-    )
-    content = written(bound)
+    fields = {
+        "table": request.table,
+        "column": request.column,
+        "data_version": request.data_version,
+        "q": request.q,
+        "lower": lower,
+        "upper": upper,
+        "rho": rho,
+        "delta": NO_DELTA,
+        "published_at": now.isoformat(timespec="seconds"),
+        "nonce": secrets.token_hex(NONCE_BYTES),
+    }
     try:
-        read_bound(content)
-    except BoundFileError as error:
+        bound = BoundFile.of(fields)
+    except PublishedFileError as error:
         raise InputError(f"the file could not be read: {error}") from None
+    content = written(bound)
     write_paid(content, request.out, lambda: record(request.payer, price))
     return Made(bound, price, content)
 
@@ -141,7 +142,7 @@ def _question(request: Request, policy: Policy) -> Resolution:
         raise InputError(str(error), "table", "column") from None
     except QuestionError as error:
         raise InputError(str(error), "quantile") from None
-    if (column.rule, column.grid.scale) != (MemberValue.TOTAL, GridScale.GEOMETRIC):
+    if (column.member_value, column.spec.scale) != (MemberValue.TOTAL, GridScale.GEOMETRIC):
         raise InputError(
             f"expected {request.column} with member_value: total and a geometric grid in the policy's quantiles: a sum "
             "is bounded by members' totals",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dp_service.queries.policy import read_policy
-from dp_service.queries.published import read_published
+from dp_service.queries.published import DomainFile
 from examples.published_domain import compare
 from gris_cli.__main__ import main
 from gris_data.domain import ledger_entry
@@ -78,7 +78,7 @@ def test_a_publication_is_recorded_and_names_what_many_have(
     code = publish(folder, "--account", "domains/pages", "--budget", ledger.address, "--json")
     reported = json.loads(capsys.readouterr().out)
     assert (0, {"information": 36, "calls": 10}) == (code, reported["price"])
-    domain = read_published((folder / "page.json").read_bytes())
+    domain = DomainFile.read((folder / "page.json").read_bytes())
     assert ("/home",) == domain.elements
     assert 0o644 == (folder / "page.json").stat().st_mode & 0o777
     assert [36, 10] == spent(ledger, "domains/pages", capsys)
@@ -208,7 +208,10 @@ def test_a_file_is_inspected_and_a_broken_one_is_not(
         (("--unrecorded", "--data-version", "\udcff"), "data_version: "),
         (("--unrecorded", "--data-version", f"sha256:{'0a' * 32}"), "expected no plain hash of the data"),
         (("--unrecorded", "--data-version", "0A" * 16), "expected no plain hash of the data"),
-        (("--unrecorded", "--rho", f"0.1{'0' * 60}1"), "rho: expected a text of another form"),
+        (
+            ("--unrecorded", "--rho", f"0.1{'0' * 60}1"),
+            "rho: expected a text such as 19/20, of at most 60",
+        ),
     ],
 )
 def test_wrong_flags_are_told_by_name(

@@ -52,8 +52,8 @@ def test_a_draft_offers_what_is_safe_and_promises_nothing(
     (table,) = policy.tables
     assert ("sales", "customer_id", "day") == (table.name, table.member, table.time and table.time.name)
     assert ["day", "pieces", "product", "returned"] == [column.name for column in table.usable_columns]
-    assert table.events is not None
-    assert table.events.tau_is is TauIs.CLIPPED
+    assert table.measures.events is not None
+    assert table.measures.events.tau_is is TauIs.CLIPPED
     for column in some(table.columns):
         known = (False, True) if column.name == "returned" else None
         assert (known, 2 if known else None) == (column.domain, column.delta)
