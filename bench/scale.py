@@ -268,7 +268,7 @@ def _ways(
     folder: Path, asked: Asked, engine: Engine, plain: Plain, client: PrivateClient, *, has_raw: bool
 ) -> Ways:
     policy = read_policy((folder / "policy.yaml").read_bytes(), str(folder / "policy.yaml")).policy
-    bare = replace(policy, tables=tuple(replace(each, prepared=None) for each in policy.tables))
+    bare = replace(policy, tables=tuple(each.model_copy(update={"prepared": None}) for each in policy.tables))
     midnight = datetime.time(tzinfo=datetime.UTC)
     start = None if asked.start is None else datetime.datetime.combine(asked.start, midnight)
     whole = TimeRange(start, datetime.datetime.combine(UNTIL, midnight))

@@ -55,13 +55,14 @@ _MEMBERS_STREAM = 2**32
 
 @dataclass(frozen=True)
 class Engagement:
-    """What a table is made of: `zipf` is the exponent of the articles' popularity."""
+    """What a table is made of: `zipf` is the exponent of the articles' popularity, and a part has `part` events."""
 
     events: int
     members: int
     articles: int
     zipf: float
     seed: int
+    part: int = EVENTS_PER_PART
 
     def __post_init__(self) -> None:
         for name, most in (("events", MAX_EVENTS), ("members", 2**31), ("articles", 2**31)):
@@ -75,11 +76,11 @@ class Engagement:
     @property
     def parts(self) -> range:
         """The numbers of the parts."""
-        return range(-(-self.events // EVENTS_PER_PART))
+        return range(-(-self.events // self.part))
 
     def events_in(self, part: int) -> int:
         """Return how many events a part has."""
-        return min(EVENTS_PER_PART, self.events - part * EVENTS_PER_PART)
+        return min(self.part, self.events - part * self.part)
 
 
 class AnotherTableError(Exception):

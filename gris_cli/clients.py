@@ -14,9 +14,10 @@ from gris_api.dp.v1 import question_pb2
 from gris_cli.connection_options import credentials, protected_address, remember_account, remember_address
 from gris_cli.examples import copies_of, find_examples, locations_of, require_tables, service_files
 from gris_cli.flags import ConnectionFlags, EngineName
-from gris_cli.inputs import parts_of
+from gris_cli.inputs import named_by, parts_of
+from gris_data.caching import cache_directory
 from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_engine, spark_engine
-from gris_lab.caching import cache_directory
+from gris_data.input_files import require_file
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.catalog import Catalog
@@ -333,8 +334,8 @@ def data_files(locations: Mapping[str, str], *, copies: Collection[str] = ()) ->
     """
     files = {table: Path(location) for table, location in locations.items()}
     for table, path in files.items():
-        if not path.is_file():
-            raise typer.BadParameter(f"--data: there is no file {path}")
+        with named_by("--data"):
+            require_file(path)
         if path.suffix not in DATA_SUFFIXES and not (table in copies and path.suffix == _MANIFEST_SUFFIX):
             raise typer.BadParameter(
                 f"--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris policy draft --data {path} "

@@ -12,7 +12,7 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_cli.demo_report import ANALYST, SMALL_ANALYST, DemoQuestion, DemoReport, NoiseKey
 from gris_cli.examples import COFACTS, Examples
-from gris_lab.caching import cache_directory
+from gris_data.caching import cache_directory
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import BudgetExhausted

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from gris_cli.inputs import named_by
+from gris_data.input_files import require_file
+
 if TYPE_CHECKING:
     from dp_service.queries.tables import Policy, PreparedPairs
 
@@ -87,8 +90,9 @@ def service_files(policy: Path | None, budget: Path | None, examples: Path | Non
         typer.BadParameter: A file is not there, or the examples are needed and not there.
     """
     for flag, path in (("--policy", policy), ("--budget-config", budget)):
-        if path is not None and not path.is_file():
-            raise typer.BadParameter(f"{flag}: there is no file {path}")
+        if path is not None:
+            with named_by(flag):
+                require_file(path)
     if policy is not None and budget is not None:
         return ServiceFiles(policy, budget)
     found = find_examples(examples)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gris_cli.connection_options import address_of, named_account
+from gris_data.errors import InputError
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
@@ -39,6 +40,10 @@ _OF_VALUES = (
     (re.compile(r"Input should be a valid number\b.*"), "expected a number"),
     (re.compile(r"Input should be (?=less|greater)"), "expected a number "),
     (re.compile(r"Input should be "), "expected "),
+    (
+        re.compile(r"Value error, (.*) does not match the formats .*"),
+        r"expected a day such as 2026-01-31, got \1",
+    ),
 )
 
 _EXIT_CODES = {
@@ -132,6 +137,15 @@ def usage_failure(error: Exception) -> Failure:
     """Return what is reported of wrong flags, in the message of typer or click."""
     format_message = getattr(error, "format_message", error.__str__)
     message = str(format_message())
+    if isinstance(error, InputError):
+        of = ", ".join(map(_flag, error.of))
+        helps = f" ({_flag(error.remedy)})" if error.remedy else ""
+        message = f"{of}{': ' if of else ''}{message}{helps}"
     for theirs, ours in _OF_VALUES:
         message = theirs.sub(ours, message)
     return Failure(EXIT_USAGE, "usage", message)
+
+
+def _flag(given: str) -> str:
+    """Return the flag of an argument: it has the argument's name, unless the command has said another one."""
+    return given if given.startswith("--") else f"--{given.replace('_', '-')}"

@@ -1,7 +1,8 @@
-"""What flags say: two parts of a text, and the flag by which an owner's input was named."""
+"""What flags say: numbers, two parts of a text, and the flag that gave what is wrong with an input."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -11,15 +12,17 @@ import typer
 
 from gris_data.errors import InputError
 
+MOST_CHARACTERS = 100
+_LARGE_EXPONENT = re.compile(r"[eE][+-]?0*[1-9][0-9_]{2}")
+
 
 @contextmanager
 def named_by(flag: str) -> Iterator[None]:
-    """Let what is wrong with an input name the flag that gave it, unless it names another one."""
+    """Let what is wrong with an input name the flag that gave it, unless it is about something else that was given."""
     try:
         yield
     except InputError as error:
-        text = str(error)
-        raise InputError(text if text.startswith("--") else f"{flag}: {text}") from None
+        raise InputError(str(error), *(error.of or (flag,)), remedy=error.remedy) from None
 
 
 @contextmanager
@@ -27,6 +30,8 @@ def named_errors() -> Iterator[None]:
     """Turn errors of arguments, which name them, into errors of flags."""
     try:
         yield
+    except InputError:
+        raise
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -42,6 +47,13 @@ def file_errors(path: object, flag: str = "") -> Iterator[None]:
 
 def exact(text: str) -> Fraction:
     """Return the number that a text spells, exactly: 0.15 is three twentieths, and no float near it."""
+    # A default is a number already. The exponent of a few characters can spell more digits than there is memory for.
+    text = str(text)
+    if len(text) > MOST_CHARACTERS or _LARGE_EXPONENT.search(text):
+        raise typer.BadParameter(
+            f"{text[:MOST_CHARACTERS]} is no number of at most {MOST_CHARACTERS} characters, and of two digits in its "
+            "exponent"
+        )
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):

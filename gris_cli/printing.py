@@ -140,7 +140,9 @@ def print_failure(failure: Failure, *, as_json: bool) -> None:
     if as_json:
         print_json(failure.to_dict())
         return
-    sys.stderr.write(f"{failure.code.replace('_', ' ')}: {printable(failure.message)}\n")
+    # Each fault of a policy has a line of its own.
+    message = "\n".join(map(printable, failure.message.split("\n")))
+    sys.stderr.write(f"{failure.code.replace('_', ' ')}: {message}\n")
 
 
 def _table(result: PrivateResult) -> Table:

@@ -53,7 +53,7 @@ def serve(
 ) -> None:
     """Run both services and the ledger's administration on this machine, until Ctrl-C."""
     from gris_cli.clients import files_and_copies
-    from gris_lab.caching import cache_directory
+    from gris_data.caching import cache_directory
     from pinot_connector.embedded import EmbeddedServices, Ports
 
     files = service_files(policy, budget_config, examples)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from gris_cli.terminal import grid, print_json, say, show
-from gris_lab.sheets import Sheet, sheet_rows
+from gris_data.sheets import Sheet, sheet_rows
 
 
 def print_sheets(

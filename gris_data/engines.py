@@ -35,7 +35,7 @@ class PinotAccess:
         except (OSError, ValueError):
             value = ""
         if not value.isprintable() or not value:
-            raise InputError("--pinot-authorization-file expects a file with one line of ASCII")
+            raise InputError("expected a file with one line of ASCII", "pinot_authorization_file")
         return value
 
     def tls(self) -> ssl.SSLContext | None:
@@ -48,7 +48,9 @@ class PinotAccess:
                 context.load_cert_chain(self.certificate_file)
         except (OSError, ssl.SSLError):
             raise InputError(
-                "--pinot-ca-file and --pinot-certificate-file expect PEM files; the latter holds the key too"
+                "expected PEM files; that of the certificate holds the key too",
+                "pinot_ca_file",
+                "pinot_certificate_file",
             ) from None
         return context
 
@@ -68,7 +70,7 @@ def pinot_engine(
     """Return an engine over a Pinot cluster."""
     if not broker or not controller:
         raise InputError(
-            "Pinot needs --pinot-broker and --pinot-controller (or PINOT_BROKER, PINOT_CONTROLLER)"
+            "expected the addresses of Pinot's broker and controller", "pinot_broker", "pinot_controller"
         )
     from pinot_connector.engines.pinot import PinotEngine  # noqa: PLC0415 - pinotdb is an extra
 

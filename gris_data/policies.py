@@ -19,6 +19,6 @@ def policy_of(path: Path) -> Policy:
     try:
         return read_policy(path.read_bytes(), str(path)).policy
     except OSError as error:
-        raise InputError(f"--policy: {path}: {error.strerror}") from None
+        raise InputError(f"{path}: {error.strerror}", "policy") from None
     except PolicyError as error:
-        raise InputError(f"--policy: {error}") from None
+        raise InputError(str(error), "policy") from None

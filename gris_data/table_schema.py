@@ -22,6 +22,7 @@ from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
 from gris_data.engines import PinotAccess
 from gris_data.errors import InputError
+from gris_data.input_files import require_file
 from pinot_connector.days import FIRST_DAY, LAST_DAY, date_of
 from pinot_connector.engines.duckdb import ACCEPTED_TYPES, is_member_type
 from pinot_connector.engines.duckdb_files import attach_database
@@ -65,7 +66,7 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """A table's name and columns, and where they were read: the location that `--data` takes, or Pinot."""
+    """A table's name and columns, and where they were read: the location that an engine takes, or Pinot."""
 
     name: str
     columns: tuple[TableColumn, ...]
@@ -109,7 +110,7 @@ def _described(table: str, path: Path) -> list[tuple[str, str, bool]]:
 
 
 def file_schema(text: str) -> TableSchema:
-    """Return the table that `--data` names: PATH or TABLE=PATH.
+    """Return the table that a text names: PATH or TABLE=PATH.
 
     Raises:
         InputError: The file cannot be read, or it does not say which table is meant.
@@ -123,8 +124,7 @@ def file_schema(text: str) -> TableSchema:
 
 
 def _require_file(path: Path) -> None:
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
+    require_file(path)
     if path.suffix in TEXT_FILES:
         reader = "read_csv" if path.suffix in TEXT_FILES[:3] else "read_json"
         made = str(path.with_suffix(PARQUET))
@@ -216,7 +216,7 @@ def _pinot_answer(controller: str, path: str, access: PinotAccess) -> Mapping[st
 
     url = urlsplit(controller)
     if url.scheme not in ("http", "https") or not url.hostname:
-        raise InputError(f"--pinot expects a URL such as http://localhost:9000, got {controller}")
+        raise InputError(f"expected a URL such as http://localhost:9000, got {controller}")
     http = ControllerHttp(
         url, authorization=access.authorization(), tls=access.tls(), timeout_seconds=PINOT_SECONDS
     )

@@ -280,6 +280,7 @@ class TimeoutSettings(Strict):
     budget_held: float = Field(default=_QUESTION.budget_held, ge=0, le=3600)
     reservation: int = Field(default=_QUESTION.reservation, ge=1, le=600)
     data_version: float = Field(default=_QUESTION.data_version, ge=0, le=60)
+    account_open: float = Field(default=_QUESTION.account_open, ge=0, le=60)
     caller: float = Field(default=DEFAULT_LIMITS.caller_timeout_seconds, ge=1, le=3600)
     handshake: float = Field(default=DEFAULT_LIMITS.handshake_seconds, ge=1, le=120)
     unfinished: float = Field(default=DEFAULT_LIMITS.slowest_call_seconds, ge=1, le=86_400)
@@ -308,6 +309,7 @@ class TimeoutSettings(Strict):
             budget_held=self.budget_held,
             reservation=self.reservation,
             data_version=self.data_version,
+            account_open=self.account_open,
         )
 
     def applied_to(self, limits: GatewayLimits) -> GatewayLimits:

@@ -19,8 +19,8 @@ from dp_service.accounting.solving import (
     information_for,
     papers_split,
 )
+from gris_data.sheets import Column, Sheet, downwards, plainly, upwards
 from gris_lab.accounting.deployments import DEPLOYMENTS, Loss
-from gris_lab.sheets import Column, Sheet, downwards, plainly, upwards
 from gris_lab.tables import table_for, with_adaptive_bound
 
 _BOUNDS = {

@@ -11,8 +11,8 @@ from typing import TypeAlias
 from dp_service.accounting.bounds import Portion, durfee_rogers
 from dp_service.accounting.composition import Bound, guarantees
 from dp_service.accounting.epsilon_table import EpsilonTable
+from gris_data.sheets import Cell, Column, Sheet, upwards
 from gris_lab.accounting.optimal import MAX_BATCH, fixed_batch_epsilon, optimal_composition
-from gris_lab.sheets import Cell, Column, Sheet, upwards
 
 _BOUNDS = (Bound.BASIC, Bound.DURFEE_ROGERS, Bound.DONG_DURFEE_ROGERS, Bound.ZCDP, Bound.ADAPTIVE)
 

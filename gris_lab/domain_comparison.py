@@ -16,7 +16,7 @@ from dp_service.noise.stream import SEED_BYTES, KeyedStream
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
 from gris_data.domain.canonical_pairs import Source
 from gris_data.domain.member_data import Pairs, read_pairs
-from gris_lab.sheets import Column, Sheet
+from gris_data.sheets import Column, Sheet
 
 SALT = b"gris/domain/compare"
 
@@ -58,7 +58,7 @@ def grid_of(
     delta_0: int,
     iterations: Sequence[int],
 ) -> list[Parameters]:
-    """Return every method at every rho, and DP-SIPS at every number of rounds too."""
+    """Return every method at every rho, and DP-SIPS at each of these numbers of rounds too."""
     asked = [Parameters(method, rho, delta, delta_0) for rho in rhos for method in methods]
     rounds = [Parameters(Method.SIPS, rho, delta, delta_0, count) for rho in rhos for count in iterations]
     return list(dict.fromkeys([*asked, *rounds]))

@@ -12,15 +12,18 @@ from gris_lab.plots import drawn, styles
 
 
 def draw_compared(result: Compared, path: Path, *, iterations: int, title: str) -> None:
-    """Draw released elements against rho, a line for each method, and against the rounds of SIPS, one for each rho.
+    """Draw released elements against rho, a line for each method, and against the rounds of SIPS, if it is compared.
 
     Source: figures 6 and 7 of Swanberg et al. 2023.
     """
-    with drawn(path, width=10.0, height=4.2) as figure:
+    has_rounds = any(run.parameters.method is Method.SIPS for run in result.runs)
+    panels = 2 if has_rounds else 1
+    with drawn(path, width=5.0 * panels, height=4.2) as figure:
         figure.suptitle(title)
-        by_rho, by_iterations = figure.subplots(1, 2, sharey=True)
+        by_rho, *by_iterations = figure.subplots(1, panels, sharey=True, squeeze=False)[0]
         _draw_by_rho(by_rho, result, iterations)
-        _draw_by_iterations(by_iterations, result)
+        for axes in by_iterations:
+            _draw_by_iterations(axes, result)
 
 
 def _draw_by_rho(axes: Any, result: Compared, iterations: int) -> None:

@@ -12,7 +12,7 @@ from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_widt
 from dp_service.releases.kinds.gumbel import gumbel_gap, gumbel_threshold
 from dp_service.releases.kinds.laplace import laplace_threshold
 from dp_service.releases.kinds.parts import HALF, MOSTLY
-from gris_lab.sheets import Cell, Column, Sheet, percent
+from gris_data.sheets import Cell, Column, Sheet, percent
 from gris_lab.simulation import CurvePoint, Found, Planned
 
 

@@ -14,16 +14,6 @@ from pinot_connector.errors import EngineError
 
 
 @dataclass(frozen=True)
-class CountsFlags:
-    """Where the counts come from."""
-
-    counts: Path | None
-    data: Path | None
-    by: str
-    member: str
-
-
-@dataclass(frozen=True)
 class NamedHistogram:
     """Elements and their histogram, in the order of the elements; `source` is what a plot calls the data."""
 
@@ -40,41 +30,29 @@ class NamedHistogram:
         )
 
 
-def histogram_of(flags: CountsFlags) -> NamedHistogram | None:
-    """Return the histogram that the flags name, or None if they name none.
+def histogram_of_counts(path: Path) -> NamedHistogram:
+    """Return the histogram of a file with one count on each line.
 
     Raises:
-        InputError: Flags that do not belong together, or a file without counts.
+        InputError: It has something else.
     """
-    if flags.counts and flags.data:
-        raise InputError("--counts and --data both name a histogram; one is enough")
-    if flags.counts:
-        return _counts_file(flags.counts)
-    if not flags.data:
-        return None
-    if not flags.by or not flags.member:
-        raise InputError("--data needs --by and --member, the columns of elements and of members")
-    return _distinct_members(flags.data, flags.by, flags.member)
-
-
-def _counts_file(path: Path) -> NamedHistogram:
     try:
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         counts = [int(line) for line in lines]
         histogram = Histogram.from_element_order(np.array(counts, dtype=np.int64))
     except (ValueError, OverflowError):
-        raise InputError(f"--counts: {path} must hold one whole count from 0 on each line") from None
+        raise InputError(f"{path} must hold one whole count from 0 on each line", "counts") from None
     # Elements without names are distinguished by their lines.
     elements = tuple(f"line {number}" for number in range(1, len(counts) + 1))
     return NamedHistogram(elements, histogram, path.name)
 
 
-def _require_column(flag: str, name: str, columns: list[str]) -> None:
-    if name.casefold() not in map(str.casefold, columns):
-        raise InputError(f"{flag}: there is no column {name}; there are {', '.join(columns)}")
+def histogram_of_members(path: Path, by: str, member: str) -> NamedHistogram:
+    """Return how many members each element of a column has in a file.
 
-
-def _distinct_members(path: Path, by: str, member: str) -> NamedHistogram:
+    Raises:
+        InputError: It cannot be read, or has no such column.
+    """
     import duckdb  # noqa: PLC0415 - an extra of its own
 
     from pinot_connector.engines.duckdb import DuckDBEngine  # noqa: PLC0415
@@ -84,20 +62,25 @@ def _distinct_members(path: Path, by: str, member: str) -> NamedHistogram:
         # Rows and columns as questions see them.
         with closing(DuckDBEngine({"data": path})) as engine, engine.reading("data") as connection:
             table = connection.table("data")
-            _require_column("--by", by, table.columns)
-            _require_column("--member", member, table.columns)
+            _require_column(by, table.columns, "by")
+            _require_column(member, table.columns, "member")
             pairs = table.select(element.cast("VARCHAR").alias("element"), person.alias("member")).distinct()
             rows = pairs.filter("element IS NOT NULL AND member IS NOT NULL").aggregate(
                 "element, count(*) AS members", "element"
             )
             found = rows.order("element").fetchall()
     except EngineError as error:
-        raise InputError(f"--data: {error}") from None
+        raise InputError(str(error), "data") from None
     except duckdb.Error:
         # What DuckDB says may quote the data.
-        raise InputError(f"--data: {path} cannot be read to its end") from None
+        raise InputError(f"{path} cannot be read to its end", "data") from None
     return NamedHistogram(
         tuple(name for name, _ in found),
         Histogram.from_element_order(np.array([n for _, n in found], dtype=np.int64)),
         f"{by} of {path.name}",
     )
+
+
+def _require_column(name: str, columns: list[str], of: str) -> None:
+    if name.casefold() not in map(str.casefold, columns):
+        raise InputError(f"there is no column {name}; there are {', '.join(columns)}", of)

@@ -34,13 +34,13 @@ def check_plot(path: Path | None, *, curves: int = 1) -> None:
     if path is None:
         return
     if curves > len(_COLOURS):
-        raise InputError(f"--out can tell six curves apart by their colours, not {curves}")
+        raise InputError(f"six curves have colours of their own, and not {curves}", "out")
     if path.suffix not in _SUFFIXES:
-        raise InputError(f"--out expects a file named .png or .svg, got {path.name}")
+        raise InputError(f"expected a file named .png or .svg, got {path.name}", "out")
     if not path.parent.is_dir():
-        raise InputError(f"--out: there is no folder {path.parent}")
+        raise InputError(f"there is no folder {path.parent}", "out")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InputError(f"--out: {path} cannot be written")
+        raise InputError(f"{path} cannot be written", "out")
     import matplotlib  # noqa: F401, PLC0415 - an extra of its own: before anything slow begins
 
 
@@ -247,4 +247,4 @@ def drawn(path: Path, *, width: float, height: float) -> Iterator[Any]:
         try:
             figure.savefig(path, dpi=150, metadata=metadata)
         except OSError as error:
-            raise InputError(f"--out: {path}: {error.strerror}") from None
+            raise InputError(f"{path}: {error.strerror}", "out") from None

@@ -16,7 +16,9 @@ NOTED_SECONDS = 10.0
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+def progress(
+    what: str, total: int, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[], None]]:
     """Yield a function to be called after each of `total` steps.
 
     On a terminal there is a bar with the time that is left. Elsewhere one line on standard error says how long it will
@@ -27,7 +29,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     # A pipe or a file gets no bar: what it keeps should be results and errors only.
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total)
-        estimate = _Estimate(what, total, time.monotonic(), is_said=not bar.disable)
+        estimate = _Estimate(what, total, clock, is_said=not bar.disable)
 
         def advance() -> None:
             bar.advance(task)
@@ -39,17 +41,18 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
 class _Estimate:
     """Says once how long a piece of work will take."""
 
-    def __init__(self, what: str, total: int, begun: float, *, is_said: bool) -> None:
+    def __init__(self, what: str, total: int, clock: Callable[[], float], *, is_said: bool) -> None:
         self._what = what
         self._total = total
-        self._begun = begun
+        self._clock = clock
+        self._begun = clock()
         self._is_said = is_said
         self._done = 0
 
     def step(self) -> None:
         """Count a step; the first one after a second shows how long all will take."""
         self._done += 1
-        spent = time.monotonic() - self._begun
+        spent = self._clock() - self._begun
         if self._is_said or spent < MEASURED_SECONDS:
             return
         self._is_said = True

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gris_lab.caching import cache_directory
+from gris_data.caching import cache_directory
 from gris_lab.progress import progress
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gris_data.errors import InputError
-from gris_lab.sheets import Cell, Column, Sheet, percent
+from gris_data.sheets import Cell, Column, Sheet, percent
 
 _COLUMNS = ("account", "day", "information", "calls")
 _MAX_DAYS = 400

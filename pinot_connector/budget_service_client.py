@@ -70,7 +70,7 @@ class BudgetServiceClient:
         self._timeouts = timeouts
         self._circuit = CircuitBreaker(self._is_alive, timeouts.budget_silence)
         self._queues = HeldQueues()
-        self._closed = ClosedAccounts()
+        self._closed = ClosedAccounts(timeouts.account_open)
 
     def for_account(self, account: Sequence[str]) -> BudgetServiceClient:
         """Returns a client of the same connection for another account."""

@@ -45,7 +45,8 @@ class Timeouts:
     a question waits for budget that other questions hold. `reservation` is how long the worst case is held, twice as
     long for a question of two looks, at most 600 in all: it must be longer than `engine`. `data_version` is how old a
     reading of the engine's version may be by which a release is looked up again, at most 60; where the policy fixes the
-    version, none is needed.
+    version, none is needed. `account_open` is how old the ledger's answer that an account is open may be by which it is
+    given again what it has paid for, at most 60.
     """
 
     dp: float = 30.0
@@ -56,6 +57,7 @@ class Timeouts:
     budget_held: float = 60.0
     reservation: int = 60
     data_version: float = 60.0
+    account_open: float = 60.0
 
 
 def open_channel(

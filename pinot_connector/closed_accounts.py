@@ -1,4 +1,4 @@
-"""Whether accounts are closed, by what the ledger answered at most a minute ago.
+"""Whether accounts are closed, by what the ledger answered a short time ago.
 
 What an account has paid for is given without a reservation, which is where the ledger refuses a closed account.
 """
@@ -13,9 +13,6 @@ from typing import TypeAlias
 from pinot_connector.errors import GrisError
 from pinot_connector.single_flight import SingleFlight
 
-KNOWN_SECONDS = 60.0
-MAX_ACCOUNTS = 10_000
-
 _Account: TypeAlias = tuple[str, ...]
 
 
@@ -26,15 +23,22 @@ class _Answer:
 
 
 class ClosedAccounts:
-    """Remembers what the ledger said of accounts, of the last 10,000 that it was asked about. For one event loop."""
+    """Remembers what the ledger said of accounts. For one event loop.
 
-    def __init__(self) -> None:
+    Args:
+        known_seconds: how old an answer may be.
+        most: of how many accounts an answer is remembered.
+    """
+
+    def __init__(self, known_seconds: float, most: int = 10_000) -> None:
+        self._known_seconds = known_seconds
+        self._most = most
         self._answers: dict[_Account, _Answer] = {}
         # Many repeats at once make one call, and share its failure.
         self._asking: SingleFlight[_Account] = SingleFlight(lambda error: isinstance(error, GrisError))
 
     async def is_closed(self, account: _Account, ask: Callable[[], Awaitable[bool]]) -> bool:
-        """Returns whether the account is closed now, or was less than a minute ago.
+        """Returns whether the account is closed now, or was when the ledger was last asked.
 
         Args:
             account: the path of the account.
@@ -57,11 +61,11 @@ class ClosedAccounts:
 
     def _young(self, account: _Account) -> _Answer | None:
         known = self._answers.get(account)
-        return None if known is None or _now() - known.asked_at >= KNOWN_SECONDS else known
+        return None if known is None or _now() - known.asked_at >= self._known_seconds else known
 
     def _remember(self, account: _Account, answer: _Answer) -> None:
         self._answers.pop(account, None)
-        while len(self._answers) >= MAX_ACCOUNTS:
+        while len(self._answers) >= self._most:
             del self._answers[next(iter(self._answers))]
         self._answers[account] = answer
 

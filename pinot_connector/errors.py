@@ -294,7 +294,7 @@ class EngineRefused(EngineError):
 
 
 class DataUnreadable(EngineRefused):
-    """A file or table is not what its name says: a Parquet file that ends early, or a view of rows of other files.
+    """A file or table is not what its name or the policy says: a Parquet file that ends early, or no bounded copy.
 
     Asking again does not help.
     """

@@ -7,6 +7,7 @@ None. Which kind a release is of, only `dp_service/releases/kinds` asks, where e
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -17,19 +18,19 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 29_750,
-    "budget_service": 19_750,
+    "dp_service": 29_600,
+    "budget_service": 19_800,
     "pinot_connector": 19_500,
     "gris_gateway": 3_200,
     "gris_console": 3_850,
     "gris_mcp": 1_600,
-    "gris_data": 5_200,
-    "gris_lab": 4_500,
+    "gris_data": 5_400,
+    "gris_lab": 4_400,
     "gris_cli": 7_600,
     "gris_serving": 3_300,
 }
-LINES_OF_TESTS = 114_400
-OPTIONAL_FIELDS = 500
+LINES_OF_TESTS = 115_000
+OPTIONAL_FIELDS = 460
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
@@ -226,3 +227,26 @@ def test_pages_stay_short() -> None:
     assert [] == [name for name, number in words.items() if number > WORDS_OF_A_PAGE]
     counted = (number for name, number in words.items() if name.startswith(("docs/", "CONTRIBUTING")))
     assert sum(counted) <= WORDS
+
+
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+
+
+def test_what_works_on_data_knows_no_flags() -> None:
+    """Its errors name arguments, of which the command line makes flags; a draft says in a policy what to type next."""
+    found = {
+        f"{path.relative_to(REPOSITORY)}:{text.lineno}"
+        for package in ("gris_data", "gris_lab")
+        for path in (REPOSITORY / package).rglob("*.py")
+        for text in _texts(ast.parse(path.read_text(encoding="utf-8")))
+        if FLAG.search(str(text.value)) and path.name != "draft_text.py"
+    }
+    assert set() == found
+
+
+def _texts(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Yield the texts of a module that are no docstrings."""
+    statements = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in statements:
+            yield node

@@ -94,6 +94,10 @@ def main(arguments: list[str] | None = None) -> int:
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         require_backups(options.backups, store)
+        if options.workers > 1 and store.startswith("sqlite:"):
+            raise StoreUnusableError(
+                "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
+            )
         if options.spend_every_budget and not options.confirm_restored:
             raise ConfigurationError("--spend-every-budget says how --confirm-restored is meant: give both")
         options.region = None if options.region is None else _region_of(options)
@@ -361,10 +365,6 @@ def count_regions(registry: CollectorRegistry, program: _Program) -> None:
 async def _supervise(
     options: argparse.Namespace, store: str, environment: Mapping[str, str], started: Mapping[str, str]
 ) -> int:
-    if store.startswith("sqlite:"):
-        raise StoreUnusableError(
-            "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
-        )
     arguments = worker_arguments(options, store)
     wanted = {"address": options.listen}
     if options.admin_listen is not None:

@@ -12,7 +12,7 @@ more. Many are a crowd if only one root asks, and few already if several do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sized
+from collections.abc import Awaitable, Callable, Sized
 from time import perf_counter, thread_time
 from typing import Protocol
 
@@ -48,12 +48,23 @@ class GroupCommit:
         waiting: The requests that wait.
         large: Above this size a commit is hardly cheaper per request.
         used: Returns the CPU seconds that the event loop has used.
+        clock: Returns the seconds that have passed.
+        sleep: Lets the event loop work for so many seconds, 0 for one turn of it.
     """
 
-    def __init__(self, waiting: Waiting, large: int, used: Callable[[], float] = thread_time) -> None:
+    def __init__(
+        self,
+        waiting: Waiting,
+        large: int,
+        used: Callable[[], float] = thread_time,
+        clock: Callable[[], float] = perf_counter,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._waiting = waiting
         self._large = large
         self._used = used
+        self._clock = clock
+        self._sleep = sleep
         self._enough: float = FEWEST
         self._few: float = FEWEST
         # When the last commit began, and what the event loop had used by then.
@@ -71,11 +82,11 @@ class GroupCommit:
         if self._is_crowd:
             await self._gather_crowd()
             return
-        until = perf_counter() + MOST_SECONDS
+        until = self._clock() + MOST_SECONDS
         while (here := len(self._waiting)) < self._enough:
-            used, began = self._used(), perf_counter()
-            await asyncio.sleep(STEP_SECONDS)
-            now = perf_counter()
+            used, began = self._used(), self._clock()
+            await self._sleep(STEP_SECONDS)
+            now = self._clock()
             if self._used() - used < BUSY_SHARE * (now - began):
                 self._enough = max(FEWEST, min(self._enough, FEWER * max(served, here)))
                 return
@@ -92,11 +103,11 @@ class GroupCommit:
     async def _gather_crowd(self) -> None:
         """Return when all who ask are there, after a look at what the event loop did during the last commit."""
         began, used = self._began
-        is_busy = self._used() - used >= BUSY_SHARE * (perf_counter() - began)
+        is_busy = self._used() - used >= BUSY_SHARE * (self._clock() - began)
         self._few = max(FEWEST, FEWER * self._few) if is_busy else min(self._few / FEWER, self._large)
-        until, here = perf_counter() + MOST_SECONDS, 0
-        while here < len(self._waiting) and perf_counter() < until:
+        until, here = self._clock() + MOST_SECONDS, 0
+        while here < len(self._waiting) and self._clock() < until:
             here = len(self._waiting)
             for _ in range(TURNS_OF_ONE):
-                await asyncio.sleep(0)
-        self._began = (perf_counter(), self._used())
+                await self._sleep(0)
+        self._began = (self._clock(), self._used())

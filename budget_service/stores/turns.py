@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -23,7 +24,8 @@ LATELY_SECONDS = 10.0
 class RecentRoots:
     """Which root accounts ask, for all queues that share a store."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self._clock = clock
         self._last_root: str | None = None
         # Until when it counts that a root has asked after another one.
         self._several_until = 0.0
@@ -32,13 +34,13 @@ class RecentRoots:
         """Note that a root has asked."""
         if root != self._last_root:
             if self._last_root is not None:
-                self._several_until = perf_counter() + LATELY_SECONDS
+                self._several_until = self._clock() + LATELY_SECONDS
             self._last_root = root
 
     @property
     def are_several(self) -> bool:
         """Whether more than one root has asked lately."""
-        return perf_counter() < self._several_until
+        return self._clock() < self._several_until
 
 
 class Turns(Generic[Asked]):

@@ -34,13 +34,19 @@ _GUARD_BITS = 64
 
 
 def discrete_gaussian(
-    stream: KeyedStream, label: tuple[str, ...], variance: Fraction, size: int
+    stream: KeyedStream,
+    label: tuple[str, ...],
+    variance: Fraction,
+    size: int,
+    *,
+    at_a_time: int = DRAWS_AT_A_TIME,
 ) -> NDArray[np.int64]:
     """Draw `size` independent numbers with Pr[Z = z] proportional to exp(-z^2 / (2 variance)), exactly.
 
     `variance` is the parameter sigma^2 of the law; the variance of Z is at most that. In round r = 0, 1, ...
     every draw that has none yet gets, in order, one candidate from `label` followed by "round", r and
-    "candidate", and one uniform number from `label` followed by "round", r and "acceptance".
+    "candidate", and one uniform number from `label` followed by "round", r and "acceptance". How many draws are made
+    `at_a_time` changes none of them.
 
     Raises:
         ValueError: If `size` is negative or `variance` is not in [10^-6, 10^16].
@@ -50,8 +56,8 @@ def discrete_gaussian(
     check_variance(variance)
     values = np.empty(size, dtype=np.int64)
     used: Counter[int] = Counter()
-    for start in range(0, size, DRAWS_AT_A_TIME):
-        _fill(values[start : start + DRAWS_AT_A_TIME], stream, label, variance, used)
+    for start in range(0, size, at_a_time):
+        _fill(values[start : start + at_a_time], stream, label, variance, used)
     return values
 
 

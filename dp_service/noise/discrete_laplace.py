@@ -50,13 +50,19 @@ _GUARD_BITS = 64
 
 
 def discrete_laplace(
-    stream: KeyedStream, label: tuple[str, ...], inverse_scale: Fraction, size: int, first: int = 0
+    stream: KeyedStream,
+    label: tuple[str, ...],
+    inverse_scale: Fraction,
+    size: int,
+    first: int = 0,
+    *,
+    at_a_time: int = DRAWS_AT_A_TIME,
 ) -> NDArray[np.int64]:
     """Draw `size` independent numbers with Pr[Z = z] proportional to exp(-inverse_scale |z|), exactly.
 
     They are draws `first`, `first` + 1, ... of `label`. The head of draw i is made from uniform number i of
     `label`; its lower digits, from the least significant up, from number i of `label` followed by "digit" and
-    0, 1, ...
+    0, 1, ... How many draws are made `at_a_time` changes none of them.
 
     Raises:
         ValueError: If `size` is negative or `inverse_scale` is not in [10^-9, 10^3].
@@ -66,8 +72,8 @@ def discrete_laplace(
         raise ValueError(f"size must not be negative, got {size}")
     check_inverse_scale(inverse_scale)
     values = np.empty(size, dtype=np.int64)
-    for start in range(0, size, DRAWS_AT_A_TIME):
-        block = values[start : start + DRAWS_AT_A_TIME]
+    for start in range(0, size, at_a_time):
+        block = values[start : start + at_a_time]
         block[:] = _draw(stream, label, inverse_scale, block.size, first + start)
     return values
 

@@ -64,7 +64,7 @@ def expected_counts(query: HistogramQuery, choice: Choice) -> ExpectedCounts | N
 
 def without_bound(table: Table) -> Table:
     """Return the table as questions see it that are answered without a bound."""
-    return replace(table, contributions=None)
+    return table.model_copy(update={"contributions": None})
 
 
 def _bounded(table: Table, *, names: bool, units: int | None = None) -> Table:
@@ -72,12 +72,8 @@ def _bounded(table: Table, *, names: bool, units: int | None = None) -> Table:
     if stated is None:
         return table
     kept = stated.names if names else None
-    return replace(
-        table,
-        contributions=stated.model_copy(
-            update={"names": kept, "units": units or stated.units, "choice": None}
-        ),
-    )
+    block = stated.model_copy(update={"names": kept, "units": units or stated.units, "choice": None})
+    return table.model_copy(update={"contributions": block})
 
 
 def _with_table(policy: Policy, table: Table) -> Policy:

@@ -21,6 +21,7 @@ from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.intervals import Interval, Intervals, intersection
+from dp_service.queries.policy_schema import ColumnSchema
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Table
 from dp_service.queries.time_buckets import TimeBucket, buckets_between, buckets_of_member
@@ -81,15 +82,14 @@ def bucket_column(
     """
     restriction = time_restriction(query, table, closed_before)
     days = tuple(_first_days(bucket, restriction, _time_of(table)))
-    return Column(
+    delta = buckets_of_member(table.time_column().delta, len(days))
+    return ColumnSchema(type=ColumnType.DATE, group_by=True, delta=delta).resolved(
+        Column,
         name=BUCKET_COLUMN,
-        type=ColumnType.DATE,
-        group_by=True,
-        operators=frozenset(),
         domain=days,
-        delta=buckets_of_member(table.time_column().delta, len(days)),
         nulls=Nulls.DROP,
-        null_value=None,
+        publication=None,
+        timestamps=None,
     )
 
 

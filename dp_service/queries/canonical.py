@@ -30,7 +30,7 @@ from dp_service.queries.canonical_query import (
     TextRestriction,
     query_column,
 )
-from dp_service.queries.columns import Column, Nulls, QuantileColumn, ValueColumn, ValueNulls
+from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter, TimeRange, Value, column_filters
@@ -38,6 +38,7 @@ from dp_service.queries.intervals import Interval, Intervals, complement, inters
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeColumn
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
 from dp_service.queries.value_sets import (
     ALL_TEXTS,
     Texts,
@@ -149,8 +150,8 @@ def _query_quantiles(query: HistogramQuery, table: Table) -> QueryQuantiles | No
     if not query.quantiles:
         return None
     column = table.quantile(query.quantiles[0].column)
-    salt = table_salt(table.name, _ROWS_OF_A_MEMBER) if column.rule is MemberValue.ONE_ROW else b""
-    return QueryQuantiles(_query_value(column), column.rule, column.grid, salt)
+    salt = table_salt(table.name, _ROWS_OF_A_MEMBER) if column.member_value is MemberValue.ONE_ROW else b""
+    return QueryQuantiles(_query_value(column), column.member_value, column.spec, salt)
 
 
 def _query_value(column: ValueColumn | QuantileColumn) -> QueryValue:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from fractions import Fraction
+from typing import Annotated
+
+from pydantic import Field
 
 from dp_service.queries.filters import Value
 from dp_service.queries.lookups import Entries
+from dp_service.queries.policy_types import MAXIMUM_DOMAIN_SIZE, Stated
 from dp_service.queries.publications import Publication
 from dp_service.queries.times import Timestamps
-from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
-from dp_service.values.bounds import ValueBounds
+from dp_service.terms import ColumnType
 
 
 class Operator(StrEnum):
@@ -27,18 +29,6 @@ class Nulls(StrEnum):
 
     DROP = "drop"
     KEEP = "keep"
-
-
-class ValueNulls(StrEnum):
-    """What happens to a row whose value is not usable, in questions that sum the column.
-
-    DROP: it is left out. KEEP: it counts with the column's null value. OWN_COUNT: it counts, and only the column's own
-    sums and averages leave it out, which have a count of their own for that.
-    """
-
-    DROP = "drop"
-    KEEP = "keep"
-    OWN_COUNT = "own_count"
 
 
 @dataclass(frozen=True)
@@ -61,40 +51,49 @@ class Lookup:
         return frozenset(value for _, value in self.entries)
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column that the policy lists.
+class ColumnKeys(Stated):
+    """What holds of a column as the policy states it.
 
     Attributes:
-        name: The name of the column.
         type: The type of its values.
         group_by: Whether questions may group by it.
         operators: Which conditions questions may set on it.
-        domain: The values that may be shown, in element order; None: unknown.
         delta: With how many of the column's values one member can appear, including those outside the domain and a kept
             NULL; None: any number.
+        attribute: Whether every member has one value of the column, in all rows.
+    """
+
+    type: Annotated[ColumnType, Field(strict=False)]
+    group_by: bool = False
+    operators: Annotated[list[Annotated[Operator, Field(strict=False)]], Field(alias="filter")] = Field(
+        default_factory=list
+    )
+    delta: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
+    attribute: bool = False
+
+
+class Column(ColumnKeys):
+    """A column that the policy lists, with what its keys lead to; that of a lookup lowers `delta`.
+
+    Attributes:
+        name: The name of the column.
+        domain: The values that may be shown, in element order; None: unknown.
         nulls: What happens to rows whose value is NULL.
         null_value: What stands for NULL; None only for a DATE column whose NULLs are dropped. For timestamps that are
             stored as integers it is such an integer.
         publication: What the domain cost everyone who may see it; None: it was not published from the data.
         timestamps: What a column of timestamps holds; None: it is of another type.
-        attribute: Whether every member has one value of the column, in all rows.
         lookup: How its values follow from those of another column; a key without a text then stands for NULL. None: the
             table has the column.
     """
 
     name: str
-    type: ColumnType
-    group_by: bool
-    operators: frozenset[Operator]
     domain: tuple[Value, ...] | None
-    delta: int | None
     nulls: Nulls
     null_value: Value | None
-    publication: Publication | None = None
-    timestamps: Timestamps | None = None
-    attribute: bool = False
-    lookup: Lookup | None = None
+    publication: Publication | None
+    timestamps: Timestamps | None
+    lookup: Lookup | None
 
     @property
     def value_for_null(self) -> Value | None:
@@ -109,52 +108,3 @@ class Column:
         if self.delta is None or self.domain is None or not restricted:
             return self.delta
         return min(self.delta, len(self.domain))
-
-
-@dataclass(frozen=True)
-class ValueColumn:
-    """A column whose values are summed.
-
-    Attributes:
-        name: The name of the column.
-        type: The type of its values.
-        bounds: How rows and members' totals are rounded and clamped.
-        weight: Its part of what the sums of a question pay, beside those of the other columns.
-        nulls: What happens to rows whose value is not usable: NULL, NaN or infinite.
-        null_value: What stands for NULL: what an engine without NULL stores, and what such rows count with if they are
-            kept. None: the engine stores an infinity or no number.
-        publication: What the upper bound cost everyone who may see it; None: it was not published from the data.
-    """
-
-    name: str
-    type: ValueType
-    bounds: ValueBounds
-    weight: int
-    nulls: ValueNulls
-    null_value: Fraction | None
-    publication: Publication | None = None
-
-
-@dataclass(frozen=True)
-class QuantileColumn:
-    """A column whose quantiles may be asked for.
-
-    Attributes:
-        name: The name of the column.
-        type: The type of its values.
-        bounds: How rows and members' values are rounded and clamped; the latter to the grid.
-        grid: The public grid that a value is chosen from.
-        rule: Which value of a member counts.
-        max_rows: How many rows the table has at most, where they are added up; None: they are not.
-        nulls: As for a `ValueColumn`.
-        null_value: As for a `ValueColumn`.
-    """
-
-    name: str
-    type: ValueType
-    bounds: ValueBounds
-    grid: GridSpec
-    rule: MemberValue
-    nulls: Nulls
-    null_value: Fraction | None
-    max_rows: int | None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column
@@ -51,7 +51,9 @@ def grouped_domains(dimensions: Sequence[Column], query: CanonicalQuery) -> Grou
         name: tuple(each for each in values if name not in allowed or allowed[name].allows(each))
         for name, values in restricted_values(dimensions).items()
     }
-    dimensions = [replace(each, domain=restricted.get(each.name, each.domain)) for each in dimensions]
+    dimensions = [
+        each.model_copy(update={"domain": restricted.get(each.name, each.domain)}) for each in dimensions
+    ]
     deltas = [column.delta_within(column.name in restricted) for column in dimensions]
     stated = [delta for delta in deltas if delta is not None]
     return GroupedDomains(

@@ -14,28 +14,22 @@ from pydantic import ValidationError
 
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.errors import PolicyError, Problem, first_problems
-from dp_service.queries.policy_buckets import check_buckets, offered_buckets
-from dp_service.queries.policy_columns import TIME_UNITS, column_of, timestamps_of
+from dp_service.queries.policy_buckets import check_buckets
+from dp_service.queries.policy_columns import column_of, timestamps_of
 from dp_service.queries.policy_contributions import check_contributions
 from dp_service.queries.policy_document import Document, read_document
 from dp_service.queries.policy_faults import Faults
 from dp_service.queries.policy_lookups import with_lookups
 from dp_service.queries.policy_prepared import with_prepared
 from dp_service.queries.policy_quantiles import check_quantiles, quantile_columns
-from dp_service.queries.policy_schema import (
-    DOMAIN_KINDS,
-    ColumnSchema,
-    PolicySchema,
-    TableSchema,
-    TimeSchema,
-)
-from dp_service.queries.policy_streams import check_streams, stream_of
-from dp_service.queries.policy_types import DEFAULT_DELAY_MINUTES, OFFLINE_SUFFIX
+from dp_service.queries.policy_schema import DOMAIN_KINDS, ColumnSchema, PolicySchema, TableSchema
+from dp_service.queries.policy_streams import check_streams
+from dp_service.queries.policy_types import OFFLINE_SUFFIX
 from dp_service.queries.policy_values import check_values, value_columns
 from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.schema_errors import schema_error
 from dp_service.queries.tables import Currency, Policy, Table
-from dp_service.queries.times import ClosedPeriods, TimeColumn, TimeUnit
+from dp_service.queries.times import TimeColumn
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
 
@@ -104,16 +98,16 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
     fault = Faults(document, [], reads_files)
     _refuse_equal_names({name: ("tables", name) for name in schema.tables}, fault)
     tables = tuple(
-        _table(name, table, ("tables", name), fault, max_k=table.max_k or schema.max_k)
+        _table(name, table, ("tables", name), fault, max_k=schema.max_k)
         for name, table in sorted(schema.tables.items())
     )
     tables = with_prepared(tables, schema, fault.directory, fault)
-    policy = Policy(Currency(schema.epsilon_per, schema.delta, schema.count_noise), tables)
-    check_contributions(policy, schema, fault)
+    policy = Policy(schema.resolved(Currency), tables)
+    check_contributions(policy, fault)
     check_values(policy, schema, fault)
     check_quantiles(policy, schema, fault)
-    check_buckets(policy, schema, fault)
-    check_streams(schema, fault)
+    check_buckets(policy, fault)
+    check_streams(policy, fault)
     _refuse_long_statement(policy, fault)
     if fault.problems:
         raise PolicyError(first_problems(fault.problems, len(fault.problems)))
@@ -149,7 +143,7 @@ def _refuse_equal_names(names: Mapping[str, KeyPath], fault: Faults) -> None:
 
 def _names_of_columns(schema: TableSchema, path: KeyPath) -> dict[str, KeyPath]:
     """Return every name of a table's column and its key, in the first of the blocks that name the column."""
-    time_names = () if schema.time is None else (schema.time.column,)
+    time_names = () if schema.time is None else (schema.time.name,)
     blocks = {
         "columns": sorted({*schema.columns, schema.member, *time_names}),
         "quantiles": sorted(schema.quantiles),
@@ -163,11 +157,11 @@ def _names_of_columns(schema: TableSchema, path: KeyPath) -> dict[str, KeyPath]:
 
 
 def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_k: int) -> Table:
-    time_names = () if schema.time is None else (schema.time.column,)
+    time_names = () if schema.time is None else (schema.time.name,)
     _refuse_equal_names(_names_of_columns(schema, path), fault)
     if schema.member in time_names:
         fault((*path, "time", "column"), "expected a column other than the member column")
-    if not schema.measures.distinct_members and schema.measures.events is None:
+    if not schema.measures.offered:
         fault((*path, "measures"), "expected at least one measure")
     zone = "UTC" if schema.time is None else schema.time.zone
     columns = [
@@ -180,22 +174,14 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_
     _protect_member(schema.member, columns, path, fault)
     if schema.time is not None:
         _add_time_column(schema.time, columns, (*path, "time"), fault)
-    return Table(
+    return schema.resolved(
+        Table,
         name=name,
-        member=schema.member,
-        time=None if schema.time is None else _time(schema.time),
-        data_version=schema.data_version,
-        consistency=schema.consistency,
-        d_bar=schema.d_bar,
-        distinct_members=schema.measures.distinct_members,
-        events=schema.measures.events,
         columns=tuple(columns),
-        reserve_first=schema.reserve_first,
-        max_k=max_k,
-        contributions=schema.contributions,
+        max_k=schema.max_k or max_k,
         values=value_columns(schema.values, (*path, "values"), fault, directory=fault.directory),
+        prepared=None,
         quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),
-        buckets=offered_buckets(schema.time),
     )
 
 
@@ -214,50 +200,41 @@ def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault
             fault((*member_path, "nulls"), "expected drop: rows without a member belong to no member")
 
 
-def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, fault: Faults) -> None:
+def _add_time_column(time: TimeColumn, columns: list[Column], path: KeyPath, fault: Faults) -> None:
     """Check the time column against its entry among the columns, and add one if there is none."""
-    column_type = ColumnType(schema.type)
+    column_type = ColumnType(time.type)
     units, expected = _UNITS_OF_TIME_COLUMNS[column_type]
-    if schema.unit not in units:
+    if time.counts not in units:
         fault((*path, "unit"), f"expected {expected}")
         return
-    if schema.refresh is None and schema.delay_minutes is not None:
+    states_delay = "delay_minutes" in time.model_fields_set
+    if time.refresh is None and states_delay:
         fault((*path, "delay_minutes"), "expected a refresh period as well")
-    if schema.refresh is not None and schema.delay_minutes is None and _is_offline_part(path):
+    if time.refresh is not None and not states_delay and _is_offline_part(path):
         fault(
             (*path, "delay_minutes"),
             "expected how many minutes after the end of a period the offline part of a Pinot table holds all of it; "
             f"for a table whose name ends with {OFFLINE_SUFFIX} there is no default",
         )
-    listed = [column for column in columns if column.name == schema.column]
+    listed = [column for column in columns if column.name == time.name]
     if not listed:
-        columns.append(column_of(schema.column, _schema_of(schema, column_type), schema.zone, path, fault))
+        columns.append(column_of(time.name, _schema_of(time, column_type), time.zone, path, fault))
     elif listed[0].type is not column_type:
         fault((*path, "type"), "expected the type that the table's columns give")
-    elif listed[0].timestamps not in (None, timestamps_of(_schema_of(schema, column_type), schema.zone)):
+    elif listed[0].timestamps not in (None, timestamps_of(_schema_of(time, column_type), time.zone)):
         fault((*path, "unit"), "expected the unit and the zone that the table's columns give")
-    elif schema.refresh is not None and listed[0].nulls is Nulls.KEEP:
+    elif time.refresh is not None and listed[0].nulls is Nulls.KEEP:
         # Rows without a time belong to no period: they could appear in closed periods or vanish from them.
         fault((*path, "refresh"), "expected a time column whose NULLs are dropped")
 
 
-def _schema_of(time: TimeSchema, column_type: ColumnType) -> ColumnSchema:
+def _schema_of(time: TimeColumn, column_type: ColumnType) -> ColumnSchema:
     """Return what the time column would be among the table's columns."""
     is_timestamp = column_type is ColumnType.TIMESTAMP
-    return ColumnSchema.model_validate({"type": column_type, "unit": time.unit if is_timestamp else None})
+    return ColumnSchema.model_validate({"type": column_type, "unit": time.counts if is_timestamp else None})
 
 
 def _is_offline_part(path: KeyPath) -> bool:
     """Return whether the name is that of the offline part of a Pinot table, which gets its rows days later."""
     _, table, _ = map(str, path)
     return table.endswith(OFFLINE_SUFFIX)
-
-
-def _time(schema: TimeSchema) -> TimeColumn:
-    # An engine's own timestamps are counted in microseconds.
-    unit = TimeUnit.DAYS if ColumnType(schema.type) is ColumnType.DATE else TimeUnit.MICROSECONDS
-    if schema.unit is not None:
-        unit = TIME_UNITS[schema.unit]
-    delay = DEFAULT_DELAY_MINUTES if schema.delay_minutes is None else schema.delay_minutes
-    closed = None if schema.refresh is None else ClosedPeriods(schema.refresh, delay)
-    return TimeColumn(schema.column, unit, schema.zone, closed, stream_of(schema))

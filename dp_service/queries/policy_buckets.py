@@ -9,48 +9,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dp_service.queries.answer_columns import BUCKET_COLUMN
-from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Nulls
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.policy_schema import PolicySchema, TableSchema, TimeSchema
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table
+from dp_service.queries.times import TimeUnit
 from dp_service.terms import BoundedBy
 from gris_serving.yaml_texts import KeyPath
 
 _Found = Iterator[tuple[KeyPath, str]]
 
 
-def offered_buckets(schema: TimeSchema | None) -> tuple[BucketLength, ...]:
-    """Return the lengths of buckets that questions may name, from the shortest on."""
-    named = () if schema is None else schema.buckets
-    return tuple(length for length in BucketLength if length in named)
-
-
-def check_buckets(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
+def check_buckets(policy: Policy, fault: Fault) -> None:
     """Report what the keys about buckets have wrong, in all tables."""
     for table in policy.tables:
-        for path, message in _faults(table, schema.tables[table.name]):
+        for path, message in _faults(table):
             fault(("tables", table.name, *path), message)
 
 
-def _faults(table: Table, stated: TableSchema) -> _Found:
-    block = stated.contributions
+def _faults(table: Table) -> _Found:
+    block = table.contributions
     if block is not None and block.buckets is not None:
         yield from _of_bound(block, offered=bool(table.buckets))
-    if not table.buckets or stated.time is None:
+    if not table.buckets or table.time is None:
         return
     path: KeyPath = ("time", "buckets")
-    if len(stated.time.buckets) > len(table.buckets):
-        yield path, "expected each length once"
     if block is not None and block.bounded_by is BoundedBy.PREPARED:
         yield (
             path,
             "expected none beside bound: prepared: in such a copy a member has few elements of its columns, and any "
             "number of days in each",
         )
-    holds_days = stated.time.type == "date" or stated.time.unit == "days"
-    if not holds_days and "zone" not in stated.time.model_fields_set:
+    if table.time.unit is not TimeUnit.DAYS and "zone" not in table.time.model_fields_set:
         yield (
             ("time", "zone"),
             "expected the IANA time zone by whose calendar times fall into buckets, such as Europe/Berlin, or UTC",

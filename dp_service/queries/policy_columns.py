@@ -10,8 +10,9 @@ from dp_service.queries.elements import timestamp_of
 from dp_service.queries.filters import INT64_MINIMUM, Value, fault_of, type_of
 from dp_service.queries.policy_domain import PublishedDomain, published_domain
 from dp_service.queries.policy_faults import Faults
-from dp_service.queries.policy_schema import ColumnSchema, PublishedSchema
-from dp_service.queries.published import DomainFileError
+from dp_service.queries.policy_schema import ColumnSchema
+from dp_service.queries.policy_types import PublishedSchema
+from dp_service.queries.published_files import PublishedFileError
 from dp_service.queries.times import Timestamps, TimeUnit
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
@@ -29,19 +30,13 @@ _DEFAULT_NULL_VALUES: dict[ColumnType, Value | None] = {
     ColumnType.DATE: None,
     ColumnType.TIMESTAMP: timestamp_of(0),
 }
-TIME_UNITS = {
-    "days": TimeUnit.DAYS,
-    "seconds": TimeUnit.SECONDS,
-    "milliseconds": TimeUnit.MILLISECONDS,
-    "microseconds": TimeUnit.MICROSECONDS,
-}
 
 
 def timestamps_of(schema: ColumnSchema, zone: str) -> Timestamps | None:
     """Return what a column of timestamps holds, in the zone of its table unless it states another; else None."""
     if schema.type is not ColumnType.TIMESTAMP:
         return None
-    return Timestamps(None if schema.unit is None else TIME_UNITS[schema.unit], schema.zone or zone)
+    return Timestamps(None if schema.unit is None else TimeUnit.named(schema.unit), schema.zone or zone)
 
 
 def column_of(name: str, schema: ColumnSchema, zone: str, path: KeyPath, fault: Faults) -> Column:
@@ -53,18 +48,15 @@ def column_of(name: str, schema: ColumnSchema, zone: str, path: KeyPath, fault: 
     if published is not None and nulls is Nulls.DROP:
         # The publication may have included the value that stands for NULL; no answer has it.
         domain = tuple(value for value in published.values if value != null_value)
-    column = Column(
+    column = schema.resolved(
+        Column,
         name=name,
-        type=schema.type,
-        group_by=schema.group_by,
-        operators=frozenset(schema.filter_operators),
         domain=domain,
-        delta=schema.delta,
         nulls=nulls,
         null_value=null_value,
         publication=None if published is None else published.publication,
         timestamps=timestamps_of(schema, zone),
-        attribute=schema.attribute,
+        lookup=None,
     )
     _check_nulls(column, path, fault)
     _check_timestamps(schema, path, fault)
@@ -94,7 +86,7 @@ def _check_timestamps(schema: ColumnSchema, path: KeyPath, fault: Faults) -> Non
     if schema.domain is not None or schema.delta is not None:
         key = "delta" if schema.domain is None else "domain"
         fault((*path, key), "expected none: timestamps are not grouped by")
-    if any(each is not Operator.RANGE for each in schema.filter_operators):
+    if any(each is not Operator.RANGE for each in schema.operators):
         fault((*path, "filter"), "expected range alone: conditions on timestamps are ranges")
     if schema.nulls is Nulls.KEEP:
         fault((*path, "nulls"), "expected drop: rows without a timestamp are in no range")
@@ -137,7 +129,7 @@ def _published(schema: ColumnSchema, path: KeyPath, fault: Faults) -> PublishedD
     _, table, _, column, _ = map(str, path)
     try:
         return published_domain(named, fault.directory, table=table, column=column, kind=schema.type)
-    except DomainFileError as error:
+    except PublishedFileError as error:
         fault((*path, "published"), str(error))
         return None
 

@@ -14,7 +14,6 @@ from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.queries.answer_columns import FIRST_COUNT_COLUMN
 from dp_service.queries.policy_choice import faults_of_choice
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.policy_schema import PolicySchema, TableSchema
 from dp_service.queries.policy_totals import faults_of_totals
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
 from dp_service.queries.tables import Policy, Table, TauIs
@@ -34,10 +33,9 @@ def _is_reserved(name: str) -> bool:
     return name in RESERVED_COLUMNS or name.startswith(RESERVED_PREFIXES)
 
 
-def check_contributions(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
+def check_contributions(policy: Policy, fault: Fault) -> None:
     """Report what the blocks of all tables have wrong."""
     for table in policy.tables:
-        stated = schema.tables[table.name]
         block = table.contributions
         if block is None:
             continue
@@ -59,7 +57,7 @@ def check_contributions(policy: Policy, schema: PolicySchema, fault: Fault) -> N
         ]
         for key, message in found:
             fault((*path, *key.split(".")), message)
-        _check_rest(table, stated, fault)
+        _check_rest(table, fault)
 
 
 def _of_copy(table: Table, block: Contributions) -> _Found:
@@ -182,18 +180,18 @@ def _looks(block: Contributions) -> Iterator[tuple[str, int, Fraction]]:
 def _variances(table: Table, block: Contributions, bound: int, rho: Fraction) -> Iterator[Fraction]:
     """Yield the variance of each measure's noise."""
     periods = block.periods if isinstance(block.periods, int) else 1
-    if table.distinct_members:
+    if table.measures.distinct_members:
         yield periods * bound / (2 * rho)
-    if table.events is not None:
-        yield periods**2 * table.events.tau**2 * bound / (2 * rho)
+    if table.measures.events is not None:
+        yield periods**2 * table.measures.events.tau**2 * bound / (2 * rho)
 
 
-def _check_rest(table: Table, stated: TableSchema, fault: Fault) -> None:
+def _check_rest(table: Table, fault: Fault) -> None:
     """Report keys elsewhere in the table that contributions leave without a meaning."""
     path: KeyPath = ("tables", table.name)
-    if stated.d_bar is not None:
+    if table.d_bar is not None:
         fault((*path, "d_bar"), "expected none beside contributions: all elements with min_count are fetched")
-    if stated.max_k is not None:
+    if "max_k" in table.model_fields_set:
         fault((*path, "max_k"), "expected none beside contributions: the price does not depend on k")
     for column in table.columns:
         if column.delta is not None:
@@ -207,7 +205,7 @@ def _check_rest(table: Table, stated: TableSchema, fault: Fault) -> None:
                 "expected another name: a query that bounds members gives it to a column of its own",
             )
     is_in_query = table.contributions is not None and table.contributions.bounded_by is BoundedBy.IN_QUERY
-    if is_in_query and table.events is not None and table.events.tau_is is not TauIs.CLIPPED:
+    if is_in_query and table.measures.tau_where(TauIs.ASSUMED) is not None:
         fault(
             (*path, "measures", "events", "tau_is"),
             "expected clipped: the query that bounds members clips their events too",

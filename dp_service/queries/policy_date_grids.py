@@ -10,9 +10,9 @@ import datetime
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from dp_service.queries.columns import Nulls, QuantileColumn
+from dp_service.queries.columns import Nulls
 from dp_service.queries.elements import days_of
-from dp_service.queries.policy_schema import GridSchema, QuantileSchema
+from dp_service.queries.value_columns import GridSchema, QuantileColumn, QuantileSchema
 from dp_service.terms import GridScale, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.cells import MAX_CELLS
@@ -40,7 +40,7 @@ def date_column(
         return None
     clamp = Clamp(spec.low, spec.high - 1)
     bounds = ValueBounds(Quantum(Fraction(1)), clamp, clamp)
-    return QuantileColumn(name, ValueType.DATE, bounds, spec, schema.member_value, Nulls.DROP, None, None)
+    return schema.resolved(QuantileColumn, name=name, bounds=bounds, spec=spec)
 
 
 def _of_column(schema: QuantileSchema) -> _Found:

@@ -8,7 +8,7 @@ are is written in the file, so the column's domain is known without a look at th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from dp_service.queries.answer_columns import LOOKUP_COLUMNS
@@ -21,9 +21,10 @@ from dp_service.queries.lookups import (
     hash_of,
     read_lookup,
 )
-from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.policy_schema import ColumnSchema, LookupSchema, PublishedSchema
+from dp_service.queries.policy_schema import ColumnSchema, LookupSchema
+from dp_service.queries.policy_types import PublishedSchema
+from dp_service.queries.published_files import NOT_READ
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
 
@@ -147,12 +148,13 @@ def _column(column: Column, lookup: Lookup) -> Column:
     if column.value_for_null is not None:
         values.add(str(column.value_for_null))
     deltas = [delta for delta in (column.delta, lookup.key.delta) if delta is not None]
-    return replace(
-        column,
-        lookup=lookup,
-        domain=tuple(sorted(values)) if column.domain is None else column.domain,
-        delta=min(deltas, default=None),
-        attribute=column.attribute or lookup.key.attribute,
+    return column.model_copy(
+        update={
+            "lookup": lookup,
+            "domain": tuple(sorted(values)) if column.domain is None else column.domain,
+            "delta": min(deltas, default=None),
+            "attribute": column.attribute or lookup.key.attribute,
+        }
     )
 
 

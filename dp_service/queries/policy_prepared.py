@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from dp_service.queries.columns import Column, Nulls
@@ -14,9 +13,9 @@ from dp_service.queries.pairs_manifest import (
     PairsManifest,
     read_manifest,
 )
-from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
+from dp_service.queries.published_files import NOT_READ
 from dp_service.queries.tables import PreparedPairs, Table
 from dp_service.queries.times import TimeUnit
 from gris_serving.yaml_texts import KeyPath
@@ -59,7 +58,9 @@ def _with_copy(
         found += [("manifest", each) for each in _of_manifest(table, manifest)]
     for key, message in found:
         fault((*path, key) if key else path, message)
-    return table if found else replace(table, prepared=PreparedPairs(named.table, manifest, file))
+    if found:
+        return table
+    return table.model_copy(update={"prepared": PreparedPairs(named.table, manifest, file)})
 
 
 def _content(path: Path, *, may_be_read: bool) -> bytes:
@@ -77,7 +78,7 @@ def _content(path: Path, *, may_be_read: bool) -> bytes:
 
 def _of_table(table: Table) -> _Found:
     """Yield why no pairs copy can answer for a table."""
-    if not table.distinct_members:
+    if not table.measures.distinct_members:
         yield "", "expected distinct_members among the measures: a pairs copy counts members and nothing else"
     if table.contributions is not None:
         yield "", "expected no contributions beside it: a pairs copy bounds nobody"

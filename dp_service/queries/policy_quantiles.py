@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from dp_service.queries.answer_columns import CELL_COLUMN
-from dp_service.queries.columns import Nulls, QuantileColumn
-from dp_service.queries.filters import INT64_MINIMUM
+from dp_service.queries.columns import Nulls
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS, RESERVED_PREFIXES
 from dp_service.queries.policy_date_grids import date_column, is_of_dates
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.policy_schema import GridSchema, PolicySchema, QuantileSchema
-from dp_service.queries.policy_values import LARGEST_BOUND
+from dp_service.queries.policy_schema import PolicySchema
+from dp_service.queries.policy_values import LARGEST_BOUND, null_value
 from dp_service.queries.tables import Policy, Table
+from dp_service.queries.value_columns import GridSchema, QuantileColumn, QuantileSchema
 from dp_service.terms import ColumnType, GridScale, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds
 from dp_service.values.cells import Grid
@@ -67,16 +67,7 @@ def _column(name: str, schema: QuantileSchema, path: KeyPath, fault: Fault) -> Q
         fault((*path, key), message)
     edges = Grid.of(spec).edges
     bounds = ValueBounds(quantum, rows, Clamp(edges[0], edges[-1] - 1))
-    return QuantileColumn(
-        name,
-        schema.type,
-        bounds,
-        spec,
-        schema.member_value,
-        schema.nulls,
-        _null_value(schema),
-        schema.max_rows,
-    )
+    return schema.resolved(QuantileColumn, name=name, bounds=bounds, spec=spec, null_value=null_value(schema))
 
 
 def _ends(schema: QuantileSchema) -> tuple[Fraction, Fraction] | None:
@@ -108,13 +99,6 @@ def _row_bounds(schema: QuantileSchema, ends: tuple[Fraction, Fraction]) -> tupl
         lower if schema.row_lower is None else schema.row_lower,
         upper if schema.row_upper is None else schema.row_upper,
     )
-
-
-def _null_value(schema: QuantileSchema) -> Fraction | None:
-    """Return what stands for NULL; by default what Apache Pinot stores in a dimension, for decimals an infinity."""
-    if schema.null_value is None and schema.type is ValueType.INT64:
-        return Fraction(INT64_MINIMUM)
-    return schema.null_value
 
 
 def _of_numbers(schema: QuantileSchema, quantum: Quantum, ends: tuple[Fraction, Fraction]) -> _Found:
@@ -188,7 +172,7 @@ def check_quantiles(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
         path: KeyPath = ("tables", table.name)
         if not schema.tables[table.name].quantiles:
             continue
-        if not table.distinct_members:
+        if not table.measures.distinct_members:
             fault(
                 (*path, "measures", "distinct_members"),
                 "expected true: quantiles are of one value for each member",

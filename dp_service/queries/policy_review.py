@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
+from dp_service.queries.columns import Column
 from dp_service.queries.domains import MAXIMUM_ELEMENTS, restricted_values
 from dp_service.queries.errors import Problem
 from dp_service.queries.filters import Value
 from dp_service.queries.policy import PolicyFile
-from dp_service.queries.policy_schema import ColumnSchema, QuantileSchema, TableSchema, ValueSchema
+from dp_service.queries.policy_schema import TableSchema
 from dp_service.queries.shown_elements import D_BAR_PER_K, DEFAULT_D_BAR
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table, TauIs
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.queries.versions import is_plain_hash
 from dp_service.terms import BoundedBy, ColumnType, Consistency, CountNoise, ValueType
 from gris_serving.yaml_texts import KeyPath
@@ -77,10 +78,10 @@ def _of_table(table: Table) -> _Warnings:
             (*path, "consistency"),
             "fresh: a repeated question gets new noise, and only the budget prevents averaging it away",
         )
-    if table.events is not None and table.events.tau_is is TauIs.ASSUMED:
+    if (tau := table.measures.tau_where(TauIs.ASSUMED)) is not None:
         yield (
             (*path, "measures", "events"),
-            f"an assumed tau is a promise that nothing checks: no member has more than {table.events.tau} rows "
+            f"an assumed tau is a promise that nothing checks: no member has more than {tau} rows "
             "in one element; tau_is: clipped needs none",
         )
     if table.contributions is not None:
@@ -147,7 +148,7 @@ def _of_buckets(table: Table, stated: Contributions, path: KeyPath) -> _Warnings
 
 def _of_changes(table: Table, path: KeyPath) -> _Warnings:
     """Yield warnings about what happens to answers when the data change."""
-    closed = None if table.time is None else table.time.closed
+    closed = table.time if table.time is not None and table.time.refresh is not None else None
     if closed is None and table.data_version is None:
         yield (
             path,
@@ -233,7 +234,7 @@ def _defaults(file: PolicyFile) -> Iterator[Default]:
 
 
 def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, str]]:
-    stated = schema.model_fields_set
+    stated = table.model_fields_set
     if "consistency" not in stated:
         yield "consistency", table.consistency
     if table.contributions is None:
@@ -241,41 +242,38 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
             yield "d_bar", _DEFAULT_D_BAR
         if "max_k" not in stated:
             yield "max_k", str(table.max_k)
-    elif schema.contributions is not None and "min_count" not in schema.contributions.model_fields_set:
+    elif "min_count" not in table.contributions.model_fields_set:
         yield "contributions.min_count", str(table.contributions.min_count)
-    yield from _sums_defaults(table, schema)
+    yield from _sums_defaults(table)
     if "reserve_first" not in stated:
         yield "reserve_first", "false"
-    if table.time is not None and schema.time is not None:
-        if "zone" not in schema.time.model_fields_set:
+    if table.time is not None:
+        if "zone" not in table.time.model_fields_set:
             yield "time.zone", table.time.zone
-        if table.time.closed is not None and "delay_minutes" not in schema.time.model_fields_set:
-            yield "time.delay_minutes", str(table.time.closed.delay_minutes)
+        if table.time.refresh is not None and "delay_minutes" not in table.time.model_fields_set:
+            yield "time.delay_minutes", str(table.time.delay_minutes)
     for column in table.columns:
-        written = schema.columns.get(column.name)
-        for key, value in _column_defaults(column, written, table) if written is not None else ():
+        for key, value in _column_defaults(column, table) if column.name in schema.columns else ():
             yield f"columns.{column.name}.{key}", value
 
 
-def _sums_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, str]]:
+def _sums_defaults(table: Table) -> Iterator[tuple[str, str]]:
     """Yield what holds for sums where the policy does not say it."""
-    sums = None if schema.contributions is None else schema.contributions.sums
+    sums = None if table.contributions is None else table.contributions.sums
     if sums is not None and "share" not in sums.model_fields_set:
         yield "contributions.sums.share", str(sums.share)
-    totals = None if schema.contributions is None else schema.contributions.totals
+    totals = None if table.contributions is None else table.contributions.totals
     if totals is not None and "share" not in totals.model_fields_set:
         yield "contributions.totals.share", str(totals.share)
     for column in table.values:
-        for key, value in _value_defaults(column, schema.values[column.name]):
+        for key, value in _value_defaults(column):
             yield f"values.{column.name}.{key}", value
     for of_quantiles in table.quantiles:
-        for key, value in _value_defaults(of_quantiles, schema.quantiles[of_quantiles.name]):
+        for key, value in _value_defaults(of_quantiles):
             yield f"quantiles.{of_quantiles.name}.{key}", value
 
 
-def _value_defaults(
-    value: ValueColumn | QuantileColumn, schema: ValueSchema | QuantileSchema
-) -> Iterator[tuple[str, str]]:
+def _value_defaults(value: ValueColumn | QuantileColumn) -> Iterator[tuple[str, str]]:
     if value.type is ValueType.DATE:
         # Nothing of it has a default.
         return
@@ -287,11 +285,11 @@ def _value_defaults(
         **({"weight": str(value.weight)} if isinstance(value, ValueColumn) else {}),
         "nulls": value.nulls,
     }
-    yield from ((key, default) for key, default in held.items() if key not in schema.model_fields_set)
+    yield from ((key, default) for key, default in held.items() if key not in value.model_fields_set)
 
 
-def _column_defaults(column: Column, schema: ColumnSchema, table: Table) -> Iterator[tuple[str, str]]:
-    stated = schema.model_fields_set
+def _column_defaults(column: Column, table: Table) -> Iterator[tuple[str, str]]:
+    stated = column.model_fields_set
     if column.group_by and column.domain is None:
         yield "domain", "unknown"
     if column.group_by and column.delta is None and table.contributions is None:

@@ -1,65 +1,27 @@
-"""The shape of a policy file: which keys there are and what each may hold. Unknown keys are refused.
+"""The shape of a policy file, of which no key may be unknown: all of it, and the keys that files or types decide.
 
-What one key means together with another is checked in `policy`.
+A key that holds as it is stated is one of the model of its block, which is the value as well: `Currency`, `TableKeys`,
+`ColumnKeys`, `ValueSchema`, `TimeColumn`, `Contributions`. What one key means with another is checked in `policy`.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationError,
-)
+from pydantic import Discriminator, Field, Tag
 
-from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.columns import Nulls, Operator, ValueNulls
+from dp_service.queries.columns import ColumnKeys, Nulls
 from dp_service.queries.policy_types import (
-    MAX_DAYS,
-    MAXIMUM_DELAY_MINUTES,
     MAXIMUM_DOMAIN_SIZE,
-    MAXIMUM_EPSILON_PER,
-    MAXIMUM_STATED,
-    Bound,
-    Exact,
-    GridEnd,
     Identifier,
     MaxK,
+    PublishedSchema,
     Stated,
     TimestampUnit,
     Zone,
-    exact_bound,
-    exact_decimal,
 )
-from dp_service.queries.schema_errors import schema_error
-from dp_service.queries.table_contributions import Contributions
-from dp_service.queries.tables import DEFAULT_MAX_K, Events
-from dp_service.queries.times import CompleteBy, Refresh
-from dp_service.terms import (
-    ColumnType,
-    Consistency,
-    CountNoise,
-    GridScale,
-    MemberValue,
-    ValueType,
-)
-from dp_service.values.cells import MAX_CELLS
-
-
-class PublishedSchema(Stated):
-    """A published domain: its file, relative to the policy or absolute, and the hash that the file ends with.
-
-    The hash makes the domain a part of the policy's text: a domain that changes is another policy.
-    """
-
-    published: Annotated[str, Field(min_length=1, max_length=1024)]
-    integrity: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
-
+from dp_service.queries.tables import DEFAULT_MAX_K, Currency, TableKeys
+from dp_service.queries.value_columns import QuantileSchema, ValueSchema
 
 DOMAIN_KINDS = ("domain in the policy", "domain in a file")
 """The tags of the two kinds; they appear in no file."""
@@ -84,110 +46,15 @@ class LookupSchema(Stated):
     hash: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
-class ColumnSchema(Stated):
+class ColumnSchema(ColumnKeys):
     """One column. Values of `domain` and `null_value` are checked against the type later."""
 
-    type: Annotated[ColumnType, Field(strict=False)]
     unit: TimestampUnit | None = None
     zone: Zone | None = None
-    group_by: bool = False
-    filter_operators: Annotated[list[Annotated[Operator, Field(strict=False)]], Field(alias="filter")] = (
-        Field(default_factory=list)
-    )
     domain: _Domain | None = None
-    delta: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
     nulls: Annotated[Nulls, Field(strict=False)] | None = None
     null_value: object = None
-    attribute: bool = False
     lookup: LookupSchema | None = None
-
-
-class TimeSchema(Stated):
-    """The time column, which holds days, timestamps, or integers since 1970-01-01, and which periods are closed."""
-
-    column: Identifier
-    type: Literal["date", "int64", "timestamp"]
-    unit: Literal["days"] | TimestampUnit | None = None
-    zone: Zone = "UTC"
-    refresh: Annotated[Refresh, Field(strict=False)] | None = None
-    delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] | None = None
-    complete_by: Annotated[CompleteBy, Field(strict=False)] | None = None
-    replaced_rows: Literal["until_closed"] | None = None
-    replaced_by: Literal["same_member"] | None = None
-    offline_part: Literal["whole_days"] | None = None
-    buckets: Annotated[list[Annotated[BucketLength, Field(strict=False)]], Field(max_length=5)] = Field(
-        default_factory=list
-    )
-
-
-class MeasuresSchema(Stated):
-    """What may be counted."""
-
-    distinct_members: bool = False
-    events: Events | None = None
-
-
-def _summable(kind: ValueType) -> ValueType:
-    if kind is ValueType.DATE:
-        raise ValueError("expected 'int64' or 'decimal': days are not summed")
-    return kind
-
-
-def bound_or_published(value: object) -> Fraction | PublishedSchema:
-    """Return the number that a decimal text denotes, exactly, or the published bound that is named."""
-    if isinstance(value, PublishedSchema):
-        return value
-    if not isinstance(value, dict):
-        return exact_bound(value)
-    try:
-        return PublishedSchema.model_validate(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        key, fault = ".".join(map(str, first["loc"])), schema_error(first["type"], first["msg"])
-    raise ValueError(
-        f"expected a decimal number, or {{published: FILE, integrity: 'sha256:..'}}; {key}: {fault}"
-    )
-
-
-UpperBound = Annotated[Fraction | PublishedSchema, BeforeValidator(bound_or_published)]
-
-
-class ValueSchema(Stated):
-    """One column whose values are summed: its quantum, the bounds of a row and of a member's total, and its NULLs."""
-
-    type: Annotated[ValueType, Field(strict=False), AfterValidator(_summable)]
-    quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
-    lower: Bound
-    upper: UpperBound
-    row_lower: Bound | None = None
-    row_upper: Bound | None = None
-    weight: Annotated[int, Field(gt=0, le=1000)] = 1
-    nulls: Annotated[ValueNulls, Field(strict=False)] = ValueNulls.DROP
-    null_value: Bound | None = None
-
-
-class GridSchema(Stated):
-    """A public grid: the values from one bound to another, and in how many cells; of days, how long a cell is."""
-
-    scale: Annotated[GridScale, Field(strict=False)]
-    start: Annotated[GridEnd, Field(alias="from")]
-    to: GridEnd
-    cells: Annotated[int, Field(ge=2, le=MAX_CELLS)] | None = None
-    step: Annotated[int, Field(gt=0, le=MAX_DAYS)] | None = None
-
-
-class QuantileSchema(Stated):
-    """One column with quantiles: its grid, which value of a member counts, how rows are rounded, and its NULLs."""
-
-    type: Annotated[ValueType, Field(strict=False)]
-    quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
-    member_value: Annotated[MemberValue, Field(strict=False)]
-    grid: GridSchema
-    row_lower: Bound | None = None
-    row_upper: Bound | None = None
-    max_rows: Annotated[int, Field(gt=0, le=MAXIMUM_STATED)] | None = None
-    nulls: Annotated[Nulls, Field(strict=False)] = Nulls.DROP
-    null_value: Bound | None = None
 
 
 class PreparedSchema(Stated):
@@ -197,29 +64,18 @@ class PreparedSchema(Stated):
     manifest: Annotated[str, Field(min_length=1, max_length=1024)]
 
 
-class TableSchema(Stated):
+class TableSchema(TableKeys):
     """One table."""
 
-    member: Identifier
-    time: TimeSchema | None = None
-    data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
-    consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
-    d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
     max_k: MaxK | None = None
-    reserve_first: bool = False
-    contributions: Contributions | None = None
-    measures: MeasuresSchema
     columns: dict[Identifier, ColumnSchema]
     values: dict[Identifier, ValueSchema] = Field(default_factory=dict)
     prepared: PreparedSchema | None = None
     quantiles: dict[Identifier, QuantileSchema] = Field(default_factory=dict)
 
 
-class PolicySchema(Stated):
-    """The whole file."""
+class PolicySchema(Currency):
+    """The whole file, whose header is the currency."""
 
-    epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
-    delta: Annotated[Exact, Field(gt=0, lt=1)]
-    count_noise: Annotated[CountNoise, Field(strict=False)] = CountNoise.LAPLACE
     max_k: MaxK = DEFAULT_MAX_K
     tables: Annotated[dict[Identifier, TableSchema], Field(min_length=1)]

@@ -6,31 +6,21 @@ nothing here has a default.
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.policy_schema import PolicySchema, TimeSchema
 from dp_service.queries.policy_types import OFFLINE_SUFFIX, REALTIME_SUFFIX
-from dp_service.queries.times import Stream
+from dp_service.queries.tables import Policy
 from gris_serving.yaml_texts import KeyPath
 
 
-def stream_of(schema: TimeSchema) -> Stream | None:
-    """Return what the policy says of a table's stream; None: it knows of none."""
-    if schema.complete_by is None:
-        return None
-    return Stream(
-        schema.complete_by,
-        replaced_until_closed=schema.replaced_rows is not None,
-        offline_days_are_whole=schema.offline_part is not None,
-        replaced_by_same_member=schema.replaced_by is not None,
-    )
-
-
-def check_streams(schema: PolicySchema, fault: Fault) -> None:
+def check_streams(policy: Policy, fault: Fault) -> None:
     """Refuse streams without closed periods and a stated delay, and names that mean a part of such a table."""
-    for name, table in schema.tables.items():
+    names = {table.name for table in policy.tables}
+    for table in policy.tables:
         if table.time is None:
             continue
-        path = ("tables", name, "time")
+        path = ("tables", table.name, "time")
         if table.time.complete_by is None:
             for key in ("replaced_rows", "replaced_by", "offline_part"):
                 if getattr(table.time, key) is not None:
@@ -49,16 +39,16 @@ def check_streams(schema: PolicySchema, fault: Fault) -> None:
                 (*path, "complete_by"),
                 "expected a refresh period as well: what takes in a stream is asked in closed periods",
             )
-        elif table.time.delay_minutes is None:
+        elif "delay_minutes" not in table.time.model_fields_set:
             fault(
                 (*path, "delay_minutes"),
                 "expected how many minutes after the end of a period its last rows are in the stream; for a table with "
                 "complete_by there is no default",
             )
-        _refuse_parts(name, schema, path, fault)
+        _refuse_parts(table.name, names, path, fault)
 
 
-def _refuse_parts(name: str, schema: PolicySchema, path: KeyPath, fault: Fault) -> None:
+def _refuse_parts(name: str, names: Set[str], path: KeyPath, fault: Fault) -> None:
     for suffix in (OFFLINE_SUFFIX, REALTIME_SUFFIX):
         if name.endswith(suffix):
             fault(
@@ -66,7 +56,7 @@ def _refuse_parts(name: str, schema: PolicySchema, path: KeyPath, fault: Fault) 
                 f"expected the name of the whole table, {name.removesuffix(suffix)}: one part of a Pinot table is not "
                 "asked as one that takes in a stream",
             )
-        elif name + suffix in schema.tables:
+        elif name + suffix in names:
             fault(
                 ("tables", name + suffix),
                 f"expected one of {name} and {name + suffix}: {name} states complete_by, so it has the rows of its "

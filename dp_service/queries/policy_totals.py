@@ -37,13 +37,14 @@ def _variances(table: Table, block: Contributions, share: Fraction, rho: Fractio
     """
     periods = block.periods if isinstance(block.periods, int) else 1
     weights = sum(column.weight for column in table.values)
-    for tau in (1, *(() if table.events is None else (table.events.tau,))):
+    for tau in (1, *(() if table.measures.events is None else (table.measures.events.tau,))):
         of_total = (periods * block.delta_0 * tau) ** 2 / (2 * share * rho)
         of_row = periods**2 * block.delta_0 * tau**2 / (2 * (1 - share) * rho)
         for variance in (of_total, of_row):
             yield variance
             for column in table.values if block.sums is not None else ():
-                width = max(column.bounds.totals.width, column.bounds.rows.width if table.events else 0)
+                of_rows = column.bounds.rows.width if table.measures.events else 0
+                width = max(column.bounds.totals.width, of_rows)
                 # A count of its own takes at most 15/16 of a column's share.
                 part = (1 - block.sums.share) * Fraction(column.weight, weights) / 16 if block.sums else 1
                 yield width**2 * variance / part

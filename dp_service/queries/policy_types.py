@@ -6,7 +6,7 @@ import datetime
 import re
 from fractions import Fraction
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -116,7 +116,27 @@ GridEnd = Annotated[Fraction | datetime.date, BeforeValidator(grid_end)]
 MaxK = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
 
 
+_Resolved = TypeVar("_Resolved", bound="Stated")
+
+
 class Stated(BaseModel):
     """A block of a policy, of which no key may be unknown. As it is stated, it is the policy."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    def resolved(self, into: type[_Resolved], **found: object) -> _Resolved:
+        """Return what the block resolves to: the keys that both have, as they are stated, and what was found."""
+        values = {**dict(self), **found}
+        if missing := into.model_fields.keys() - values.keys():
+            raise AssertionError(f"{into.__name__} needs {missing}")
+        return into.model_construct(self.model_fields_set, **values)
+
+
+class PublishedSchema(Stated):
+    """A published domain: its file, relative to the policy or absolute, and the hash that the file ends with.
+
+    The hash makes the domain a part of the policy's text: a domain that changes is another policy.
+    """
+
+    published: Annotated[str, Field(min_length=1, max_length=1024)]
+    integrity: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]

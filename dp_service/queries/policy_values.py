@@ -12,16 +12,18 @@ from fractions import Fraction
 from pathlib import Path
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
-from dp_service.queries.columns import Column, ValueColumn, ValueNulls
+from dp_service.queries.columns import Column
 from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS
-from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.policy_schema import PolicySchema, PublishedSchema, ValueSchema
-from dp_service.queries.published_bounds import BoundFileError, PublishedBound, published_bound
+from dp_service.queries.policy_schema import PolicySchema
+from dp_service.queries.policy_types import PublishedSchema
+from dp_service.queries.published_bounds import PublishedBound, published_bound
+from dp_service.queries.published_files import PublishedFileError
 from dp_service.queries.structured import MAXIMUM_AGGREGATES
 from dp_service.queries.table_contributions import Contributions, Sums
 from dp_service.queries.tables import Policy, Table
+from dp_service.queries.value_columns import QuantileSchema, ValueColumn, ValueNulls, ValueSchema
 from dp_service.terms import ColumnType, ValueType
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds, require_exact_sums
 from dp_service.values.quantum import Quantum
@@ -73,7 +75,7 @@ def _value_column(
 ) -> ValueColumn | None:
     try:
         bound = _upper(schema.upper, directory, table=str(path[-3]), column=name)
-    except BoundFileError as error:
+    except PublishedFileError as error:
         fault((*path, "upper"), str(error))
         return None
     upper = bound.upper if isinstance(bound, PublishedBound) else bound
@@ -90,14 +92,12 @@ def _value_column(
     row_lower, row_upper = _row_bounds(schema, upper)
     rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
     totals = Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(upper))
-    return ValueColumn(
-        name,
-        schema.type,
-        ValueBounds(quantum, rows, totals),
-        schema.weight,
-        schema.nulls,
-        _null_value(schema),
-        bound.publication if isinstance(bound, PublishedBound) else None,
+    return schema.resolved(
+        ValueColumn,
+        name=name,
+        bounds=ValueBounds(quantum, rows, totals),
+        null_value=null_value(schema),
+        publication=bound.publication if isinstance(bound, PublishedBound) else None,
     )
 
 
@@ -107,8 +107,6 @@ def _upper(
     """Return the upper bound, with its publication if the policy takes it from a file."""
     if isinstance(stated, Fraction):
         return stated
-    if directory is None:
-        raise BoundFileError(NOT_READ)
     return published_bound(stated, directory, table=table, column=column)
 
 
@@ -119,7 +117,7 @@ def _row_bounds(schema: ValueSchema, total_upper: Fraction) -> tuple[Fraction, F
     return lower, upper
 
 
-def _null_value(schema: ValueSchema) -> Fraction | None:
+def null_value(schema: ValueSchema | QuantileSchema) -> Fraction | None:
     """Return what stands for NULL; by default what Apache Pinot stores in a dimension, for decimals an infinity."""
     if schema.null_value is None and schema.type is ValueType.INT64:
         return Fraction(INT64_MINIMUM)
@@ -183,7 +181,7 @@ def _of_table(table: Table, *, has_values: bool) -> _Found:
             "expected max_members and max_rows, the largest numbers of members and rows of the table: sums must be "
             "exact on every engine",
         )
-    if not table.distinct_members:
+    if not table.measures.distinct_members:
         yield "measures.distinct_members", "expected true: sums are released beside the count of members"
 
 
@@ -207,7 +205,7 @@ def _of_column(column: ValueColumn, table: Table, sums: Sums) -> Iterator[str]:
 
 def _summed_rows(table: Table) -> tuple[int | None, ...]:
     """Return over what a table's columns may be summed: members' totals, None, and tau of each member's rows."""
-    return (None,) if table.events is None else (None, table.events.tau)
+    return (None,) if table.measures.events is None else (None, table.measures.events.tau)
 
 
 def _is_exact(column: ValueColumn, rows_of_member: int | None, sums: Sums) -> bool:

@@ -1,151 +1,59 @@
 """The file of a published domain: the elements of one column that are safe to name, and the price of publishing them.
 
-It is JSON with sorted keys, made by `gris domain publish` and named by a policy (`domain: {published: FILE}`). Its last
-field is a hash of all the others, so that a truncated or edited file is refused. The hash is neither a secret nor a
-signature: anyone who may write the policy may write a domain.
+It is made by `gris domain publish` and named by a policy (`domain: {published: FILE}`).
 """
 
 from __future__ import annotations
 
 import datetime
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationInfo, field_serializer, field_validator
 
 from dp_service.queries.filters import Value, fault_of, type_of
-from dp_service.queries.schema_errors import schema_error
+from dp_service.queries.published_files import PublishedFile, Text
 from dp_service.terms import ColumnType
 
-FORMAT = "gris/domain/v1"
-LARGEST_FILE_BYTES = 256 * 2**20
 
-_Text = Annotated[str, Field(min_length=1, max_length=256)]
-_Ratio = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,60})?$")]
-
-
-class DomainFileError(ValueError):
-    """The content is not that of a published domain; the message names the field and what was expected."""
-
-
-@dataclass(frozen=True)
-class DomainFile:
+class DomainFile(PublishedFile):
     """The elements of a column that were published, in element order, and the guarantee of their publication.
 
-    The publication is `delta`-approximate `rho`-zCDP for adding or removing one member, and so (epsilon, dp_delta)-DP.
-    `iterations` is how many rounds there were, `salt` the public salt of the order in which elements are kept.
+    It is (epsilon, dp_delta)-DP as well. `iterations` is how many rounds there were.
     """
 
-    table: str
-    column: str
-    type: ColumnType
-    data_version: str
-    method: str
-    rho: Fraction
-    delta: Fraction
-    delta_0: int
-    iterations: int
-    epsilon: float
-    dp_delta: float
-    published_at: str
-    elements: tuple[Value, ...]
+    FORMAT = "gris/domain/v1"
+    MOST_BYTES = 256 * 2**20
 
-
-class _Schema(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    format: Literal["gris/domain/v1"]
-    table: _Text
-    column: _Text
     type: Annotated[ColumnType, Field(strict=False)]
-    data_version: _Text
-    method: _Text
-    rho: _Ratio
-    delta: _Ratio
+    method: Text
     delta_0: Annotated[int, Field(gt=0)]
     iterations: Annotated[int, Field(gt=0)]
     epsilon: Annotated[float, Field(ge=0)]
     dp_delta: Annotated[float, Field(ge=0, le=1)]
-    published_at: _Text
-    elements: list[object]
-    integrity: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    elements: tuple[Value, ...]
 
+    @field_validator("elements", mode="plain")
+    @classmethod
+    def _of_type(cls, raw: object, info: ValidationInfo) -> tuple[Value, ...]:
+        if not isinstance(raw, list | tuple):
+            raise ValueError("expected a list")
+        if "type" not in info.data:
+            return ()
+        elements = tuple(_value(each, info.data["type"]) for each in raw)
+        if any(one >= other for one, other in pairwise(elements)):  # type: ignore[operator]  # one type
+            raise ValueError("expected each once, in ascending order")
+        return elements
 
-def written(domain: DomainFile) -> bytes:
-    """Return the file's content."""
-    body = {
-        "format": FORMAT,
-        **{name: getattr(domain, name) for name in _PLAIN},
-        "rho": str(domain.rho),
-        "delta": str(domain.delta),
-        "elements": [plain_value(value) for value in domain.elements],
-    }
-    return _json({**body, "integrity": _integrity(body)}) + b"\n"
-
-
-def read_published(content: bytes) -> DomainFile:
-    """Read the file's content.
-
-    Raises:
-        DomainFileError: The content is malformed, truncated or edited.
-    """
-    if len(content) > LARGEST_FILE_BYTES:
-        raise DomainFileError(f"expected at most {LARGEST_FILE_BYTES} bytes")
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
-        raise DomainFileError("expected a whole JSON text") from None
-    schema = _validated(body)
-    if body.pop("integrity") != _integrity(body):
-        raise DomainFileError("integrity: expected the hash of the rest of the file")
-    fields = {name: getattr(schema, name) for name in _PLAIN}
-    elements = tuple(_value(each, schema.type) for each in schema.elements)
-    if any(one >= other for one, other in pairwise(elements)):  # type: ignore[operator]  # one type
-        raise DomainFileError("elements: expected each once, in ascending order")
-    return DomainFile(**fields, rho=Fraction(schema.rho), delta=Fraction(schema.delta), elements=elements)
-
-
-_PLAIN = (
-    "table",
-    "column",
-    "type",
-    "data_version",
-    "method",
-    "delta_0",
-    "iterations",
-    "epsilon",
-    "dp_delta",
-    "published_at",
-)
-
-
-def integrity_of(content: bytes) -> str:
-    """Return the integrity that a file states, empty if it states none; `read_published` checks it."""
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
-        return ""
-    found = body.get("integrity") if isinstance(body, dict) else None
-    return found if isinstance(found, str) else ""
+    @field_serializer("elements")
+    def _plain(self, elements: tuple[Value, ...]) -> list[str | int | bool]:
+        return [plain_value(value) for value in elements]
 
 
 def in_order(texts: Sequence[str], kind: ColumnType) -> tuple[Value, ...]:
     """Return the values that canonical texts denote, in element order."""
     return tuple(sorted(_from_text(text, kind) for text in texts))
-
-
-def _validated(body: object) -> _Schema:
-    try:
-        return _Schema.model_validate(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"])) or "the file"
-        raise DomainFileError(f"{field}: {schema_error(first['type'], first['msg'])}") from None
 
 
 def _value(raw: object, kind: ColumnType) -> Value:
@@ -156,7 +64,7 @@ def _value(raw: object, kind: ColumnType) -> Value:
     problem = fault_of(value)
     if problem is None and isinstance(value, Value) and type_of(value) is kind:
         return value
-    raise DomainFileError(f"elements: {problem or f'expected values of type {kind}'}")
+    raise ValueError(problem or f"expected values of type {kind}")
 
 
 def _from_text(text: str, kind: ColumnType) -> Value:
@@ -184,13 +92,3 @@ def _day(text: str) -> object:
 def plain_value(value: Value) -> str | int | bool:
     """Return an element as a value of JSON."""
     return value.isoformat() if isinstance(value, datetime.date) else value
-
-
-def _integrity(body: dict[str, Any]) -> str:
-    return f"sha256:{hashlib.sha256(_json(body)).hexdigest()}"
-
-
-def _json(body: dict[str, Any]) -> bytes:
-    text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    # JSON can hold lone surrogates; they are hashed too, and refused when the fields are checked.
-    return text.encode(errors="surrogatepass")

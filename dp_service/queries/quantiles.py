@@ -64,7 +64,9 @@ def releasing_quantiles(
         return parameters
     column = table.quantile(query.quantiles[0].column)
     asked = tuple(ShownQuantile(each.function, each.q, each.alias or "") for each in query.quantiles)
-    released = QuantilesReleased.of(column.name, column.bounds.quantum.size, column.grid, column.rule, asked)
+    released = QuantilesReleased.of(
+        column.name, column.bounds.quantum.size, column.spec, column.member_value, asked
+    )
     if parameters.domain is None:
         return _of_names(parameters, released)
     groups = len(parameters.domain)

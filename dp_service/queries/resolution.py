@@ -25,7 +25,7 @@ from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.bucketing import bucket_column, bucket_of_question
 from dp_service.queries.canonical import canonicalise, summed_columns
 from dp_service.queries.canonical_query import CanonicalQuery, QueryBucket
-from dp_service.queries.columns import Column, ValueColumn
+from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
 from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
@@ -39,8 +39,9 @@ from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import require_whole_series, shown_with_sums, sums_released
 from dp_service.queries.tables import Policy, Table
-from dp_service.queries.times import Stream
+from dp_service.queries.times import TimeColumn
 from dp_service.queries.totals import releasing_totals
+from dp_service.queries.value_columns import ValueColumn
 from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
 
@@ -55,10 +56,9 @@ class ClosedStream:
     `member` is the column of the members.
     """
 
-    time_column: str
+    time: TimeColumn
     start: int
     end: int
-    stated: Stream
     member: str
 
 
@@ -358,16 +358,16 @@ def _fixed_data_version(table: Table, query: CanonicalQuery) -> str | None:
     the end of the question's own time range if that is earlier. A question about last January is the same release every
     day.
     """
-    if table.time is None or table.time.closed is None:
+    if table.time is None or table.time.refresh is None:
         return table.data_version
     return f"closed:{query.end_of(table.time.name)}:{table.data_version or ''}"
 
 
 def _stream(table: Table, query: CanonicalQuery) -> ClosedStream | None:
-    if table.time is None or table.time.stream is None:
+    if table.time is None or table.time.complete_by is None:
         return None
     name = table.time.name
-    return ClosedStream(name, query.start_of(name), query.end_of(name), table.time.stream, table.member)
+    return ClosedStream(table.time, query.start_of(name), query.end_of(name), table.member)
 
 
 def _window(table: Table, closed_before: int | None) -> str | None:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased
-from dp_service.queries.columns import ValueColumn, ValueNulls
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.table_contributions import Sums
+from dp_service.queries.value_columns import ValueColumn, ValueNulls
 from dp_service.values.bounds import Clamp
 
 MAXIMUM_VALUES_SHOWN = 1_000

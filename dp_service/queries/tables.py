@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -14,15 +15,16 @@ from pydantic import Field
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.columns import Column, Operator, QuantileColumn, ValueColumn
+from dp_service.queries.columns import Column, Operator
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.pairs_manifest import PairsManifest
-from dp_service.queries.policy_types import Stated
+from dp_service.queries.policy_types import MAXIMUM_EPSILON_PER, Exact, Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.suggestions import instead_of, quoted
 from dp_service.queries.table_contributions import Choice, Contributions
 from dp_service.queries.times import TimeColumn
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import Consistency, CountNoise
 
 _UNIT_ID_CHARACTERS = 32
@@ -48,8 +50,7 @@ class Events(Stated):
     tau_is: Annotated[TauIs, Field(strict=False)]
 
 
-@dataclass(frozen=True)
-class Currency:
+class Currency(Stated):
     """The currency of a deployment: what one information unit and one call are worth.
 
     `count_noise` belongs to it. If any count is Gaussian, a unit is worth its zCDP and nothing in bounded range or
@@ -57,9 +58,9 @@ class Currency:
     would account for them by bounds that do not cover what was released.
     """
 
-    epsilon_per: Fraction
-    delta: Fraction
-    count_noise: CountNoise = CountNoise.LAPLACE
+    epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
+    delta: Annotated[Exact, Field(gt=0, lt=1)]
+    count_noise: Annotated[CountNoise, Field(strict=False)] = CountNoise.LAPLACE
 
     @property
     def unit_id(self) -> str:
@@ -82,6 +83,25 @@ class OfferedMeasure:
     tau_is: TauIs | None
 
 
+class Measures(Stated):
+    """What may be counted: members, and events, as the policy says."""
+
+    distinct_members: bool = False
+    events: Events | None = None
+
+    @property
+    def offered(self) -> tuple[OfferedMeasure, ...]:
+        """The measures that may be counted."""
+        members = [OfferedMeasure(Measure.DISTINCT_MEMBERS, 1, None)] if self.distinct_members else []
+        events = self.events
+        rows = [] if events is None else [OfferedMeasure(Measure.EVENTS, events.tau, events.tau_is)]
+        return (*members, *rows)
+
+    def tau_where(self, tau_is: TauIs) -> int | None:
+        """Return tau if events may be counted and it holds for this reason, or None."""
+        return self.events.tau if self.events is not None and self.events.tau_is is tau_is else None
+
+
 @dataclass(frozen=True)
 class PreparedPairs:
     """A pairs copy of a table: its name for the engine, its manifest, and the file that holds the manifest."""
@@ -91,46 +111,54 @@ class PreparedPairs:
     path: Path
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table that the policy lists.
+class TableKeys(Stated):
+    """What holds of a table as the policy states it.
 
     Attributes:
-        name: The name of the table.
         member: The column of the members.
         time: The time column; None: there is none.
         data_version: The version of the data that the policy declares; None: the engine's own counts.
         consistency: Whether a repeated question gets the same answer.
         d_bar: How many elements of an unknown domain are fetched; None: the default for the mechanism.
-        distinct_members: Whether members may be counted.
-        events: How events may be counted; None: they may not.
-        columns: The columns that the policy lists.
         reserve_first: Whether the budget is reserved before the engine is asked, to spare it questions that the budget
             refuses.
-        max_k: How many elements are shown at most by mechanisms whose price grows with k.
         contributions: How contributions are bounded; None: they are not.
+        measures: What may be counted.
+    """
+
+    member: Identifier
+    time: TimeColumn | None = None
+    data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
+    d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
+    reserve_first: bool = False
+    contributions: Contributions | None = None
+    measures: Measures
+
+
+class Table(TableKeys):
+    """A table that the policy lists, with what its keys lead to.
+
+    Attributes:
+        name: The name of the table.
+        columns: The columns that the policy lists.
+        max_k: How many elements are shown at most by mechanisms whose price grows with k.
         values: The columns that may be summed, by name.
         prepared: A pairs copy of the table, which answers what can be asked of it; None: there is none.
         quantiles: The columns whose quantiles may be asked for, by name.
-        buckets: Into which buckets of time questions may divide the time column; empty: into none.
     """
 
     name: str
-    member: str
-    time: TimeColumn | None
-    data_version: str | None
-    consistency: Consistency
-    d_bar: int | None
-    distinct_members: bool
-    events: Events | None
     columns: tuple[Column, ...]
-    reserve_first: bool = False
-    max_k: int = DEFAULT_MAX_K
-    contributions: Contributions | None = None
-    values: tuple[ValueColumn, ...] = ()
-    prepared: PreparedPairs | None = None
-    quantiles: tuple[QuantileColumn, ...] = ()
-    buckets: tuple[BucketLength, ...] = ()
+    max_k: int
+    values: tuple[ValueColumn, ...]
+    prepared: PreparedPairs | None
+    quantiles: tuple[QuantileColumn, ...]
+
+    @property
+    def buckets(self) -> Sequence[BucketLength]:
+        """Into which buckets of time questions may divide the time column, from the shortest on."""
+        return () if self.time is None else self.time.buckets
 
     @property
     def stated_rows(self) -> tuple[tuple[str, int], ...]:
@@ -206,7 +234,7 @@ class Table:
     def operators(self, column: Column) -> frozenset[Operator]:
         """Return the conditions that may be set on a column; ranges of the time column always may."""
         is_time = self.time is not None and self.time.name == column.name
-        return column.operators | ({Operator.RANGE} if is_time else frozenset())
+        return frozenset(column.operators) | ({Operator.RANGE} if is_time else frozenset())
 
     @property
     def usable_columns(self) -> tuple[Column, ...]:
@@ -219,24 +247,16 @@ class Table:
         """The columns that the table has itself, and not by looking them up."""
         return tuple(column for column in self.columns if column.lookup is None)
 
-    @property
-    def measures(self) -> tuple[OfferedMeasure, ...]:
-        """The measures that may be counted."""
-        members = [OfferedMeasure(Measure.DISTINCT_MEMBERS, 1, None)] if self.distinct_members else []
-        events = self.events
-        rows = [] if events is None else [OfferedMeasure(Measure.EVENTS, events.tau, events.tau_is)]
-        return (*members, *rows)
-
     def tau(self, measure: Measure) -> int:
         """Return tau: by how much one member changes a count.
 
         Raises:
             RefusedByPolicyError: The table does not offer the measure.
         """
-        for offered in self.measures:
+        for offered in self.measures.offered:
             if offered.measure is measure:
                 return offered.tau
-        offered_counts = [_count(each.measure, self) for each in self.measures]
+        offered_counts = [_count(each.measure, self) for each in self.measures.offered]
         raise RefusedByPolicyError(
             Rule.MEASURE,
             f"the policy does not offer {_count(measure, self)} for the table {self.name}; "
@@ -263,13 +283,11 @@ class Table:
     @property
     def _other_total(self) -> str:
         members = _count(Measure.DISTINCT_MEMBERS, self)
-        return f"; {members} has no such limit" if self.distinct_members else ""
+        return f"; {members} has no such limit" if self.measures.distinct_members else ""
 
     def clip(self, measure: Measure) -> int | None:
         """Return how many events of one member count in one element at most; None: all of them."""
-        if measure is Measure.EVENTS and self.events is not None and self.events.tau_is is TauIs.CLIPPED:
-            return self.events.tau
-        return None
+        return self.measures.tau_where(TauIs.CLIPPED) if measure is Measure.EVENTS else None
 
     def clip_of(self, query: HistogramQuery) -> int | None:
         """Return the same for a question. Where rows are summed, the query clips whatever the policy assumes."""

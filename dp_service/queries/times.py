@@ -12,11 +12,23 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
+from pydantic import AfterValidator, Field
+
+from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.elements import date_of, microseconds_of, timestamp_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.intervals import ordinal
+from dp_service.queries.policy_types import (
+    DEFAULT_DELAY_MINUTES,
+    MAXIMUM_DELAY_MINUTES,
+    Identifier,
+    Stated,
+    TimestampUnit,
+    Zone,
+)
 
 
 class TimeUnit(Enum):
@@ -27,6 +39,11 @@ class TimeUnit(Enum):
     SECONDS = 1_000_000
     DAYS = 86_400_000_000
 
+    @classmethod
+    def named(cls, name: str) -> TimeUnit:
+        """Return a unit by its name in a policy."""
+        return cls[name.upper()]
+
 
 class Refresh(StrEnum):
     """The length of a period: a day, a week that begins on Monday, or a calendar month."""
@@ -34,17 +51,6 @@ class Refresh(StrEnum):
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
-
-
-@dataclass(frozen=True)
-class ClosedPeriods:
-    """Questions see only periods that ended at least `delay_minutes` ago.
-
-    The delay is for rows that arrive late and for replicas whose clocks differ.
-    """
-
-    refresh: Refresh
-    delay_minutes: int
 
 
 class CompleteBy(StrEnum):
@@ -57,33 +63,51 @@ class CompleteBy(StrEnum):
     DELAY = "delay"
 
 
-@dataclass(frozen=True)
-class Stream:
-    """The stream that a table takes in.
+def _each_once(lengths: list[BucketLength]) -> list[BucketLength]:
+    if len(set(lengths)) < len(lengths):
+        raise ValueError("expected each length once")
+    return [length for length in BucketLength if length in lengths]
 
-    `replaced_until_closed`: newer rows may replace older ones, but none of a closed period. `offline_days_are_whole`:
-    it may have an offline part, which holds every row of each day up to its last one. `replaced_by_same_member`: rows
-    with one key are of one member, though the member may not be part of the key. Its author promises all three.
+
+class TimeColumn(Stated):
+    """The column that time ranges restrict; it holds days, timestamps, or integers since 1970-01-01.
+
+    Attributes:
+        name: The name of the column.
+        type: What it holds.
+        counts: What its integers count, from 1970-01-01T00:00Z; None: it holds days, or the engine's own timestamps.
+        zone: The IANA name of the zone in which days begin.
+        refresh: How long a closed period is: questions see no others; None: rows count as they arrive.
+        delay_minutes: How long ago a closed period ended at least, for rows that arrive late and for replicas whose
+            clocks differ.
+        complete_by: How it is known that all rows of a closed period are in; None: the policy knows of no stream.
+        replaced_rows: Newer rows of the stream may replace older ones, but none of a closed period. Its author promises
+            this and the two below.
+        replaced_by: Rows with one key are of one member, though the member may not be part of the key.
+        offline_part: The table may have an offline part, which holds every row of each day up to its last one.
+        buckets: Into which buckets questions may divide the column, from the shortest on.
     """
 
-    complete_by: CompleteBy
-    replaced_until_closed: bool = False
-    offline_days_are_whole: bool = False
-    replaced_by_same_member: bool = False
+    name: Annotated[Identifier, Field(alias="column")]
+    type: Literal["date", "int64", "timestamp"]
+    counts: Annotated[Literal["days"] | TimestampUnit | None, Field(alias="unit")] = None
+    zone: Zone = "UTC"
+    refresh: Annotated[Refresh, Field(strict=False)] | None = None
+    delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] = DEFAULT_DELAY_MINUTES
+    complete_by: Annotated[CompleteBy, Field(strict=False)] | None = None
+    replaced_rows: Literal["until_closed"] | None = None
+    replaced_by: Literal["same_member"] | None = None
+    offline_part: Literal["whole_days"] | None = None
+    buckets: Annotated[
+        list[Annotated[BucketLength, Field(strict=False)]], Field(max_length=5), AfterValidator(_each_once)
+    ] = Field(default_factory=list)
 
-
-@dataclass(frozen=True)
-class TimeColumn:
-    """The column that time ranges restrict.
-
-    `zone` is an IANA name. `closed` None: rows count as they arrive. `stream` None: the policy knows of none.
-    """
-
-    name: str
-    unit: TimeUnit
-    zone: str = "UTC"
-    closed: ClosedPeriods | None = None
-    stream: Stream | None = None
+    @property
+    def unit(self) -> TimeUnit:
+        """The unit of its values; an engine's own timestamps are counted in microseconds."""
+        if self.counts is not None:
+            return TimeUnit.named(self.counts)
+        return TimeUnit.DAYS if self.type == "date" else TimeUnit.MICROSECONDS
 
     def first_value_from(self, bound: datetime.date) -> int:
         """Return the smallest value that stands for no time before a timestamp in UTC, or before a day of the zone.
@@ -107,10 +131,10 @@ class TimeColumn:
 
     def closed_before(self, now: int) -> int | None:
         """Return the first value that is in no closed period at `now`, seconds since 1970; None: questions see all."""
-        if self.closed is None:
+        if self.refresh is None:
             return None
-        settled = timestamp_of(0) + datetime.timedelta(seconds=now, minutes=-self.closed.delay_minutes)
-        day = first_day(settled.astimezone(ZoneInfo(self.zone)).date(), self.closed.refresh)
+        settled = timestamp_of(0) + datetime.timedelta(seconds=now, minutes=-self.delay_minutes)
+        day = first_day(settled.astimezone(ZoneInfo(self.zone)).date(), self.refresh)
         if self.unit is TimeUnit.DAYS:
             return ordinal(day)
         # In a zone that skipped the minutes around midnight, the start of the day could still lie ahead.

@@ -276,8 +276,8 @@ def _stream(resolution: Resolution) -> Iterator[Statement]:
     """Yield how it is known that the rows of a stream are in, and what is only promised."""
     if resolution.stream is None:
         return
-    stated = resolution.stream.stated
-    match stated.complete_by:
+    time = resolution.stream.time
+    match time.complete_by:
         case CompleteBy.OFFSETS:
             yield Statement(
                 "rows.offsets",
@@ -290,19 +290,19 @@ def _stream(resolution: Resolution) -> Iterator[Statement]:
                 "The table takes in a stream: that its rows are in by the time a period is closed is a promise of the "
                 "policy's author, and only a consumer that has stopped is noticed.",
             )
-    if stated.replaced_by_same_member:
+    if time.replaced_by is not None:
         yield Statement(
             "rows.replaced",
             "Newer rows replace older ones with their key: that none of a closed period is replaced, and each only by "
             "one of the same member, is a promise of the policy's author, and nothing checks it.",
         )
-    elif stated.replaced_until_closed:
+    elif time.replaced_rows is not None:
         yield Statement(
             "rows.replaced",
             "Newer rows replace older ones with their key, of which the member is a part: that none of a closed period "
             "is replaced is a promise of the policy's author, and nothing checks it.",
         )
-    if stated.offline_days_are_whole:
+    if time.offline_part is not None:
         yield Statement(
             "rows.offline",
             "If the table has an offline part, that it holds all rows of the stream up to its last day is a promise of "

@@ -18,7 +18,7 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.queries.alternatives import without_bound
-from dp_service.queries.columns import Column, Operator, QuantileColumn, ValueColumn, ValueNulls
+from dp_service.queries.columns import Column, Operator
 from dp_service.queries.contributions import most_names
 from dp_service.queries.elements import elements_of_domain
 from dp_service.queries.filters import Value
@@ -27,6 +27,7 @@ from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Choice, Contributions, Names
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
 from dp_service.releases.kinds.grids import column_said
 from dp_service.server.errors import CatalogChangedError, RequestError
 from dp_service.server.listing_messages import BUCKET_LENGTHS
@@ -166,19 +167,19 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
     return dp_pb2.CatalogTable(
         name=table.name,
         member=table.member,
-        measures=[_measure(offered) for offered in table.measures],
+        measures=[_measure(offered) for offered in table.measures.offered],
         time=None if table.time is None else _time(table.time, table, now=now),
         consistency=CONSISTENCIES[table.consistency],
         columns=columns,
         contributions=None if table.contributions is None else _contributions(table.contributions),
         choice=None if table.choice is None else _choice(table.choice),
-        values=[_value_column(column, sums_rows=table.events is not None) for column in table.values],
+        values=[_value_column(each, sums_rows=table.measures.events is not None) for each in table.values],
         quantiles=map(_quantile_column, table.quantiles),
     )
 
 
 def _quantile_column(column: QuantileColumn) -> dp_pb2.QuantileColumn:
-    fields = column_said(column.name, column.bounds.quantum.size, column.grid, column.rule)
+    fields = column_said(column.name, column.bounds.quantum.size, column.spec, column.member_value)
     return filled(dp_pb2.QuantileColumn(), fields)
 
 
@@ -233,7 +234,7 @@ def _time(time: TimeColumn, table: Table, *, now: int) -> dp_pb2.CatalogTime:
         column=time.name,
         unit=TIME_UNITS[time.unit],
         zone=time.zone,
-        refresh=None if time.closed is None else _REFRESHES[time.closed.refresh],
+        refresh=None if time.refresh is None else _REFRESHES[time.refresh],
         closed_before=time.closed_before(now),
         buckets=[BUCKET_LENGTHS[length] for length in table.buckets],
         member_buckets=0 if table.contributions is None else table.contributions.buckets or 0,

@@ -178,18 +178,18 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
 
 def closed_stream(stream: ClosedStream | None) -> dp_pb2.ClosedStream | None:
     """Return what must hold of the table's stream; None: nothing."""
-    if stream is None:
+    if stream is None or stream.time.complete_by is None:
         return None
     return dp_pb2.ClosedStream(
-        time_column=stream.time_column,
+        time_column=stream.time.name,
         start=stream.start,
         end=stream.end,
-        complete_by=_COMPLETE_BY[stream.stated.complete_by],
-        replaced_until_closed=stream.stated.replaced_until_closed,
-        offline_days_are_whole=stream.stated.offline_days_are_whole,
+        complete_by=_COMPLETE_BY[stream.time.complete_by],
+        replaced_until_closed=stream.time.replaced_rows is not None,
+        offline_days_are_whole=stream.time.offline_part is not None,
         # Only a table whose rows are replaced has a key.
-        member_column=stream.member if stream.stated.replaced_until_closed else "",
-        replaced_by_same_member=stream.stated.replaced_by_same_member,
+        member_column=stream.member if stream.time.replaced_rows is not None else "",
+        replaced_by_same_member=stream.time.replaced_by is not None,
     )
 
 

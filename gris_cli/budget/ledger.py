@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import re
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -97,19 +98,49 @@ async def _called(call: Callable[..., Any], request: object, seconds: float) -> 
         if error.code() is grpc.StatusCode.DATA_LOSS:
             # It names the row that cannot be read.
             raise GrisError(error.details() or "the ledger is damaged") from None
-        if problem := _violation(error):
+        if problem := _violation(error, request):
             raise typer.BadParameter(problem) from None
         raise error_of_rpc(Service.BUDGET, error) from None
 
 
-def _violation(error: grpc.aio.AioRpcError) -> str:
-    """Return which field budget_service finds wrong and why, or nothing."""
+def _violation(error: grpc.aio.AioRpcError, request: Any) -> str:
+    """Return which flag's value budget_service finds wrong and why, or nothing."""
     status = rpc_status.from_call(error)  # type: ignore[arg-type]  # it needs what both kinds of call have
     for detail in () if status is None else status.details:
         bad = error_details_pb2.BadRequest()
         if detail.Unpack(bad) and bad.field_violations:
-            return f"{bad.field_violations[0].field}: {bad.field_violations[0].description}"
+            found = bad.field_violations[0]
+            return f"{_flag_of(found.field, request)}: {found.description}"
     return ""
+
+
+# Fields of requests whose flags have other names.
+_FLAGS = {
+    "path": "--account",
+    "target": "--to",
+    "period": "--window",
+    "sliding_days": "--window",
+    "unit_id": "--unit",
+    "release_id": "--release",
+    "start_time": "--from, --since",
+    "end_time": "--to",
+}
+_OF_ROOTS = (
+    admin_pb2.BeginCurrencyRequest,
+    admin_pb2.ResumeClockRequest,
+    admin_pb2.SealJournalRequest,
+    admin_pb2.VerifyLedgerRequest,
+    admin_pb2.WithdrawCurrencyRequest,
+)
+
+
+def _flag_of(field: str, request: Any) -> str:
+    """Return the flag that a field of a request was made of: that of changes[0].limit.zone is --zone."""
+    names = re.sub(r"\[\d+\]", "", field).split(".")
+    name = names[0] if names[0] in _FLAGS else names[-1]
+    if name == "path" and isinstance(request, _OF_ROOTS):
+        return "--root"
+    return _FLAGS.get(name, f"--{name.replace('_', '-')}")
 
 
 def account_of(text: str) -> budget_pb2.Account:

@@ -7,14 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from gris_api.budget.v1 import admin_pb2, budget_pb2
 
 from budget_service.server.archives import Checked
 from gris_cli.budget.ledger import format_timestamp
-from gris_lab.plots import draw_usage
-from gris_lab.sheets import Column, Sheet, percent
-from gris_lab.usage import Exhausted
+from gris_data.sheets import Column, Sheet, percent
 from pinot_connector.budgets import Cost, Level, questions_left
 
 # What is no charge, in the words of people; each charge is called by the end of its name.
@@ -185,6 +182,11 @@ def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:
 
 def draw_report(report: admin_pb2.GetUsageReportResponse, path: Path, *, account: str) -> None:
     """Draw the shares of a usage report, one panel for each unit."""
+    import numpy as np  # only here, and slow
+
+    from gris_lab.plots import draw_usage
+    from gris_lab.usage import Exhausted
+
     accounts = max(1, report.accounts)
     found = [
         Exhausted(curve.unit, curve.limit, np.array(curve.exhausted_accounts, dtype=np.float64) / accounts)

@@ -112,10 +112,23 @@ class HistogramFlags:
     member: str = flag("", "With --data: the column of members.")
 
     def histogram(self) -> NamedHistogram | None:
-        """Return the histogram; None: no flag names one."""
-        from gris_lab.histograms import CountsFlags, histogram_of
+        """Return the histogram; None: no flag names one.
 
-        return histogram_of(CountsFlags(self.counts, self.data, self.by, self.member))
+        Raises:
+            typer.BadParameter: Flags that do not belong together.
+            InputError: A file without counts.
+        """
+        from gris_lab.histograms import histogram_of_counts, histogram_of_members
+
+        if self.counts and self.data:
+            raise typer.BadParameter("--counts and --data both name a histogram; one is enough")
+        if self.counts:
+            return histogram_of_counts(self.counts)
+        if not self.data:
+            return None
+        if not self.by or not self.member:
+            raise typer.BadParameter("--data needs --by and --member, the columns of elements and of members")
+        return histogram_of_members(self.data, self.by, self.member)
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ def table(
 ) -> None:
     """Make the table of the adaptive bound for a currency, so that dp_service can use it (--adaptive-tables)."""
     from gris_cli.sheets import print_sheets
+    from gris_data.caching import cache_directory
     from gris_data.policies import policy_of
     from gris_lab.budgets import table_sheet
-    from gris_lab.caching import cache_directory
     from gris_lab.tables import make_table
 
     if policy is not None and epsilon_per is not None:

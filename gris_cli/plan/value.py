@@ -14,7 +14,7 @@ from gris_cli.inputs import exact, file_errors, named_errors, number, parts_of
 from gris_cli.plan.flags import DELTA, EPSILON_PER, EpsilonPerFlag
 
 if TYPE_CHECKING:
-    from gris_lab.sheets import Sheet
+    from gris_data.sheets import Sheet
     from gris_lab.value.choices import Price, Table
     from gris_lab.value.spread import Known
 

@@ -65,16 +65,13 @@ def draft(
         raise typer.BadParameter(f"--data {misplaced[0]} names a table's file: put --data before it")
     from gris_cli.clients import pinot_access
     from gris_cli.policy.drafting import print_draft
-    from gris_data.policy.draft import DraftError, draft_of
+    from gris_data.policy.draft import draft_of
     from gris_data.policy.draft_text import draft_text
 
-    try:
-        with named_by("--pinot" if tables.pinot else "--data"):
-            drafts = [draft_of(each, tables.member) for each in tables.schemas(pinot_access(connection))]
-            text = draft_text(tuple(drafts))
-            _require_sound(text)
-    except DraftError as error:
-        raise typer.BadParameter(str(error)) from None
+    with named_by("--pinot" if tables.pinot else "--data"):
+        drafts = [draft_of(each, tables.member) for each in tables.schemas(pinot_access(connection))]
+        text = draft_text(tuple(drafts))
+        _require_sound(text)
     print_draft(text, drafts, out, as_json=as_json)
 
 
@@ -82,9 +79,9 @@ def _require_sound(text: str) -> None:
     """Refuse a draft that could not be served; names that differ only in case can lead to one."""
     from dp_service.queries.errors import PolicyError
     from dp_service.queries.policy import read_policy
-    from gris_data.policy.draft import DraftError
+    from gris_data.errors import InputError
 
     try:
         read_policy(text.encode(), "the draft")
     except PolicyError as error:
-        raise DraftError(str(error.problems[0])) from None
+        raise InputError(str(error.problems[0])) from None

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
+from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.tables import PreparedPairs, Table
-from dp_service.queries.times import Stream, TimeColumn
+from dp_service.queries.times import TimeColumn
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import ValueType
 from dp_service.values.cells import Grid as PublicGrid
 
@@ -43,7 +44,8 @@ def _table_json(table: Table) -> dict[str, Any]:
         "name": table.name,
         "member": table.member,
         "measures": [
-            {"measure": each.measure, "tau": each.tau, "tau_is": each.tau_is} for each in table.measures
+            {"measure": each.measure, "tau": each.tau, "tau_is": each.tau_is}
+            for each in table.measures.offered
         ],
         "time": table.time and _time_json(table.time) | _stated(buckets=list(table.buckets)),
         "consistency": table.consistency,
@@ -77,7 +79,7 @@ def _prepared_json(prepared: PreparedPairs) -> dict[str, Any]:
 
 
 def _quantiles_json(column: QuantileColumn) -> dict[str, Any]:
-    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.grid
+    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.spec
 
     def written(steps: int) -> str:
         return date_of(steps).isoformat() if column.type is ValueType.DATE else str(steps * quantum)
@@ -86,7 +88,7 @@ def _quantiles_json(column: QuantileColumn) -> dict[str, Any]:
         "name": column.name,
         "type": column.type,
         "quantum": str(quantum),
-        "member_value": column.rule,
+        "member_value": column.member_value,
         "grid": {
             "scale": grid.scale,
             "from": written(grid.low),
@@ -118,24 +120,13 @@ def _value_json(value: ValueColumn) -> dict[str, Any]:
 
 
 def _time_json(time: TimeColumn) -> dict[str, Any]:
-    closed = time.closed
+    of_stream = {"complete_by", "replaced_rows", "replaced_by", "offline_part"}
     return {
         "column": time.name,
         "zone": time.zone,
-        "refresh": None if closed is None else closed.refresh,
-        "delay_minutes": None if closed is None else closed.delay_minutes,
-        **_stream_json(time.stream),
-    }
-
-
-def _stream_json(stream: Stream | None) -> dict[str, Any]:
-    if stream is None:
-        return {}
-    return {
-        "complete_by": stream.complete_by,
-        "replaced_rows": "until_closed" if stream.replaced_until_closed else None,
-        "replaced_by": "same_member" if stream.replaced_by_same_member else None,
-        "offline_part": "whole_days" if stream.offline_days_are_whole else None,
+        "refresh": time.refresh,
+        "delay_minutes": None if time.refresh is None else time.delay_minutes,
+        **({} if time.complete_by is None else time.model_dump(include=of_stream)),
     }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dp_service.queries.columns import Column, QuantileColumn, ValueColumn, ValueNulls
+from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Choice, Contributions, Names, Totals
 from dp_service.queries.tables import OfferedMeasure, PreparedPairs, Table, TauIs
-from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
+from dp_service.queries.times import CompleteBy, Refresh, TimeColumn
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
 from dp_service.terms import BoundedBy, ValueType
 from dp_service.values.cells import Grid as PublicGrid
 from gris_cli.formatting import format_published
@@ -19,7 +20,7 @@ def print_table(table: Table) -> None:
     """Print what may be asked of a table, and what it costs a member."""
     show()
     say("table", f"{table.name}; its members are {table.member}")
-    say("counts", "; ".join(map(_format_measure, table.measures)))
+    say("counts", "; ".join(map(_format_measure, table.measures.offered)))
     say("bounded", _format_contributions(table.contributions))
     for value in table.values:
         say("sums", _format_value(value))
@@ -122,20 +123,21 @@ def _format_publication(value: ValueColumn) -> str:
 
 def _format_quantiles(column: QuantileColumn) -> str:
     """Return which value of a member counts, and among which cells it is."""
-    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.grid
+    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.spec
     if column.type is ValueType.DATE:
         step = (grid.high - grid.low) // grid.cells
         return (
             f"{column.name}: rows count with {date_of(rows.low)} to {date_of(rows.high)}, and of a member the "
-            f"{column.rule} of them, among {formats.counted(grid.cells, 'public cell')} of "
+            f"{column.member_value} of them, among {formats.counted(grid.cells, 'public cell')} of "
             f"{formats.counted(step, 'day')} from {date_of(grid.low)} to before {date_of(grid.high)}"
         )
     row_lower, row_upper, lower, upper = (
         formats.exact(end * quantum) for end in (rows.low, rows.high, grid.low, grid.high)
     )
     return (
-        f"{column.name}: rows count with {row_lower} to {row_upper}, and of a member the {column.rule} of them, among "
-        f"{len(PublicGrid.of(grid))} public cells between {lower} and {upper}, in steps of {formats.exact(quantum)}"
+        f"{column.name}: rows count with {row_lower} to {row_upper}, and of a member the {column.member_value} of "
+        f"them, among {len(PublicGrid.of(grid))} public cells between {lower} and {upper}, in steps of "
+        f"{formats.exact(quantum)}"
     )
 
 
@@ -168,30 +170,27 @@ def _format_buckets(table: Table) -> str:
 def _format_time(time: TimeColumn | None) -> str:
     if time is None:
         return "no time column"
-    if time.closed is None:
+    if time.refresh is None:
         return f"{time.name}, zone {time.zone}; rows count as they arrive"
-    closed = time.closed
     return (
-        f"{time.name}, zone {time.zone}; rows count when their {closed.refresh} has been over for "
-        f"{formats.counted(closed.delay_minutes, 'minute')}{_format_stream(time.stream)}"
+        f"{time.name}, zone {time.zone}; rows count when their {time.refresh} has been over for "
+        f"{formats.counted(time.delay_minutes, 'minute')}{_format_stream(time)}"
     )
 
 
-def _format_stream(stream: Stream | None) -> str:
-    if stream is None:
-        return ""
-    promises = (
-        "; rows of closed periods are never replaced, by promise" if stream.replaced_until_closed else ""
-    )
-    if stream.replaced_by_same_member:
+def _format_stream(time: TimeColumn) -> str:
+    promises = "; rows of closed periods are never replaced, by promise" if time.replaced_rows else ""
+    if time.replaced_by is not None:
         promises += "; rows are replaced by those of the same member, by promise"
-    if stream.offline_days_are_whole:
+    if time.offline_part is not None:
         promises += "; its offline part holds whole days, by promise"
-    match stream.complete_by:
+    match time.complete_by:
         case CompleteBy.OFFSETS:
             return f"; takes in a stream, complete by its offsets{promises}"
         case CompleteBy.DELAY:
             return f"; takes in a stream, complete by that time, by promise{promises}"
+        case None:
+            return ""
 
 
 def _format_consistency(table: Table) -> str:

@@ -18,13 +18,14 @@ def inspect(
     as_json: bool,
 ) -> None:
     """Show what the file of a bound holds, and check that it is intact."""
-    from dp_service.queries.published_bounds import BoundFileError, read_bound
+    from dp_service.queries.published_bounds import BoundFile
+    from dp_service.queries.published_files import PublishedFileError
     from gris_cli.value.reports import print_bound
 
     try:
         with file_errors(file):
             content = file.read_bytes()
-        bound = read_bound(content)
-    except BoundFileError as error:
+        bound = BoundFile.read(content)
+    except PublishedFileError as error:
         raise typer.BadParameter(f"{file}: {error}") from None
     print_bound(bound, content, None, as_json=as_json)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dp_service.queries.published import integrity_of
 from dp_service.queries.published_bounds import BoundFile
+from dp_service.queries.published_files import integrity_of
 from gris_cli.domain.reports import say_price
 from gris_cli.terminal import print_json, say
 from pinot_connector import formats
@@ -15,7 +15,7 @@ def print_bound(bound: BoundFile, content: bytes, price: Cost | None, *, as_json
     """Print what was published and what it costs; `price` is None where no currency is known."""
     integrity = integrity_of(content)
     if as_json:
-        print_json({**to_json(bound), "integrity": integrity, "price": to_json(price)})
+        print_json({**bound.model_dump(), "integrity": integrity, "price": to_json(price)})
         return
     cell = formats.interval((formats.exact(bound.lower), formats.exact(bound.upper)))
     share = f"{float(bound.q):g} of the members' totals are below {cell}"

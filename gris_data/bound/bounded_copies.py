@@ -14,6 +14,7 @@ from gris_data.bound.engine import CopyEngine
 from gris_data.bound.local_times import first_day
 from gris_data.bound.source import ROWS, Columns
 from gris_data.dialects import DataDialect, constant
+from gris_data.names import require_table_name
 from pinot_connector.engines.bounded_copy import ONE_PERIOD, RULE, CopyStatement
 
 _PAIRS = "gris_pairs"
@@ -39,6 +40,10 @@ class BoundedCopyRequest:
     delta_0: int
     drops_nulls: bool = False
     memory: str = "2GB"
+
+    def __post_init__(self) -> None:
+        """Raise InputError for a table that no policy can name."""
+        require_table_name(self.table)
 
     def statement(self, rows: int, rows_without_values: int) -> CopyStatement:
         """Return what a copy with so many rows says of itself."""

@@ -48,7 +48,7 @@ def _made(tables: DuckDBTables, source: Path, unfinished: Path, asked: BoundedCo
     rows, complete = row_counts(tables, asked.columns)
     if rows > complete and not asked.drops_nulls:
         where = first_missing(tables.connection, source, asked.columns)
-        raise InputError(f"{where}: expected a value, or --drop-nulls")
+        raise InputError(f"{where}: expected a value, or that such rows are left out", remedy="drop_nulls")
     made = choose(tables, asked, rows, complete)
     statement = asked.statement(made.rows_kept, made.rows_without_values).to_json()
     tables.work(

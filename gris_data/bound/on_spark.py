@@ -92,15 +92,16 @@ def _checked(tables: SparkTables, types: dict[str, str], asked: BoundedCopyReque
     rows, complete, *counts = tables.row(f"SELECT count(*), {counted} FROM {ROWS} AS given")  # noqa: S608 - quoted
     for (kind, name), count in zip(wrong, counts, strict=True):
         if count and not (kind == "null" and asked.drops_nulls):
-            raise InputError(f"column {name}: {count} rows {_REASONS[kind]}")
+            raise InputError(f"column {name}: {count} rows {_REASONS[kind]}", remedy=_REMEDIES.get(kind, ""))
     return rows, complete
 
 
 _REASONS = {
-    "null": "have no value; expected one, or --drop-nulls",
+    "null": "have no value; expected one, or that such rows are left out",
     "text": "hold a text that is not UTF-8",
     "day": "hold a day outside of the years 1 to 9999, which is written alike on one machine only",
 }
+_REMEDIES = {"null": "drop_nulls"}
 
 
 def _stating(rows: DataFrame, member: str, statement: str) -> DataFrame:

@@ -36,8 +36,10 @@ def require_one_value(engine: CopyEngine, manifest: PairsManifest) -> None:
             where = "" if other is None or other < 0 else f"row {other + 1}, "
             raise InputError(
                 f"{where}column {name}: {members} members have more than one value; expected one for each member, in "
-                "all periods, of an attribute. State --first-attributes to let each member keep the first one, correct "
-                "the rows, or leave the column out of --attributes and make the copy anew in another directory"
+                "all periods, of an attribute. Let each member keep the first one, correct the rows, or leave the "
+                "column out and make the copy anew in another directory",
+                "attributes",
+                remedy="first_attributes",
             )
 
 

@@ -102,10 +102,11 @@ def _require_same(before: PairsManifest, manifest: PairsManifest) -> None:
             )
     if before.first_attributes and not manifest.first_attributes:
         raise InputError(
-            "the copy that is there keeps members' first attributes: state --first-attributes again"
+            "the copy that is there keeps members' first attributes: state that again",
+            remedy="first_attributes",
         )
     if manifest.end < before.end:
-        raise InputError(f"--until: the copy that is there holds all periods before {before.end} already")
+        raise InputError(f"the copy that is there holds all periods before {before.end} already", "until")
 
 
 def last_before(manifest: PairsManifest) -> datetime.date:
@@ -125,7 +126,7 @@ def require_few_periods(before: PairsManifest | None, added: Sequence[PeriodCont
         InputError: It has more.
     """
     if len(added) + (0 if before is None else len(before.periods)) > MOST_PERIODS:
-        raise InputError(f"expected at most {MOST_PERIODS} periods in a copy: state a longer --calendar")
+        raise InputError(f"expected at most {MOST_PERIODS} periods in a copy: state longer ones", "calendar")
 
 
 def copied(folder: Path, manifest: PairsManifest, content: PeriodContent) -> CopiedPeriod:
@@ -135,7 +136,7 @@ def copied(folder: Path, manifest: PairsManifest, content: PeriodContent) -> Cop
         InputError: It has more rows than sums of their check numbers allow for.
     """
     if content.rows > MOST_ROWS:
-        raise InputError(f"expected at most {MOST_ROWS} pairs in a period: state a shorter --calendar")
+        raise InputError(f"expected at most {MOST_ROWS} pairs in a period: state shorter ones", "calendar")
     start = day_of(content.period)
     name = file_of(start)
     return CopiedPeriod(

@@ -63,7 +63,7 @@ def paired(session: SparkSession, source: str, folder: Path, asked: PairsCopyReq
     """Make or append to a pairs copy in a session that has the settings of `own_session`; see `append`."""
     folder = folder.resolve()
     if _PATTERN & set(str(folder)):
-        raise InputError("--pairs: Spark takes *, ?, brackets and backslashes in a path for a pattern")
+        raise InputError("Spark takes *, ?, brackets and backslashes in a path for a pattern", "pairs")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".gris-bound-", dir=folder) as staging:
         # Workers may have another user's name: they get what the directory of the copy allows them.

@@ -25,6 +25,7 @@ from gris_data.bound.local_times import first_day, is_asked
 from gris_data.bound.source import Columns, require_no_odd_texts
 from gris_data.dialects import DataDialect, is_day
 from gris_data.errors import InputError
+from gris_data.names import require_table_name
 from pinot_connector.engines.bounded_copy import states_bound
 from pinot_connector.engines.parquet import ROW_NUMBER
 
@@ -40,7 +41,7 @@ FIRST_ROW = "first_row"
 FIRST_TIME = "first_time"
 """When a member was first seen with an element and attributes, in `SEEN`."""
 _BOUNDED = (
-    "it is a bounded copy, as gris bound --out makes it, and may lack rows of its table: expected the table itself, "
+    "it is a bounded copy, as gris bound makes it, and may lack rows of its table: expected the table itself, "
     "for which the pairs copy will answer"
 )
 # What the tool's own tables call their columns.
@@ -82,6 +83,10 @@ class PairsCopyRequest:
     memory: str = "2GB"
     first_attributes: bool = False
     new_only: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InputError for a table that no policy can name."""
+        require_table_name(self.table)
 
 
 @dataclass(frozen=True)
@@ -147,9 +152,9 @@ def check_columns(
             raise InputError(f"a column must not be called {name}: rename it")
     for name in attributes:
         if name not in types:
-            raise InputError(f"there is no column {name}")
+            raise InputError(f"there is no column {name}", "attributes")
         if types[name] not in dialect.elements:
-            raise InputError(f"column {name}: expected texts, integers, truth values or days")
+            raise InputError(f"column {name}: expected texts, integers, truth values or days", "attributes")
 
 
 def null_member(dialect: DataDialect, kind: str, stated: str | None) -> str | int | None:
@@ -162,12 +167,12 @@ def null_member(dialect: DataDialect, kind: str, stated: str | None) -> str | in
         return _NULL_TEXT if stated is None else stated
     if kind == dialect.uuid or dialect.elements.get(kind) in (ColumnType.DATE, ColumnType.BOOL):
         if stated is not None:
-            raise InputError(f"--null-member: expected none for a member column of type {kind}")
+            raise InputError(f"expected none for a member column of type {kind}", "null_member")
         return None
     try:
         return INT64_MINIMUM if stated is None else int(stated)
     except ValueError:
-        raise InputError("--null-member: expected an integer, as the members are") from None
+        raise InputError("expected an integer, as the members are", "null_member") from None
 
 
 def conditions_of(
@@ -236,5 +241,6 @@ def require_plain_midnights(columns: Columns, until: datetime.date) -> None:
         first, second = (midnight.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
         if first is not None and second is not None and first > second:
             raise InputError(
-                f"--zone: on {midnight.date()} clocks of {columns.zone} were set back over midnight: it came twice"
+                f"on {midnight.date()} clocks of {columns.zone} were set back over midnight: it came twice",
+                "zone",
             )

@@ -17,6 +17,7 @@ import duckdb
 from gris_data.csv_names import names_in_first_line
 from gris_data.dialects import DUCKDB, NANOSECONDS, READ_TIME, DataDialect
 from gris_data.errors import InputError
+from gris_data.input_files import require_file
 from pinot_connector.engines.bounded_copy import CALENDAR_PERIOD, ONE_PERIOD
 from pinot_connector.engines.file_versions import unreadable
 from pinot_connector.engines.parquet import (
@@ -71,6 +72,12 @@ class Columns:
         """The columns in which every row needs a value."""
         return (self.member, *self.elements, *((self.period,) if self.period else ()))
 
+    def use_of(self, name: str) -> str:
+        """Return which of these fields names a column that is needed."""
+        if name in self.elements:
+            return "elements"
+        return "member" if name == self.member else "period"
+
 
 def open_rows(
     connection: duckdb.DuckDBPyConnection,
@@ -98,8 +105,7 @@ def open_rows(
             a text in a Parquet file is not UTF-8.
     """
     require_different(columns)
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
+    require_file(path)
     suffix = path.suffix.lower()
     if suffix not in (".parquet", ".csv", ".tsv"):
         raise InputError(f"expected a file named .parquet, .csv or .tsv, got {path.name}")
@@ -130,16 +136,19 @@ def in_microseconds(nanoseconds: str) -> str:
 def require_different(columns: Columns) -> None:
     """Raise InputError if one column is two things, or the period's name would say that there is none."""
     if len(set(columns.needed)) != len(columns.needed):
-        raise InputError("member, elements and period must be different columns")
+        raise InputError(
+            "expected different columns", "member", "elements", *(["period"] if columns.period else [])
+        )
     if columns.period == ONE_PERIOD:
         # A copy could not say whether it has a period column.
-        raise InputError(f"a period column must not be called {ONE_PERIOD}: rename it")
+        raise InputError(f"a period column must not be called {ONE_PERIOD}: rename it", "period")
     is_stated_plainly = CALENDAR_PERIOD.fullmatch(columns.stated_period) is not None
     if columns.period and is_stated_plainly != bool(columns.calendar):
         # What a copy states of its periods could be read otherwise.
         raise InputError(
-            "a period column must be called by letters, digits and underscores with --calendar, and without it not as "
-            "a calendar's periods are: rename it"
+            "a period column must be called by letters, digits and underscores with a calendar, and without one not as "
+            "a calendar's periods are: rename it",
+            "period",
         )
 
 
@@ -205,13 +214,14 @@ def check_types(dialect: DataDialect, types: Mapping[str, str], columns: Columns
     """Raise InputError if a column is missing, or of a type that it cannot have."""
     for name in columns.needed:
         if name not in types:
-            raise InputError(f"there is no column {name}")
+            raise InputError(f"there is no column {name}", columns.use_of(name))
     require_unbreakable(types, columns.needed)
     if types[columns.member] not in dialect.members:
-        raise InputError(f"column {columns.member}: expected members that are texts or integers")
+        raise InputError(f"column {columns.member}: expected members that are texts or integers", "member")
     for name in columns.elements if columns.calendar else columns.needed[1:]:
         if types[name] not in dialect.elements:
-            raise InputError(f"column {name}: expected texts, integers, truth values or days")
+            problem = f"column {name}: expected texts, integers, truth values or days"
+            raise InputError(problem, columns.use_of(name))
     if columns.calendar:
         _check_calendar(dialect, types[columns.period], columns)
 
@@ -220,12 +230,13 @@ def _check_calendar(dialect: DataDialect, kind: str, columns: Columns) -> None:
     """Raise InputError if the period column does not fall into periods of the calendar."""
     if kind == dialect.day:
         if columns.zone:
-            raise InputError(f"column {columns.period}: expected no --zone: it holds days")
+            raise InputError(f"column {columns.period} holds days: expected no zone", "zone")
     elif kind not in dialect.timestamps:
-        raise InputError(f"column {columns.period}: expected days or timestamps for --calendar")
+        raise InputError(f"column {columns.period}: expected days or timestamps", "period")
     elif not columns.zone:
         raise InputError(
-            f"column {columns.period}: expected --zone, the time column's zone in the policy: it holds timestamps"
+            f"column {columns.period} holds timestamps: expected the time column's zone in the policy",
+            remedy="zone",
         )
 
 

@@ -80,7 +80,7 @@ def spilling(folder: Path, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
         except duckdb.Error:
             memory = ""
         if not memory:
-            raise InputError("--memory: expected a size such as 2GB")
+            raise InputError("expected a size such as 2GB", "memory")
         yield connection
 
 
@@ -93,9 +93,9 @@ def read_to_the_end(work: Callable[[], _Done], memory: str) -> _Done:
     try:
         return work()
     except duckdb.OutOfMemoryException:
-        problem = f"--memory {memory} is too little for this input"
+        failure = InputError(f"{memory} is too little for this input", "memory")
     except OWN_MISTAKES:
         raise
     except duckdb.Error:
-        problem = "expected a file that can be read to its end"
-    raise InputError(problem)
+        failure = InputError("expected a file that can be read to its end")
+    raise failure

@@ -56,7 +56,10 @@ class Source:
     def require_whole(self, missing: int) -> None:
         """Raise InputError if `missing_rows` found any."""
         if missing:
-            raise InputError(f"expected no row without {self.member} or {self.column}, or --drop-nulls")
+            raise InputError(
+                f"expected no row without {self.member} or {self.column}, or that such rows are left out",
+                remedy="drop_nulls",
+            )
 
     def pairs(self, dialect: DataDialect, kind: ColumnType) -> str:
         """Write the query for `member` and `element` of all rows that an answer could carry, and a policy list.

@@ -73,7 +73,7 @@ def _ticket(key_file: Path | None, release_id: str, query_id: str, price: Cost) 
     try:
         key = read_key_file(key_file)
     except (KeyFileError, OSError) as error:
-        raise InputError(f"--key-file: {error}") from None
+        raise InputError(str(error), "key_file") from None
     cost = TicketCost(price.information, price.calls)
     return charge_ticket(key, release_id=release_id, query_id=query_id, cost=cost, unit_id=price.unit_id)
 

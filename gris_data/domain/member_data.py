@@ -25,6 +25,7 @@ from gris_data.csv_names import names_in_first_line
 from gris_data.dialects import DUCKDB
 from gris_data.domain.canonical_pairs import ROWS, Source
 from gris_data.errors import InputError
+from gris_data.input_files import require_file
 from pinot_connector.engines.duckdb_files import attach_database
 from pinot_connector.engines.file_versions import unreadable
 from pinot_connector.engines.parquet import BREAKABLE_ADVICE, list_unreadable, readable, unread_columns
@@ -99,8 +100,7 @@ def _relation(connection: duckdb.DuckDBPyConnection, source: Source) -> duckdb.D
 
 
 def _file(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) -> duckdb.DuckDBPyRelation:
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
+    require_file(path)
     match path.suffix.lower():
         case ".parquet":
             return _parquet(connection, path, source)

@@ -28,7 +28,7 @@ def found_on_spark(publication: Publication, url: str) -> Found:
     """
     if url.startswith("sc://"):
         # Its server records what it is asked, functions and what they hold included.
-        raise InputError("--spark: Spark Connect would see the seed; use local[*], spark:// or yarn")
+        raise InputError("Spark Connect would see the seed; use local[*], spark:// or yarn", "spark")
     return run_on_spark(url, lambda session: _found(session, publication))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
@@ -39,11 +39,12 @@ def price_of(rho: Fraction, delta: Fraction, currency: Currency) -> Cost:
     Gaussian, so a unit is worth its zCDP and nothing in bounded range: it is counted in the currency of Gaussian
     counts, and a ledger refuses to add it to units of other noise.
 
-    >>> price_of(Fraction(1, 10), Fraction(1, 10**8), Currency(Fraction(15, 100), Fraction(1, 10**10))).information
+    >>> currency = Currency.model_validate({"epsilon_per": "0.15", "delta": "1e-10"})
+    >>> price_of(Fraction(1, 10), Fraction(1, 10**8), currency).information
     36
     """
     return Cost(
         information=ceil(8 * rho / currency.epsilon_per**2),
         calls=ceil(delta / currency.delta),
-        unit_id=replace(currency, count_noise=CountNoise.GAUSSIAN).unit_id,
+        unit_id=currency.model_copy(update={"count_noise": CountNoise.GAUSSIAN}).unit_id,
     )

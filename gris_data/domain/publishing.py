@@ -15,7 +15,8 @@ from pathlib import Path
 from dp_service.noise.encoding import length_prefixed
 from dp_service.noise.stream import SEED_BYTES
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover, rounds
-from dp_service.queries.published import DomainFile, in_order, written
+from dp_service.queries.published import DomainFile, in_order
+from dp_service.queries.published_files import written
 from dp_service.queries.versions import is_plain_hash
 from dp_service.terms import ColumnType
 from gris_data.domain.canonical_pairs import Source
@@ -71,23 +72,29 @@ def found_on_this_machine(publication: Publication) -> Found:
 
 
 def domain_of(publication: Publication, found: Found, now: datetime.datetime) -> DomainFile:
-    """Return what the file says."""
+    """Return what the file says.
+
+    Raises:
+        PublishedFileError: No such file could be read.
+    """
     parameters = publication.parameters
     guarantee = guarantee_of(parameters.rho, parameters.delta)
-    return DomainFile(
-        table=publication.table,
-        column=publication.column,
-        type=found.type,
-        data_version=publication.data_version,
-        method=parameters.method.value,
-        rho=Fraction(parameters.rho),
-        delta=Fraction(parameters.delta),
-        delta_0=parameters.delta_0,
-        iterations=len(rounds(parameters)),
-        epsilon=guarantee.epsilon,
-        dp_delta=guarantee.delta,
-        published_at=now.isoformat(timespec="seconds"),
-        elements=in_order(found.texts, found.type),
+    return DomainFile.of(
+        {
+            "table": publication.table,
+            "column": publication.column,
+            "type": found.type,
+            "data_version": publication.data_version,
+            "method": parameters.method.value,
+            "rho": Fraction(parameters.rho),
+            "delta": Fraction(parameters.delta),
+            "delta_0": parameters.delta_0,
+            "iterations": len(rounds(parameters)),
+            "epsilon": guarantee.epsilon,
+            "dp_delta": guarantee.delta,
+            "published_at": now.isoformat(timespec="seconds"),
+            "elements": in_order(found.texts, found.type),
+        }
     )
 
 

@@ -10,14 +10,8 @@ from pathlib import Path
 from dp_service.partitions.weighting import TooManyError
 from dp_service.queries.errors import RefusedByPolicyError
 from dp_service.queries.policy import Policy
-from dp_service.queries.published import (
-    LARGEST_FILE_BYTES,
-    DomainFile,
-    DomainFileError,
-    integrity_of,
-    read_published,
-    written,
-)
+from dp_service.queries.published import DomainFile
+from dp_service.queries.published_files import PublishedFileError, integrity_of, written
 from dp_service.terms import ColumnType
 from gris_data.domain.ledger_entry import LedgerAccount, record
 from gris_data.domain.price import price_of
@@ -63,15 +57,17 @@ def published(request: Request) -> Made:
         BudgetExhausted, GrisError: The ledger did not record the price; there is no file.
     """
     if not request.out.parent.is_dir():
-        raise InputError(f"--out: there is no directory {request.out.parent}")
+        raise InputError(f"there is no directory {request.out.parent}", "out")
     publication = request.publication
     _check_fields(publication)
     policy = policy_of(request.policy)
     price = price_of(publication.parameters.rho, publication.parameters.delta, policy.currency)
     try:
         found = request.discover(publication)
-    except (InputError, TooManyError) as error:
-        raise InputError(f"--data: {error}") from None
+    except InputError as error:
+        raise InputError(str(error), *(error.of or ("data",)), remedy=error.remedy) from None
+    except TooManyError as error:
+        raise InputError(str(error), "data") from None
     _check_type(policy, publication, found)
     domain = domain_of(publication, found, datetime.datetime.now(datetime.UTC))
     write_recorded(domain, request.out, lambda: record(request.payer, price))
@@ -86,11 +82,11 @@ def inspected(file: Path, policy: Path | None) -> Made:
     """
     try:
         with file.open("rb") as stream:
-            content = stream.read(LARGEST_FILE_BYTES + 1)
-        domain = read_published(content)
+            content = stream.read(DomainFile.MOST_BYTES + 1)
+        domain = DomainFile.read(content)
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from None
-    except DomainFileError as error:
+    except PublishedFileError as error:
         raise InputError(f"{file}: {error}") from None
     price = None if policy is None else price_of(domain.rho, domain.delta, policy_of(policy).currency)
     return Made(domain, price, integrity_of(content))
@@ -98,10 +94,9 @@ def inspected(file: Path, policy: Path | None) -> Made:
 
 def _check_fields(publication: Publication) -> None:
     """Refuse, before anything is paid, fields with which the file could not be read."""
-    empty = domain_of(publication, Found([], ColumnType.STRING), datetime.datetime.now(datetime.UTC))
     try:
-        read_published(written(empty))
-    except DomainFileError as error:
+        domain_of(publication, Found([], ColumnType.STRING), datetime.datetime.now(datetime.UTC))
+    except PublishedFileError as error:
         raise InputError(f"the file could not be read: {error}") from None
 
 
@@ -110,6 +105,6 @@ def _check_type(policy: Policy, publication: Publication, found: Found) -> None:
     try:
         expected = policy.table(publication.table).column(publication.column).type
     except RefusedByPolicyError as error:
-        raise InputError(f"--table, --column: {error}") from None
+        raise InputError(str(error), "table", "column") from None
     if expected is not found.type:
-        raise InputError(f"--column: the policy says {expected}, the data {found.type}")
+        raise InputError(f"the policy says {expected}, the data {found.type}", "column")

@@ -10,10 +10,11 @@ import datetime
 
 import duckdb
 
-from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
+from dp_service.queries.columns import Column
 from dp_service.queries.intervals import ordinal
 from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeUnit
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import ColumnType
 from pinot_connector.engines.base import ColumnType as EngineType
 from pinot_connector.engines.base import ValueType as EngineValueType

@@ -7,24 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from dp_service.queries.columns import Column, Nulls, QuantileColumn, ValueColumn
+from dp_service.queries.columns import Column, Nulls
+from dp_service.queries.contributions import prepared_copy
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.policy_review import shown_value
 from dp_service.queries.suggestions import instead_of
 from dp_service.queries.tables import Table, TauIs
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import ColumnType, ValueType
 from gris_data.errors import InputError
 from gris_data.policy.column_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit
 from gris_data.policy.promises import Promise, is_size, promises_of
 from gris_data.policy.rows import parameter_of, rows_of_members, value_of
 from gris_data.policy.values import Clamped, clamped, unusable
+from pinot_connector.engines.base import BoundedCopy
+from pinot_connector.engines.bounded_copies import require_bounded_copy
 from pinot_connector.engines.duckdb import DuckDBEngine, is_member_type
 from pinot_connector.engines.parquet import count_unreadable, quoted
 from pinot_connector.errors import EngineError
@@ -77,11 +81,14 @@ class DataReport:
 def examined(table: Table, path: Path) -> DataReport:
     """Read a Parquet file or DuckDB database and count what is left out of questions about a table.
 
-    Raises InputError: the data cannot be read, or a column is missing or of another type than the policy says.
+    Raises InputError: the data cannot be read, are not the bounded copy that the policy says they are, or a column is
+    missing or of another type than it says.
     """
     try:
         with closing(DuckDBEngine({table.name: path})) as engine, engine.reading(table.name) as connection:
             _require_columns(engine.types(connection, table.name), table)
+            if (copy := prepared_copy(table)) is not None:
+                require_bounded_copy(path, BoundedCopy(**asdict(copy)))
             for column in table.own_columns:
                 fault = fault_of_unit(connection, table, column)
                 if fault is not None:
@@ -265,14 +272,14 @@ def _promises(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[P
 
 def _clipped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Clipped]:
     """Count what clipping leaves out of a total, and of questions by each column."""
-    if table.events is None or table.events.tau_is is not TauIs.CLIPPED:
+    if (tau := table.measures.tau_where(TauIs.CLIPPED)) is None:
         return
     for column in (None, *(each for each in table.columns if each.group_by)):
         source = rows_of_members(table, () if column is None else (column,))
         found = connection.execute(
             "SELECT coalesce(sum(counted), 0), coalesce(sum(greatest(counted - $tau, 0)), 0) FROM ("  # noqa: S608
             f"SELECT count(*) AS counted FROM ({source.sql}) GROUP BY member, element)",
-            {"tau": table.events.tau, **source.values},
+            {"tau": tau, **source.values},
         ).fetchone()
         counted, cut = found or (0, 0)
         yield Clipped("" if column is None else column.name, int(counted), int(cut))

@@ -17,9 +17,10 @@ from enum import Enum
 
 from dp_service.queries.answer_columns import COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.terms import ColumnType
+from gris_data.errors import InputError
+from gris_data.names import IDENTIFIER
 from gris_data.table_schema import TableColumn, TableSchema
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -101,10 +102,6 @@ class Draft:
     columns: tuple[DraftColumn, ...]
 
 
-class DraftError(ValueError):
-    """No draft can be made; the text says what the owner has to say or change."""
-
-
 def draft_of(table: TableSchema, member: str = "") -> Draft:
     """Return a first policy of a table.
 
@@ -113,11 +110,12 @@ def draft_of(table: TableSchema, member: str = "") -> Draft:
         member: The column of the members; empty: the only one whose name says so.
 
     Raises:
-        DraftError: The member is not known, or cannot be one; or a policy cannot name the table.
+        InputError: The member is not known, or cannot be one; or a policy cannot name the table.
     """
-    if not _IDENTIFIER.fullmatch(table.name):
-        raise DraftError(
-            f"{table.name}: a policy names tables by ASCII letters, digits and underscores; TABLE=PATH gives it one"
+    if not IDENTIFIER.fullmatch(table.name):
+        raise InputError(
+            f"a policy names tables by ASCII letters, digits and underscores, not {table.name!r}; TABLE=PATH gives it "
+            "one"
         )
     found = _named(table, member) if member else _guessed(table)
     _require_member(found)
@@ -129,7 +127,7 @@ def _named(table: TableSchema, member: str) -> TableColumn:
     for column in table.columns:
         if column.name == member:
             return column
-    raise DraftError(f"--member: there is no column {member}; there are {_listed(table.columns)}")
+    raise InputError(f"there is no column {member}; there are {_listed(table.columns)}", "member")
 
 
 def _guessed(table: TableSchema) -> TableColumn:
@@ -143,13 +141,14 @@ def _guessed(table: TableSchema) -> TableColumn:
     if len(people) == 1:
         return people[0]
     if not people:
-        raise DraftError(
-            "no column's name says that it holds the person who is to be protected, with all their rows; --member "
-            f"COLUMN says which of these does: {_listed(possible or table.columns)}"
+        raise InputError(
+            "no column's name says that it holds the person who is to be protected, with all their rows; state which "
+            f"of these does: {_listed(possible or table.columns)}",
+            remedy="member",
         )
-    raise DraftError(
-        f"several columns could hold the person who is to be protected: {_listed(people)}; --member COLUMN says which "
-        "does"
+    raise InputError(
+        f"several columns could hold the person who is to be protected: {_listed(people)}; state which does",
+        remedy="member",
     )
 
 
@@ -159,12 +158,12 @@ def _listed(columns: Sequence[TableColumn]) -> str:
 
 def _require_member(column: TableColumn) -> None:
     if not column.can_be_member or column.type is ColumnType.BOOL:
-        raise DraftError(
+        raise InputError(
             f"the member column {column.name}: members need a column of texts, integers or days; this one is "
             f"{column.held}"
         )
-    if not _IDENTIFIER.fullmatch(column.name):
-        raise DraftError(
+    if not IDENTIFIER.fullmatch(column.name):
+        raise InputError(
             f'the member column "{column.name}": a policy names columns by ASCII letters, digits and underscores, '
             f"without spaces; rename it in the data, in DuckDB by {_renaming(column.name)}; "
             "duckdb.read_csv(.., normalize_names=True) renames where it reads CSV"
@@ -174,7 +173,7 @@ def _require_member(column: TableColumn) -> None:
 def _renaming(name: str) -> str:
     """Return how DuckDB renames a column to a name that a policy can have."""
     plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
-    new = plain if _IDENTIFIER.fullmatch(plain) else "another_name"
+    new = plain if IDENTIFIER.fullmatch(plain) else "another_name"
     quoted = name.replace('"', '""')
     return f'SELECT * RENAME ("{quoted}" AS {new}) FROM ..'  # noqa: S608 - for people to read
 
@@ -221,7 +220,7 @@ def _as_timestamp(column: TableColumn) -> TableColumn:
 def _unreadable(column: TableColumn) -> str:
     if column.fault:
         return column.fault
-    if not _IDENTIFIER.fullmatch(column.name) or column.name.casefold() in (
+    if not IDENTIFIER.fullmatch(column.name) or column.name.casefold() in (
         COUNT_COLUMN,
         MEMBER_COUNT_COLUMN,
     ):

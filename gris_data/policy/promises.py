@@ -8,7 +8,7 @@ data and for the owner alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 from dp_service.queries.answer_columns import COUNT_COLUMN
@@ -19,7 +19,7 @@ from dp_service.queries.render.statement import most_of_a_member
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import MAXIMUM_DIMENSIONS, HistogramQuery, Measure
 from dp_service.queries.table_contributions import Sums
-from dp_service.queries.tables import Currency, Policy, Table, TauIs
+from dp_service.queries.tables import Currency, Measures, Policy, Table, TauIs
 from dp_service.terms import BoundedBy
 from gris_data.policy.reads import reads_of
 from pinot_connector.engines.base import Engine, EngineQuery
@@ -121,11 +121,11 @@ def promises_of(table: Table, dialect: str, most: Most, number: Callable[[str], 
     for column in table.columns:
         if column.delta is not None and is_promise(column, table):
             yield largest(f"columns.{column.name}.delta", column.delta, [(column,)], rows=False)
-    events, contributions = table.events, table.contributions
+    tau, contributions = table.measures.tau_where(TauIs.ASSUMED), table.contributions
     grouped = [(column,) for column in table.own_columns if column.group_by]
-    if events is not None and events.tau_is is TauIs.ASSUMED and grouped:
+    if tau is not None and grouped:
         # An element of several columns has no more rows of a member than each of its values.
-        yield largest("measures.events.tau", events.tau, grouped, rows=True)
+        yield largest("measures.events.tau", tau, grouped, rows=True)
     is_assumed = contributions is not None and contributions.bounded_by is BoundedBy.ASSUMED
     if contributions is not None and is_assumed and (keys := list(largest_keys(table))):
         yield largest(ASSUMED_BOUND, contributions.delta_0, keys, rows=False)
@@ -189,18 +189,19 @@ def _size(engine: Engine, table: Table, counted: str) -> int:
 def _most(engine: Engine, table: Table, columns: Sequence[Column], currency: Currency, *, rows: bool) -> int:
     """Return the most elements of some columns that a member has, or the most rows in one of them."""
     # All values count towards Delta, also outside a domain, and all rows, also of periods that are not closed.
-    bare = tuple(replace(each, group_by=True, domain=None, publication=None, delta=None) for each in columns)
+    anything = {"group_by": True, "domain": None, "publication": None, "delta": None}
+    bare = tuple(each.model_copy(update=anything) for each in columns)
     member, names = table.member_column(), tuple(each.name for each in columns)
     keys = tuple(
         each.lookup.key for each in bare if each.lookup is not None and each.lookup.key not in columns
     )
-    asked = replace(
-        table,
-        columns=(*bare, *keys) if member is None or member.name in names else (*bare, *keys, member),
-        time=None,
-        distinct_members=True,
-        events=None,
-        contributions=None,
+    asked = table.model_copy(
+        update={
+            "columns": (*bare, *keys) if member is None or member.name in names else (*bare, *keys, member),
+            "time": None,
+            "measures": Measures(distinct_members=True),
+            "contributions": None,
+        }
     )
     question = HistogramQuery(table.name, names, Measure.DISTINCT_MEMBERS, k=1)
     resolution = resolve(question, Policy(currency, (asked,)), now=0)

@@ -15,13 +15,14 @@ import duckdb
 
 from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_query import CanonicalQuery
-from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
+from dp_service.queries.columns import Column
 from dp_service.queries.policy_values import total_name
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.quantiles import member_value
 from dp_service.queries.render.sums import conditions_of_use, measures, usable_conditions
 from dp_service.queries.structured import Aggregate, AskedQuantile, HistogramQuery, Measure
 from dp_service.queries.tables import Table
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import AggregateFunction, MemberValue, RankFunction, ValueType
 from gris_data.policy.rows import rows_of_members
 from pinot_connector.engines.parquet import quoted
@@ -80,7 +81,7 @@ def clamped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Cla
     """Count what clamping changes of rows, and of members' totals in one element: all, and of each column."""
     for value in _columns(table):
         yield _of_rows(connection, table, value)
-        if isinstance(value, QuantileColumn) and value.rule is MemberValue.ONE_ROW:
+        if isinstance(value, QuantileColumn) and value.member_value is MemberValue.ONE_ROW:
             # Its one row is among those that are counted already.
             continue
         for column in (None, *(each for each in table.columns if each.group_by)):
@@ -150,7 +151,7 @@ def _of_totals(
     )
     ends = {"low": totals.low, "high": totals.high}
     found = connection.execute(sql, {**ends, **source.values}).fetchone()
-    what = _MEMBER_VALUES[value.rule] if isinstance(value, QuantileColumn) else "member total"
+    what = _MEMBER_VALUES[value.member_value] if isinstance(value, QuantileColumn) else "member total"
     by = "" if column is None else column.name
     return _clamped(value, by, found, what, float(value.bounds.quantum.size))
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from dp_service.noise.stream import SEED_BYTES
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy
-from dp_service.queries.published_bounds import NO_DELTA, BoundFile, BoundFileError, read_bound, written
+from dp_service.queries.published_bounds import NO_DELTA, BoundFile
+from dp_service.queries.published_files import PublishedFileError, written
 from dp_service.queries.read_columns import quantiles_read
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
@@ -93,14 +94,15 @@ def published(request: Request) -> Made:
         BudgetExhausted, GrisError: The ledger did not record the price; there is no file.
     """
     if not request.out.parent.is_dir():
-        raise InputError(f"--out: there is no directory {request.out.parent}")
+        raise InputError(f"there is no directory {request.out.parent}", "out")
     if request.out.exists():
         raise InputError(
-            f"--out: {request.out} is there already, and a policy that names it would not be served without it: name "
-            "another file"
+            f"{request.out} is there already, and a policy that names it would not be served without it: name another "
+            "file",
+            "out",
         )
     if is_plain_hash(request.data_version):
-        raise InputError("--data-version: expected a name, such as a date, and no plain hash of the data")
+        raise InputError("expected a name, such as a date, and no plain hash of the data", "data_version")
     policy = policy_of(request.policy)
     resolution = _question(request, policy)
     rho = policy.currency.epsilon_per**2 / 8
@@ -108,23 +110,23 @@ def published(request: Request) -> Made:
     price = replace(price_of(rho, NO_DELTA, policy.currency), calls=0)
     now = datetime.datetime.now(datetime.UTC)
     lower, upper = _chosen(request, policy, resolution, int(now.timestamp()))
-    bound = BoundFile(
-        table=request.table,
-        column=request.column,
-        data_version=request.data_version,
-        q=request.q,
-        lower=lower,
-        upper=upper,
-        rho=rho,
-        delta=NO_DELTA,
-        published_at=now.isoformat(timespec="seconds"),
-        nonce=secrets.token_hex(NONCE_BYTES),
-    )
-    content = written(bound)
+    fields = {
+        "table": request.table,
+        "column": request.column,
+        "data_version": request.data_version,
+        "q": request.q,
+        "lower": lower,
+        "upper": upper,
+        "rho": rho,
+        "delta": NO_DELTA,
+        "published_at": now.isoformat(timespec="seconds"),
+        "nonce": secrets.token_hex(NONCE_BYTES),
+    }
     try:
-        read_bound(content)
-    except BoundFileError as error:
+        bound = BoundFile.of(fields)
+    except PublishedFileError as error:
         raise InputError(f"the file could not be read: {error}") from None
+    content = written(bound)
     write_paid(content, request.out, lambda: record(request.payer, price))
     return Made(bound, price, content)
 
@@ -137,13 +139,14 @@ def _question(request: Request, policy: Policy) -> Resolution:
         query = HistogramQuery(request.table, (), Measure.DISTINCT_MEMBERS, quantiles=(asked,))
         resolution = resolve(query, policy, now=int(datetime.datetime.now(datetime.UTC).timestamp()))
     except RefusedByPolicyError as error:
-        raise InputError(f"--table, --column: {error}") from None
+        raise InputError(str(error), "table", "column") from None
     except QuestionError as error:
-        raise InputError(f"--quantile: {error}") from None
-    if (column.rule, column.grid.scale) != (MemberValue.TOTAL, GridScale.GEOMETRIC):
+        raise InputError(str(error), "quantile") from None
+    if (column.member_value, column.spec.scale) != (MemberValue.TOTAL, GridScale.GEOMETRIC):
         raise InputError(
-            f"--column: expected {request.column} with member_value: total and a geometric grid in the policy's "
-            "quantiles: a sum is bounded by members' totals"
+            f"expected {request.column} with member_value: total and a geometric grid in the policy's quantiles: a sum "
+            "is bounded by members' totals",
+            "column",
         )
     return resolution
 
@@ -168,7 +171,7 @@ def _chosen(request: Request, policy: Policy, resolution: Resolution, now: int) 
         finally:
             engine.close()
     except GrisError as error:
-        raise InputError(f"--data: {error}") from None
+        raise InputError(str(error), "data") from None
     key = NoiseKey(secrets.token_bytes(SEED_BYTES))
     plan = plan_for(resolution, version, key, IssueContext(now, secrets.token_bytes(FRESH_BYTES)))
     histogram = checked_histogram(

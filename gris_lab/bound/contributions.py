@@ -121,13 +121,13 @@ def counts_of_file(data: DataFile, k: int, most_names: int, bounds: Sequence[int
             _read_pairs(connection, data)
             return summed(connection, k, most_names, bounds)
         except duckdb.OutOfMemoryException:
-            failure = f"--memory {data.memory} is too little for this input"
+            failure = InputError(f"{data.memory} is too little for this input", "memory")
         except OWN_MISTAKES:
             raise
         except duckdb.Error:
             # What DuckDB says may quote the file's content.
-            failure = "expected a file that can be read to its end"
-    raise InputError(failure)
+            failure = InputError("expected a file that can be read to its end")
+    raise failure
 
 
 def _read_pairs(connection: duckdb.DuckDBPyConnection, data: DataFile) -> None:
@@ -143,7 +143,7 @@ def _read_pairs(connection: duckdb.DuckDBPyConnection, data: DataFile) -> None:
     missing = connection.execute(f"SELECT 1 FROM {ROWS} AS given WHERE NOT ({needed}) LIMIT 1")  # noqa: S608
     if missing.fetchone():
         where = first_missing(connection, data.path, data.columns)
-        raise InputError(f"{where}: expected a value, or --drop-nulls")
+        raise InputError(f"{where}: expected a value, or that such rows are left out", remedy="drop_nulls")
 
 
 def summed(

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gris_data.sheets import Cell, Column, Sheet, percent
 from gris_lab.bound.contributions import BoundedCounts
 from gris_lab.bound.looks import BothLooks, OneLook, Question, Worth
 from gris_lab.bound.proposal import Proposal, TradeOff, Tried
 from gris_lab.bound.search import Look
 from gris_lab.plots import drawn, styles
-from gris_lab.sheets import Cell, Column, Sheet, percent
 
 _ONE, _TWO, _GUMBEL = "one look", "two looks", "UnkGumb"
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from gris_data.bound.spilling import spilling
+from gris_data.errors import InputError
 from gris_lab.bound.contributions import SHARES, BoundedCounts, Floats, summed
 
 MOST_MEMBERS = 10**10
@@ -34,37 +35,39 @@ class Stated:
 
     Attributes:
         members: How many members there are.
-        elements: How many different elements there are.
+        element_count: How many different elements there are.
         per_member: How many elements a member has: median, quantiles of 90 % and 99 %, and the largest.
         exponent: How steeply popularity falls with rank; 0 is not at all.
 
     Raises:
-        ValueError: A number is out of range; the message names the flag.
+        InputError: A number is out of range.
     """
 
     members: int
-    elements: int
+    element_count: int
     per_member: tuple[int, ...]
     exponent: float
 
     def __post_init__(self) -> None:
         if not 1 <= self.members <= MOST_MEMBERS:
-            raise ValueError(f"--members expects a number from 1 to {MOST_MEMBERS}, got {self.members}")
-        if not 1 <= self.elements <= MOST_ELEMENTS:
-            raise ValueError(
-                f"--element-count expects a number from 1 to {MOST_ELEMENTS}, got {self.elements}"
+            raise InputError(f"expected a number from 1 to {MOST_MEMBERS}, got {self.members}", "members")
+        if not 1 <= self.element_count <= MOST_ELEMENTS:
+            raise InputError(
+                f"expected a number from 1 to {MOST_ELEMENTS}, got {self.element_count}", "element_count"
             )
         if not 0 <= self.exponent <= STEEPEST:
-            raise ValueError(f"--exponent expects a number from 0 to {STEEPEST}, got {self.exponent:g}")
+            raise InputError(f"expected a number from 0 to {STEEPEST}, got {self.exponent:g}", "exponent")
         if len(self.per_member) != len(_QUANTILES) - 1 or self.per_member[0] < 1:
-            raise ValueError(
-                "--per-member expects four numbers from 1: the median, 90 %, 99 % and the largest"
+            raise InputError(
+                "expected four numbers from 1: the median, 90 %, 99 % and the largest", "per_member"
             )
         if list(self.per_member) != sorted(self.per_member):
-            raise ValueError("--per-member expects numbers that do not fall: the median comes first")
-        if self.per_member[-1] > self.elements:
-            raise ValueError(
-                f"--per-member: nobody can have {self.per_member[-1]} of {self.elements} elements (--element-count)"
+            raise InputError("expected numbers that do not fall: the median comes first", "per_member")
+        if self.per_member[-1] > self.element_count:
+            raise InputError(
+                f"nobody can have {self.per_member[-1]} of {self.element_count} elements",
+                "per_member",
+                "element_count",
             )
 
 
@@ -89,14 +92,14 @@ def _drawn_pairs(stated: Stated) -> tuple[np.ndarray, np.ndarray]:
 
     Who draws c elements with replacement holds about so many different ones as `_draws_for` was made for.
     """
-    weights = np.arange(1, stated.elements + 1, dtype=np.float64) ** -stated.exponent
+    weights = np.arange(1, stated.element_count + 1, dtype=np.float64) ** -stated.exponent
     weights /= weights.sum()
     mean_draws = _draws_for(_sizes(stated, 1000), weights).mean()
     sampled = max(1, min(stated.members, int(_MOST_DRAWN / mean_draws)))
     drawn = np.random.Generator(np.random.PCG64(0))
     draws = np.maximum(1, drawn.poisson(_draws_for(_sizes(stated, sampled), weights)))
     places = np.searchsorted(np.cumsum(weights), drawn.random(int(draws.sum())))
-    return np.repeat(np.arange(sampled), draws), np.minimum(places, stated.elements - 1)
+    return np.repeat(np.arange(sampled), draws), np.minimum(places, stated.element_count - 1)
 
 
 def _sizes(stated: Stated, members: int) -> Floats:

@@ -12,7 +12,7 @@ from dp_service.mechanisms.bounded import ContributionBound
 from dp_service.mechanisms.parameters import Currency
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds, require_exact_sums
 from dp_service.values.quantum import Quantum
-from gris_lab.sheets import Cell, Column, Sheet, percent, plainly
+from gris_data.sheets import Cell, Column, Sheet, percent, plainly
 from gris_lab.value.spread import Spread
 
 CELLS = (100, 500, 2000)
@@ -71,11 +71,7 @@ def bounds_sheet(spread: Spread, uppers: Sequence[Fraction], price: Price) -> Sh
     note = (
         "a member's total counts with at most the upper bound. What is cut is the same in every answer, so it does not "
         "average out; noise does. The best bound has the smallest error of a sum, at most"
-        + (
-            ""
-            if bounded
-            else ": --largest says how much anybody can have, without which what is cut has no end"
-        )
+        + ("" if bounded else ": without the largest total that anybody can have, what is cut has no end")
     )
     return Sheet(
         (

@@ -15,6 +15,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from gris_data.errors import InputError
+
 
 @dataclass(frozen=True)
 class Known:
@@ -32,7 +34,7 @@ class Spread:
     `largest`: no total is above it; None: nobody knows.
 
     Raises:
-        ValueError: A number is out of range, or larger values are said to be of fewer members.
+        InputError: A number is out of range, or larger values are said to be of fewer members.
     """
 
     members: int
@@ -41,17 +43,17 @@ class Spread:
 
     def __post_init__(self) -> None:
         if self.members < 1:
-            raise ValueError(f"--members must be at least 1, got {self.members}")
+            raise InputError(f"expected at least 1, got {self.members}", "members")
         if not self.known:
-            raise ValueError("--at or --answer must say how values are spread")
+            raise InputError("expected how values are spread", "at", "answer")
         values = [each.value for each in self.known]
         if values[0] < 0 or values != sorted(set(values)):
-            raise ValueError("--at must have values of 0 or more, and larger ones for larger parts")
+            raise InputError("expected values of 0 or more, and larger ones for larger parts", "at")
         if self.largest is not None and self.largest < values[-1]:
-            raise ValueError("--largest must not be below a value that is known of some members")
+            raise InputError("expected no less than a value that is known of some members", "largest")
         least = [each.least for each in self.known]
         if least != sorted(least):
-            raise ValueError("--at must have larger values for larger parts")
+            raise InputError("expected larger values for larger parts", "at")
 
     def above(self, value: Fraction) -> tuple[Fraction, Fraction]:
         """Return which part of the members is above a value, at least and at most."""
@@ -94,23 +96,23 @@ def stated(points: Iterable[tuple[Fraction, Fraction]]) -> tuple[Known, ...]:
     """Return what an owner knows, as pairs of a part of the members and the value that it has at most.
 
     Raises:
-        ValueError: A part does not lie strictly between 0 and 1.
+        InputError: A part does not lie strictly between 0 and 1.
     """
     found = sorted(points)
     if any(not 0 < part < 1 for part, _ in found):
-        raise ValueError("--at must have parts strictly between 0 and 1")
+        raise InputError("expected parts strictly between 0 and 1", "at")
     return tuple(Known(value, part, part) for part, value in found)
 
 
 def released(text: str, members: int) -> tuple[Known, ...]:
-    """Return what a release of quantiles says, as `gris ask --json` or `PrivateResult.to_dict` wrote it.
+    """Return what a release of quantiles says, as `PrivateResult.to_dict` wrote it.
 
     The rank q is within `rank_errors` of the ranks in the cell, with the confidence of the release and but for members
     who share a cell with another quantile. So one part has at most the cell's last value, and another one more than the
     value before its first.
 
     Raises:
-        ValueError: It is no release of quantiles of one total.
+        InputError: It is no release of quantiles of one total.
     """
     try:
         answer = json.loads(text)
@@ -124,7 +126,7 @@ def released(text: str, members: int) -> tuple[Known, ...]:
             for point in _ends(value, step, Fraction(shown["q"]), Fraction(error) / members)
         ]
     except (ValueError, KeyError, TypeError):
-        raise ValueError("--answer must be what gris ask --json printed for quantiles without --by") from None
+        raise InputError("expected the JSON of an answer with quantiles of one total", "answer") from None
     return tuple(_rising([each for each in points if each.value >= 0]))
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from pinot_connector.engines.base import BoundedCopy
 from pinot_connector.engines.bounded_copy import RULE, BoundedCopyError, CopyStatement, read_bounded_copy
-from pinot_connector.errors import EngineRefused
+from pinot_connector.engines.duckdb_files import is_database
+from pinot_connector.errors import DataUnreadable
 
 _LONGEST_SHOWN = 200
 
@@ -20,13 +21,20 @@ def require_bounded_copy(path: Path, expected: BoundedCopy | None) -> None:
     """Refuses a file that is not the bounded copy that the policy says the table is. No row is read.
 
     Raises:
-        EngineRefused: The file says nothing, or something else; the message has both values of what differs.
+        DataUnreadable: The file says nothing, or something else; the message has both values of what differs.
     """
+    if is_database(path):
+        raise DataUnreadable(
+            f"the policy says that the table is a prepared bounded copy, which must be a Parquet file: {path.name} is "
+            "a DuckDB database, which does not say how it was made"
+        )
     stated = _stated(path)
     if stated is None or expected is None:
         # What is wrong with the file may be its number of rows, which is nobody's but the owner's to know.
-        raise EngineRefused(
-            "the policy says that the table is a prepared bounded copy, and its file is none as gris bound made it"
+        by = "" if expected is None else f" by {', '.join(expected.elements)}"
+        raise DataUnreadable(
+            f"the policy says that the table is a prepared bounded copy{by}, and {path.name} is none that "
+            "gris bound made"
         )
     wanted: dict[str, object] = {each.name: getattr(expected, each.name) for each in fields(expected)}
     differing = [
@@ -35,7 +43,10 @@ def require_bounded_copy(path: Path, expected: BoundedCopy | None) -> None:
         if getattr(stated, name) != value
     ]
     if differing:
-        raise EngineRefused(f"the table is another bounded copy than the policy says: {'; '.join(differing)}")
+        problem = "; ".join(differing)
+        raise DataUnreadable(
+            f"{path.name} is another bounded copy than the policy says the table is: {problem}"
+        )
 
 
 def _stated(path: Path) -> CopyStatement | None:

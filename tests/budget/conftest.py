@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
-from budget_service.stores.interface import Store
+from budget_service.stores.interface import Store, StoreUnavailableError
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
 from budget_service.stores.sqlite.store import SqliteStore
@@ -106,6 +107,16 @@ async def any_store(
         await empty(address)
         async with closing(await RedisStore.open(address, clock=clock, tuning=tuning)) as store:
             yield store
+
+
+async def until_checked(store: Store) -> None:
+    """Check a store, again while its connections break."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                return await store.check()
+            except StoreUnavailableError:
+                await asyncio.sleep(0.05)
 
 
 async def empty(address: str) -> None:

@@ -40,23 +40,25 @@ class Loop:
     It has a time of its own, which no slow machine disturbs.
     """
 
-    def __init__(self, waiting: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, waiting: list[int]) -> None:
         self.waiting = Waiting(waiting)
         self.work: Callable[[], None] = lambda: None
         self.seconds = group_commit.STEP_SECONDS
         self.is_busy = True
-        self.group_commit = GroupCommit(self.waiting, LARGE, lambda: self._now if self.is_busy else 0.0)
-        self._monkeypatch = monkeypatch
+        self.group_commit = GroupCommit(
+            self.waiting,
+            LARGE,
+            used=lambda: self._now if self.is_busy else 0.0,
+            clock=lambda: self._now,
+            sleep=self._step,
+        )
         self._now = 0.0
         self._steps = 0
 
     async def steps(self, served: int) -> int:
         """Gather, and return how many steps that took."""
         self._steps = 0
-        with self._monkeypatch.context() as patched:
-            patched.setattr(asyncio, "sleep", self._step)
-            patched.setattr(group_commit, "perf_counter", lambda: self._now)
-            await self.group_commit.gather(served)
+        await self.group_commit.gather(served)
         return self._steps
 
     def commit(self) -> None:
@@ -77,31 +79,31 @@ class Loop:
         self._now += self.seconds
 
 
-async def test_a_few_callers_wait_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_few_callers_wait_for_nobody() -> None:
     """Those of the last commit count too."""
-    assert await Loop([1], monkeypatch).steps(DENSE - 2) == 0
-    assert await Loop([1], monkeypatch).steps(DENSE - 1) > 0
+    assert await Loop([1]).steps(DENSE - 2) == 0
+    assert await Loop([1]).steps(DENSE - 1) > 0
 
 
-async def test_a_busy_loop_gathers_until_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_busy_loop_gathers_until_there_are_enough() -> None:
     """To begin with, few are enough."""
-    loop = Loop([], monkeypatch)
+    loop = Loop([])
     loop.work = lambda: loop.waiting.append(1)
 
     assert await loop.steps(10) == FEWEST
 
 
-async def test_an_idle_loop_commits_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_loop_commits_what_there_is() -> None:
     """Nothing else goes on that the commit would hold up."""
-    loop = Loop([1], monkeypatch)
+    loop = Loop([1])
     loop.is_busy = False
 
     assert await loop.steps(10) == 1
 
 
-async def test_some_are_always_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_some_are_always_waited_for() -> None:
     """However few there were when the loop was idle."""
-    loop = Loop([1] * (FEWEST - 1), monkeypatch)
+    loop = Loop([1] * (FEWEST - 1))
     loop.is_busy = False
     await loop.steps(DENSE - FEWEST + 1)
     loop.is_busy = True
@@ -150,9 +152,9 @@ def other_threads_engine() -> Iterator[None]:
             worker.join()
 
 
-async def test_an_idle_moment_is_no_reason_to_wait_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_moment_is_no_reason_to_wait_for_more() -> None:
     """However many the last commit had."""
-    loop = Loop([1], monkeypatch)
+    loop = Loop([1])
     loop.is_busy = False
     await loop.steps(20)
     loop.is_busy = True
@@ -161,11 +163,9 @@ async def test_an_idle_moment_is_no_reason_to_wait_for_more(monkeypatch: pytest.
     assert await loop.steps(20) == 0
 
 
-async def test_a_loop_that_is_busy_with_something_else_is_not_waited_for_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_loop_that_is_busy_with_something_else_is_not_waited_for_long() -> None:
     """However long its turns are; and the next commit waits for no more than were there."""
-    loop = Loop([1] * 9, monkeypatch)
+    loop = Loop([1] * 9)
     await loop.learn_to_wait_for_many()
     loop.seconds = 0.4 * group_commit.MOST_SECONDS
 
@@ -173,11 +173,9 @@ async def test_a_loop_that_is_busy_with_something_else_is_not_waited_for_long(
     assert await loop.steps(9) == 0
 
 
-async def test_however_many_came_in_one_long_turn_a_large_commit_is_enough(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_however_many_came_in_one_long_turn_a_large_commit_is_enough() -> None:
     """The next one does not wait for as many again."""
-    loop = Loop([1], monkeypatch)
+    loop = Loop([1])
     loop.seconds = 2 * group_commit.MOST_SECONDS
     await loop.learn_to_wait_for_many()
     loop.work = lambda: loop.waiting.extend([1] * 3 * LARGE)
@@ -187,11 +185,9 @@ async def test_however_many_came_in_one_long_turn_a_large_commit_is_enough(
     assert await loop.steps(10) == 0
 
 
-async def test_more_are_waited_for_as_long_as_they_come_but_never_more_than_a_large_commit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_more_are_waited_for_as_long_as_they_come_but_never_more_than_a_large_commit() -> None:
     """Ten come in each step; how many are waited for grows slowly."""
-    loop = Loop([], monkeypatch)
+    loop = Loop([])
     loop.work = lambda: loop.waiting.extend(range(10))
 
     async def size_of_next() -> int:
@@ -206,11 +202,9 @@ async def test_more_are_waited_for_as_long_as_they_come_but_never_more_than_a_la
 
 
 @pytest.mark.parametrize(("served", "here"), [(20, 1), (1, 20), (20, 20)])
-async def test_fewer_are_waited_for_where_all_callers_waited_for_one_commit(
-    served: int, here: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_fewer_are_waited_for_where_all_callers_waited_for_one_commit(served: int, here: int) -> None:
     """Of twenty callers, who were there or had just got their answers, the next commit waits for twelve."""
-    loop = Loop([1] * here, monkeypatch)
+    loop = Loop([1] * here)
     await loop.learn_to_wait_for_many()
     loop.is_busy = False
     await loop.steps(served)
@@ -225,13 +219,13 @@ async def test_fewer_are_waited_for_where_all_callers_waited_for_one_commit(
 @pytest.mark.parametrize(("is_busy", "share"), [(True, FEWEST), (False, LARGE)])
 @pytest.mark.parametrize(("several_roots", "few"), [(False, CROWD), (True, DENSE)])
 async def test_of_a_crowd_few_are_taken_unless_the_loop_waits_for_the_store(
-    several_roots: bool, few: int, is_busy: bool, share: int, monkeypatch: pytest.MonkeyPatch
+    several_roots: bool, few: int, is_busy: bool, share: int
 ) -> None:
     """A caller of another root waits as long as the loop works for one commit; of fewer, all are taken.
 
     Few are a crowd already where another root asks too.
     """
-    loop = Loop([1] * (few + 1), monkeypatch)
+    loop = Loop([1] * (few + 1))
     loop.waiting.several_roots = several_roots
     loop.is_busy = is_busy
     for _ in range(10):
@@ -242,11 +236,9 @@ async def test_of_a_crowd_few_are_taken_unless_the_loop_waits_for_the_store(
     assert loop.group_commit.share == CROWD
 
 
-async def test_whose_turn_it_is_in_a_crowd_is_found_when_all_are_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_whose_turn_it_is_in_a_crowd_is_found_when_all_are_there() -> None:
     """As long as more come, but not for long."""
-    loop = Loop([1] * (CROWD + 1), monkeypatch)
+    loop = Loop([1] * (CROWD + 1))
     loop.seconds = 0.0
     more = iter(range(100))
     loop.work = lambda: loop.waiting.extend(itertools.islice(more, 1))

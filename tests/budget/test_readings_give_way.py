@@ -19,7 +19,7 @@ from budget_service.server.checkpoints import make_checkpoint
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
 from budget_service.server.responses import timestamp
-from budget_service.stores import checkpoint_pages
+from budget_service.stores.checkpoint_pages import SUMS_PAGE
 from budget_service.stores.interface import Store
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
@@ -87,10 +87,10 @@ class Watched:
 
 
 @asynccontextmanager
-async def charged(folder: Path, clock: SteppedClock) -> AsyncIterator[Store]:
+async def charged(folder: Path, clock: SteppedClock, accounts: int = ACCOUNTS) -> AsyncIterator[Store]:
     """Open a ledger of some accounts, each with a charge and a reservation."""
     async with closing(SqliteStore.open(folder / "ledger.db", clock)) as store:
-        for number in range(ACCOUNTS):
+        for number in range(accounts):
             who = Account(("acme", f"a{number}"))
             on = (ABOVE, LevelLimit(who, limit(100, 100)))
             await store.apply(*charge(f"c{number}", Cost(1, 1), account=who, on=on))
@@ -121,19 +121,15 @@ async def test_others_have_their_turn_after_each_short_page(
     assert max(watched.lengths) <= TUNING.journal_page + 1
 
 
-async def test_a_large_checkpoint_is_read_in_pages(
-    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_large_checkpoint_is_read_in_pages(tmp_path: Path, clock: SteppedClock) -> None:
     """Others have their turn between them, and one of some levels has only their sums."""
-    monkeypatch.setattr(checkpoint_pages, "SUMS_PAGE", 2)
-    monkeypatch.setattr("budget_service.stores.sqlite.audit.SUMS_PAGE", 2)
-    async with charged(tmp_path, clock) as store:
+    async with charged(tmp_path, clock, SUMS_PAGE + 1) as store:
         made = await make_checkpoint(store, "acme")
         watched = Watched(store)
         others = asyncio.create_task(watched.take_turns())
         assert made == await store.checkpoint("acme")
         others.cancel()
-        assert watched.turns >= ACCOUNTS / 2
+        assert watched.turns >= 2
         some = await store.checkpoint("acme", [COMPANY])
         assert (made.entries, made.digest, {COMPANY: made.spent[COMPANY]}) == (
             some.entries,

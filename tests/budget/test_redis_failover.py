@@ -22,6 +22,7 @@ from budget_service.stores.interface import (
 )
 from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.stores.redis.store import RedisStore
+from tests.budget.conftest import until_checked
 from tests.support.budget_samples import charge, levels, limit
 from tests.support.proxy import Proxy
 from tests.support.redis_server import DURABLE, RedisServer, redis_server
@@ -98,18 +99,6 @@ async def opened(pair: Pair, *, mark: bool = True) -> AsyncIterator[RedisStore]:
         yield store
     finally:
         await store.close()
-
-
-async def until_checked(store: RedisStore) -> None:
-    """Check a store, again while its connections break."""
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                await store.check()
-            except StoreUnavailableError:
-                await asyncio.sleep(0.05)
-            else:
-                return
 
 
 async def charged(store: RedisStore, request_id: str) -> None:

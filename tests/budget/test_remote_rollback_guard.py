@@ -32,6 +32,7 @@ from budget_service.stores.mark_file import Position, fresh_path, load_fields, w
 from budget_service.stores.opening import confirm_restored, open_store, renew_mark
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
+from tests.budget.conftest import until_checked
 from tests.support.budget_client import account, charging, connected, cost, failure
 from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, charge, levels, limit
 from tests.support.log_events import logged_events
@@ -392,18 +393,6 @@ def test_workers_who_share_a_mark_do_not_disturb_each_other(tmp_path: Path) -> N
     while any(writer.poll() is None for writer in writers):
         assert mark.read_text() in texts
     assert [0, 0] == [writer.returncode for writer in writers]
-
-
-async def until_checked(store: RedisStore | PostgresStore) -> None:
-    """Check a store, again if its connections broke with the server."""
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                await store.check()
-            except StoreUnavailableError:
-                await asyncio.sleep(0.05)
-            else:
-                return
 
 
 def marked(mark: Path) -> int:

@@ -8,16 +8,17 @@ from collections.abc import Iterable
 import pytest
 
 from budget_service.ledger.values import NOTHING, Account
-from budget_service.stores import turns as turns_module
 from budget_service.stores.interface import Store
 from budget_service.stores.ledger_engine import LARGE
-from budget_service.stores.turns import LATELY_SECONDS, Turns
+from budget_service.stores.turns import LATELY_SECONDS, RecentRoots, Turns
 from tests.support.budget_samples import charge, levels, limit
 
 
-def waiting(texts: Iterable[str]) -> tuple[Turns[str], dict[str, asyncio.Future[None]]]:
+def waiting(
+    texts: Iterable[str], recent: RecentRoots | None = None
+) -> tuple[Turns[str], dict[str, asyncio.Future[None]]]:
     """Let requests wait, each named by its account and a number: `root/account 1`."""
-    turns, futures = Turns[str](), dict[str, asyncio.Future[None]]()
+    turns, futures = Turns[str](recent), dict[str, asyncio.Future[None]]()
     for text in texts:
         futures[text] = asyncio.get_running_loop().create_future()
         turns.add(account_of(text), futures[text], text)
@@ -59,11 +60,10 @@ async def test_no_root_has_more_than_its_share() -> None:
     assert taken(turns, 7) == ["a/x 4"]
 
 
-async def test_several_roots_ask_until_one_has_asked_alone_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_several_roots_ask_until_one_has_asked_alone_for_long() -> None:
     """Whether the requests still wait or not."""
     now = 1000.0
-    monkeypatch.setattr(turns_module, "perf_counter", lambda: now)
-    turns, _ = waiting(["a/x 1", "a/y 1"])
+    turns, _ = waiting(["a/x 1", "a/y 1"], RecentRoots(lambda: now))
     assert not turns.several_roots
     turns.add(Account(("b",)), asyncio.get_running_loop().create_future(), "b")
     taken(turns, 3)

@@ -134,9 +134,10 @@ def test_workers_do_not_outlive_a_killed_supervisor(tmp_path: Path, redis: Redis
 
 
 @pytest.mark.usefixtures("starts_processes")
-def test_sqlite_takes_exactly_one_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("--validate",)])
+def test_sqlite_takes_exactly_one_process(tmp_path: Path, more: tuple[str, ...]) -> None:
     """The command line says so before anything is opened."""
-    code, said = refused(tmp_path, f"sqlite:{tmp_path}/ledger.db", *WORKERS)
+    code, said = refused(tmp_path, f"sqlite:{tmp_path}/ledger.db", *WORKERS, *more)
     assert (code, said.count("\n")) == (2, 1)
     assert "exactly one writer" in said
     assert not (tmp_path / "ledger.db").exists()

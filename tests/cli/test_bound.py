@@ -227,8 +227,8 @@ def _first_day(at: Any, zone: str, calendar: str) -> str:
     [
         (Columns("who", ("what",), "what", "month"), "different columns"),
         (Columns("who", ("where",), "what", "month"), "expected days or timestamps"),
-        (Columns("who", ("where",), "at", "month"), "expected --zone"),
-        (Columns("who", ("where",), "day", "month", "UTC"), "expected no --zone"),
+        (Columns("who", ("where",), "at", "month"), "column at holds timestamps"),
+        (Columns("who", ("where",), "day", "month", "UTC"), "column day holds days: expected no zone"),
         (Columns("who", ("where",), "a day", "month"), "letters, digits and underscores"),
         (Columns("who", ("where",), "month(day)"), "not as a calendar's periods are"),
     ],
@@ -361,7 +361,11 @@ WHAT = Columns("who", ("what",))
         ("a.csv", GOOD + b'"two\nlines",y\nben,\xff\xfe\n', r"^line 5, column what: the row holds a text"),
         ("a.csv", GOOD + b'ben,"secret"y\n', r"^line 3, column what: the row has a quote"),
         ("a.csv", GOOD + b'"two\nlines",y\n,secret\n', r"^line 5, column who: expected a value"),
-        ("a.csv", GOOD + b"ben,\n", r"^line 3, column what: expected a value, or --drop-nulls$"),
+        (
+            "a.csv",
+            GOOD + b"ben,\n",
+            r"^line 3, column what: expected a value, or that such rows are left out$",
+        ),
         ("a.csv", b"", r"^line 1: expected the names"),
         ("a.csv", b"who,who\n", r"^line 1: expected the names"),
         ("a.csv", b"who,that\nada,x\n", r"^there is no column what$"),
@@ -386,7 +390,9 @@ def test_rows_of_parquet_files_are_refused_by_number(tmp_path: Path) -> None:
     """Missing values by row and column, texts that are not UTF-8 by column."""
     source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
     write_answer(source, "SELECT * FROM (VALUES ('ada', 1), ('ben', NULL), (NULL, 3)) AS t(who, what)")
-    with pytest.raises(InputError, match=r"^row 2, column what: expected a value, or --drop-nulls$"):
+    with pytest.raises(
+        InputError, match=r"^row 2, column what: expected a value, or that such rows are left out$"
+    ):
         bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
     write_rows(source, [{"who": "ada", "what": "x"}, {"who": NOT_UTF8, "what": "x"}])
     with pytest.raises(InputError, match=r"^column who: 1 rows hold a text that is not UTF-8$"):
@@ -522,8 +528,17 @@ def test_a_terminal_sees_progress_on_standard_error(tmp_path: Path) -> None:
         (["--delta0", "0"], "delta0"),
         (["--delta0", "-1"], "delta0"),
         (["--out", "copy.csv"], "named .parquet"),
-        (["--member", "nobody"], "there is no column nobody"),
-        (["--period", "who"], "different columns"),
+        (["--member", "nobody"], "--member: there is no column nobody"),
+        (["--elements", "what,nowhere"], "--elements: there is no column nowhere"),
+        (["--period", "nowhen"], "--period: there is no column nowhen"),
+        (["--period", "who"], "--member, --elements, --period: expected different columns"),
+        (["--elements", "who"], "--member, --elements: expected different columns"),
+        (
+            ["--table", "a b"],
+            "--table: a policy names tables by ASCII letters, digits and underscores, not 'a b'",
+        ),
+        (["--until", "2026-02-30"], "expected a day such as 2026-01-31, got '2026-02-30'"),
+        (["--input", "."], "--input: expected a file, and . is a directory"),
         (["--period", "all"], "must not be called all"),
         (["--table", ""], "expected a name"),
         (["--memory", "much"], "--memory: expected a size"),

@@ -269,14 +269,29 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     ),
     (
         ("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--window", "sliding:1"),
-        "sliding",
+        "--window: must be 2 to 400",
     ),
-    (("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--zone", "Mars"), "zone"),
-    (("set-limit", "--account", "a//b", "--information", "1", "--calls", "1"), "path"),
+    (
+        ("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--zone", "Mars"),
+        "--zone: must be the name",
+    ),
+    (
+        ("set-limit", "--account", "a//b", "--information", "1", "--calls", "1"),
+        "--account: must have 1 to 128 bytes",
+    ),
     (("charges", "--account", "acme", "--from", "yesterday"), "--from expects a day"),
     (("usage", "--account", "acme", "--since", "2026-01-01"), "--information or --calls"),
-    (("usage", "--account", "acme", "--since", "2026-01-01", "--days", "0", "--calls", "1"), "days"),
-    (("usage", "--account", "acme", "--since", "2026-01-01", "--depth", "9", "--calls", "1"), "depth"),
+    (
+        ("usage", "--account", "acme", "--since", "2026-01-01", "--days", "0", "--calls", "1"),
+        "--days: must be between",
+    ),
+    (
+        ("usage", "--account", "acme", "--since", "2026-01-01", "--depth", "9", "--calls", "1"),
+        "--depth: must be",
+    ),
+    (("move", "--account", "acme/cid", "--to", "bad", "--reason", "x"), "--to: must differ"),
+    (("new-currency", "--root", "", "--withdraw"), "--root: must have 1 to 128 bytes"),
+    (("refund", "--account", "acme/cid", "--release", "", "--reason", "x"), "--release: must have 1 to 128"),
 ]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dp_service.queries.policy import read_policy
-from dp_service.queries.published import read_published
+from dp_service.queries.published import DomainFile
 from examples.published_domain import compare
 from gris_cli.__main__ import main
 from gris_data.domain import ledger_entry
@@ -78,7 +78,7 @@ def test_a_publication_is_recorded_and_names_what_many_have(
     code = publish(folder, "--account", "domains/pages", "--budget", ledger.address, "--json")
     reported = json.loads(capsys.readouterr().out)
     assert (0, {"information": 36, "calls": 10}) == (code, reported["price"])
-    domain = read_published((folder / "page.json").read_bytes())
+    domain = DomainFile.read((folder / "page.json").read_bytes())
     assert ("/home",) == domain.elements
     assert 0o644 == (folder / "page.json").stat().st_mode & 0o777
     assert [36, 10] == spent(ledger, "domains/pages", capsys)
@@ -208,7 +208,10 @@ def test_a_file_is_inspected_and_a_broken_one_is_not(
         (("--unrecorded", "--data-version", "\udcff"), "data_version: "),
         (("--unrecorded", "--data-version", f"sha256:{'0a' * 32}"), "expected no plain hash of the data"),
         (("--unrecorded", "--data-version", "0A" * 16), "expected no plain hash of the data"),
-        (("--unrecorded", "--rho", f"0.1{'0' * 60}1"), "rho: expected a text of another form"),
+        (
+            ("--unrecorded", "--rho", f"0.1{'0' * 60}1"),
+            "rho: expected a text such as 19/20, of at most 60",
+        ),
     ],
 )
 def test_wrong_flags_are_told_by_name(
@@ -257,9 +260,20 @@ def test_methods_are_compared_in_a_table_and_a_picture(
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_rounds_are_run_of_sips_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another method alone is compared at every rho, and has no table or picture of rounds."""
+    arguments = ["domain", "compare", "--synthetic", "500", "--method", "gaussian", "--runs", "1"]
+    assert 0 == main([*arguments, "--json", "--out", str(tmp_path / "compared.svg")])
+    reported = json.loads(capsys.readouterr().out)
+    assert (["gaussian"], ["methods"]) == ([row["method"] for row in reported["methods"]], list(reported))
+    assert "rounds" not in (tmp_path / "compared.svg").read_text()
+    assert 2 == main([*arguments, "--iterations", "2"])
+    assert "--iterations are rounds of sips" in capsys.readouterr().err
+
+
 def test_synthetic_data_need_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     """And either they or a file must be asked for."""
-    arguments = ["domain", "compare", "--method", "gaussian", "--iterations", "1", "--runs", "1", "--json"]
+    arguments = ["domain", "compare", "--method", "gaussian", "--runs", "1", "--json"]
     assert 0 == main([*arguments, "--synthetic", "500"])
     assert 2 == main(arguments)
     assert 2 == main([*arguments, "--synthetic=-1"])

@@ -207,6 +207,20 @@ def test_commands_with_some_of_the_flags_refuse_it_too(
     assert expected in capsys.readouterr().err
 
 
+def test_each_fault_of_a_policy_has_a_line_of_its_own(
+    sales: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Behind the flag that names the policy."""
+    policy = sales / "policy.yaml"
+    policy.write_text(policy.read_text().replace("member:", "mumber:", 1) + "more: 1\n")
+    flags = ("--embedded", "--policy", str(policy), "--data", f"sales={sales / 'sales.parquet'}")
+    assert main(["ask", "--account", "demo/ana", *QUESTION, *flags]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"usage: --policy: {policy}:")
+    assert len(lines) > 1
+    assert all(line.startswith(f"{policy}:") for line in lines[1:])
+
+
 def test_a_file_of_rows_without_types_is_refused_with_what_to_do(
     sales: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -221,6 +235,7 @@ def test_a_file_of_rows_without_types_is_refused_with_what_to_do(
     ("file", "expected"),
     [
         ("nowhere.parquet", "--data: there is no file {path}"),
+        (".", "--data: expected a file, and {path} is a directory"),
         (
             "sales.csv",
             "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris policy draft --data",

@@ -17,8 +17,8 @@ import pytest
 from examples import simulated_month
 from gris_cli.__main__ import main
 from gris_cli.bound.query_progress import query_progress
+from gris_data.sheets import percent, plainly, upwards
 from gris_lab.progress import progress
-from gris_lab.sheets import percent, plainly, upwards
 from tests.support.command_line import run_plan
 from tests.support.examples import long_but, long_rows_but
 
@@ -135,14 +135,11 @@ def test_a_picture_is_refused_before_anything_is_computed(
     assert f"--out: there is no folder {out.parent}" in capsys.readouterr().err
 
 
-def test_a_long_simulation_says_how_long_it_takes(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_simulation_says_how_long_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
     """Once, after the first second, on standard error, and only if it is more than ten."""
-    clock = itertools.count()
-    monkeypatch.setattr("gris_lab.progress.time.monotonic", lambda: next(clock) * 0.5)
+    seconds = itertools.count(step=0.5)
     for total, said in ((100, "counting takes about 50 seconds\n"), (10, "")):
-        with progress("counting", total) as advance:
+        with progress("counting", total, lambda: next(seconds)) as advance:
             for _ in range(total):
                 advance()
         assert capsys.readouterr().err == said

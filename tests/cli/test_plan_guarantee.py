@@ -232,3 +232,22 @@ def test_a_delta_of_one_is_no_guarantee(capsys: pytest.CaptureFixture[str]) -> N
             printed = capsys.readouterr()
             assert printed.out == ""
             assert said in printed.err
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--epsilon-per", "1e999999999"),
+        ("--domain", "1e999:1e-9"),
+        ("--domain", "0.1:1e-999"),
+        ("--delta", "9" * 101),
+    ],
+)
+def test_a_number_of_more_digits_than_anybody_reads_is_refused(
+    capsys: pytest.CaptureFixture[str], flags: tuple[str, str]
+) -> None:
+    """Before it is made, and in one line."""
+    assert main(["plan", "guarantee", *flags]) == 2
+    said = capsys.readouterr().err
+    assert "is no number of at most 100 characters" in said
+    assert len(said) < 250

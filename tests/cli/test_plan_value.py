@@ -165,7 +165,9 @@ def test_another_answer_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     for text in ("{}", "no json", '{"parameters": {"quantiles": null}, "rows": []}'):
         (tmp_path / "answer.json").write_text(text)
         assert main(["plan", "value", "--members", "9", "--answer", str(tmp_path / "answer.json")]) == 2
-        assert "quantiles without --by" in " ".join(capsys.readouterr().err.replace("│", " ").split())
+        assert "an answer with quantiles of one total" in " ".join(
+            capsys.readouterr().err.replace("│", " ").split()
+        )
 
 
 def test_stated_points_are_exact() -> None:

@@ -15,6 +15,7 @@ from gris_cli.__main__ import main
 from gris_data.policy.draft import is_person
 from tests.support.command_line import run_json
 from tests.support.fake_pinot import FakePinot
+from tests.support.some import some
 
 COLUMNS = (
     "1::INTEGER AS customer_id, 'p' AS product, DATE '2026-01-01' AS day, true AS returned, 2::SMALLINT AS pieces, "
@@ -51,9 +52,9 @@ def test_a_draft_offers_what_is_safe_and_promises_nothing(
     (table,) = policy.tables
     assert ("sales", "customer_id", "day") == (table.name, table.member, table.time and table.time.name)
     assert ["day", "pieces", "product", "returned"] == [column.name for column in table.usable_columns]
-    assert table.events is not None
-    assert table.events.tau_is is TauIs.CLIPPED
-    for column in table.columns:
+    assert table.measures.events is not None
+    assert table.measures.events.tau_is is TauIs.CLIPPED
+    for column in some(table.columns):
         known = (False, True) if column.name == "returned" else None
         assert (known, 2 if known else None) == (column.domain, column.delta)
     roles = {each["name"]: each["role"] for each in reported["columns"]}
@@ -91,15 +92,15 @@ def test_a_draft_is_the_same_whatever_the_rows_hold(
         (
             "1 AS a, 'x' AS b, 1.5::DOUBLE AS c, true AS d",
             (),
-            "no column's name says that it holds the person who is to be protected, with all their rows; --member "
-            "COLUMN says which of these does: a (INTEGER), b (VARCHAR)",
+            "--data: no column's name says that it holds the person who is to be protected, with all their rows; state "
+            "which of these does: a (INTEGER), b (VARCHAR), c (DOUBLE) (--member)",
         ),
         (
             "1 AS user_id, 2 AS customer_id",
             (),
             "several columns could hold the person who is to be protected: user_id (INTEGER), customer_id (INTEGER)",
         ),
-        ("1 AS user_id", ("--member", "person"), "there is no column person"),
+        ("1 AS user_id", ("--member", "person"), "--member: there is no column person"),
         ("now() AS at", ("--member", "at"), "column at: members need a column of texts, integers or days"),
         ("true AS yes", ("--member", "yes"), "this one is BOOLEAN"),
         (
@@ -128,7 +129,7 @@ def test_a_member_that_is_in_doubt_is_asked_for(
         ("[1] AS user_id, 2 AS customer", None),
         (
             "TIME '12:00:00' AS customer_id",
-            "the person who is to be protected, with all their rows; --member COLUMN",
+            "the person who is to be protected, with all their rows; state which",
         ),
     ],
 )
@@ -310,6 +311,7 @@ def test_no_policy_is_drafted_of_a_view(tmp_path: Path, capsys: pytest.CaptureFi
         ("x.parquet", "x.parquet is no Parquet file"),
         ("two-words.parquet", "two-words.parquet is no Parquet file"),
         ("nowhere.parquet", "there is no file"),
+        (".", "--data: expected a file, and"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_by_name(
@@ -317,7 +319,7 @@ def test_a_file_that_cannot_be_read_is_refused_by_name(
 ) -> None:
     """CSV with the command that makes a Parquet file of it."""
     path = tmp_path / name
-    if not name.startswith("nowhere"):
+    if name.startswith("x") or "words" in name:
         path.write_text("user_id,page\n1,secret\n")
     said = refused(capsys, "--data", str(path))
     assert expected in said
@@ -329,7 +331,10 @@ def test_a_table_needs_a_name_that_a_policy_can_hold(
 ) -> None:
     """TABLE=PATH gives it one."""
     data = str(write(tmp_path / "two words.parquet"))
-    assert "TABLE=PATH gives it one" in refused(capsys, "--data", data)
+    for given, name in ((data, "two words"), (f"x y={data}", "x y"), (f"={data}", "")):
+        said = refused(capsys, "--data", given)
+        assert f"--data: a policy names tables by ASCII letters, digits and underscores, not '{name}'" in said
+        assert "TABLE=PATH gives it one" in said
     assert "sales" == drafted(capsys, "--data", f"sales={data}")[0].tables[0].name
 
 
@@ -460,7 +465,7 @@ def test_a_policy_is_compared_with_the_schemas_of_pinot(
         (("--pinot", "http://127.0.0.1:1"), "--table NAME"),
         (("--data", "x", "--pinot", "http://127.0.0.1:1", "--table", "t"), "give --data"),
         (("--pinot", "http://127.0.0.1:1", "--table", "t"), "Pinot's controller cannot be reached"),
-        (("--pinot", "somewhere", "--table", "t"), "--pinot expects a URL"),
+        (("--pinot", "somewhere", "--table", "t"), "--pinot: expected a URL"),
     ],
 )
 def test_flags_that_name_no_table_are_refused(

@@ -10,7 +10,8 @@ import pytest
 
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Policy, read_policy
-from dp_service.queries.published_bounds import NO_DELTA, BoundFileError, read_bound
+from dp_service.queries.published_bounds import NO_DELTA, BoundFile
+from dp_service.queries.published_files import PublishedFileError
 from gris_cli.__main__ import main
 from tests.support import publishing
 from tests.support.budget_process import Service
@@ -75,7 +76,7 @@ def test_a_bound_is_recorded_and_counts_for_everyone(
     assert publish(folder, *account, "--json") == 0
     stated = json.loads(capsys.readouterr().out)
     assert (stated["price"]["information"], stated["price"]["calls"]) == (1, 0)
-    bound = read_bound((folder / "paid.json").read_bytes())
+    bound = BoundFile.read((folder / "paid.json").read_bytes())
     # 1,900 of 2,000 members' totals are at most 1,900; a rank is off by 20 members once in e^10 times.
     assert bound.lower <= 2000
     assert 1600 <= bound.upper <= 2500
@@ -107,7 +108,7 @@ def test_each_publication_has_noise_of_its_own(folder: Path) -> None:
     found = set()
     for _ in range(6):
         assert publish(folder, "--unrecorded") == 0
-        found.add(read_bound((folder / "paid.json").read_bytes()).upper)
+        found.add(BoundFile.read((folder / "paid.json").read_bytes()).upper)
         (folder / "paid.json").unlink()
     assert len(found) > 1
 
@@ -142,8 +143,8 @@ def test_a_policy_names_the_file_of_its_own_column_by_its_hash(folder: Path) -> 
         b"{}",
         content.replace(b'"19/20"', b'"x"'),
     ):
-        with pytest.raises(BoundFileError):
-            read_bound(broken)
+        with pytest.raises(PublishedFileError):
+            BoundFile.read(broken)
 
 
 @pytest.mark.parametrize(

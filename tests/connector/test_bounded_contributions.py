@@ -26,7 +26,7 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import BoundedCopy, ColumnType, EngineQuery, ExpectedColumn, Feature
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
-from pinot_connector.errors import EngineRefused, InvalidQuestion
+from pinot_connector.errors import DataUnreadable, EngineRefused, InvalidQuestion
 from pinot_connector.guarantees import Bound
 from pinot_connector.parameters import BoundedBy, Contributions, IntervalKind, Mechanism, OneLook, Shift
 from pinot_connector.questions import Measure
@@ -375,15 +375,15 @@ def test_a_table_that_was_never_bounded_is_refused(
     services: EmbeddedServices, tables: dict[str, Path], tmp_path: Path
 ) -> None:
     """The raw table, a file whose metadata cannot be read, and a database, which has none."""
-    assert_refused(services, COFACTS, "its file is none as gris bound made it")
+    assert_refused(services, COFACTS, "is none that gris bound made")
     spoilt = tmp_path / "spoilt.parquet"
     data = pq.read_table(tables["prepared"])
     pq.write_table(data.replace_schema_metadata({"gris_bound": "[1, 2"}), spoilt)
-    assert_refused(services, spoilt, "its file is none as gris bound made it")
+    assert_refused(services, spoilt, "is none that gris bound made")
     database = tmp_path / "data.duckdb"
     with duckdb.connect(str(database)) as connection:
         connection.execute(f"CREATE TABLE prepared AS SELECT * FROM read_parquet('{tables['prepared']}')")
-    assert_refused(services, database, "a prepared bounded copy must be a Parquet file")
+    assert_refused(services, database, "a prepared bounded copy, which must be a Parquet file")
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def assert_refused(services: EmbeddedServices, path: Path, expected: str, *, tab
     """Ask the table in this file, and see that it is refused and that nothing was reserved or charged for it."""
     days = (datetime.date(2018, 11, 15), datetime.date(2019, 2, 1)) if table == "monthly" else None
     with own_client(services, {table: path}) as client:
-        with pytest.raises(EngineRefused) as refusal:
+        with pytest.raises(DataUnreadable) as refusal:
             client.top_k(table, "article_id", 5, time_range=days)
         assert expected in str(refusal.value)
         level = client.remaining()[-1]
@@ -437,7 +437,7 @@ def test_a_file_that_takes_the_place_of_the_copy_is_refused_when_it_is_read(
     assert engine.run(query, engine.data_version("prepared")).counts
     path.unlink()
     path.write_bytes(COFACTS.read_bytes())
-    with pytest.raises(EngineRefused, match="its file is none as gris bound made it"):
+    with pytest.raises(DataUnreadable, match=r"prepared\.parquet is none that gris bound made"):
         engine.run(query, engine.data_version("prepared"))
     engine.close()
 

@@ -6,14 +6,16 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris_api.budget.v1.budget_pb2 import Account
 
-from pinot_connector import AsyncPrivateClient, closed_accounts
+from pinot_connector import AsyncPrivateClient
 from pinot_connector.client import DEFAULT_TIMEOUTS
 from pinot_connector.closed_accounts import ClosedAccounts
 from pinot_connector.embedded import Ports
@@ -29,6 +31,8 @@ from tests.support.embedded import embedded
 from tests.support.relay import relayed
 from tests.support.rings import needs
 from tests.support.world import BUDGET, POLICY, World, new_account, write_growing
+
+ASKS = replace(SHORT, account_open=0)
 
 
 class SlowStore(MemoryReleaseStore):
@@ -179,9 +183,10 @@ async def test_a_release_that_the_ledger_refuses_gives_way_to_the_one_that_was_p
 
 @dataclass(frozen=True)
 class Closable:
-    """A client of an account, and the administrator of its ledger."""
+    """Clients of an account, one of which asks each time whether it is open, and the ledger's administrator."""
 
     client: AsyncPrivateClient
+    asking: AsyncPrivateClient
     admin: admin_pb2_grpc.BudgetAdminServiceAsyncStub
 
     async def end(self, change: str) -> None:
@@ -201,10 +206,12 @@ class Closable:
             admin_pb2.ReopenAccountRequest(account=eve, reason="back", request_id="reopen")
         )
 
-    async def refused(self, where: dict[str, int] | None = None) -> tuple[str, str]:
+    async def refused(
+        self, where: dict[str, int] | None = None, by: AsyncPrivateClient | None = None
+    ) -> tuple[str, str]:
         """Asks, and returns reason and text of the refusal."""
         with pytest.raises(ServiceRefused) as refusal:
-            await self.client.histogram("feedback", "cohort", where=where)
+            await (by or self.client).histogram("feedback", "cohort", where=where)
         return refusal.value.reason, str(refusal.value)
 
 
@@ -215,11 +222,12 @@ async def closable(engine: DuckDBEngine, tmp_path: Path, starts_processes: None)
     with embedded(tmp_path, POLICY, BUDGET, ports=Ports(admin=0)) as services:
         async with (
             client_of(services, engine, account="t/eve", timeouts=SHORT) as client,
+            client_of(services, engine, account="t/eve", timeouts=ASKS) as asking,
             grpc.aio.insecure_channel(services.admin_address) as channel,
         ):
             assert (await client.histogram("feedback", "cohort")).rows
             stub: admin_pb2_grpc.BudgetAdminServiceAsyncStub = admin_pb2_grpc.BudgetAdminServiceStub(channel)  # type: ignore[assignment]
-            yield Closable(client, stub)
+            yield Closable(client, asking, stub)
 
 
 @pytest.mark.parametrize("change", ["close", "close the company", "move"])
@@ -231,48 +239,43 @@ async def test_a_closed_account_is_given_nothing_that_is_kept(closable: Closable
     assert refusal[0] == "ACCOUNT_CLOSED"
 
 
-async def test_an_account_that_is_closed_reads_on_for_a_minute_at_most(
-    closable: Closable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_account_that_is_closed_reads_on_for_a_minute_at_most(closable: Closable) -> None:
     """So long the ledger's last answer counts; an account that is opened again is given what is kept at once."""
     before = await closable.client.histogram("feedback", "cohort")
     await closable.end("close")
     assert before.rows == (await closable.client.histogram("feedback", "cohort")).rows
-    with monkeypatch.context() as later:
-        later.setattr(closed_accounts, "KNOWN_SECONDS", 0.0)
-        await closable.refused()
-    await closable.refused()
+    await closable.refused(by=closable.asking)
     await closable.reopen()
-    after = await closable.client.histogram("feedback", "cohort")
+    after = await closable.asking.histogram("feedback", "cohort")
     assert (before.rows, 0) == (after.rows, after.charged.information)
 
 
 async def test_a_dead_ledger_keeps_back_what_is_paid_for_a_minute_after_its_last_answer(
-    world: World, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
+    world: World, engine: DuckDBEngine
 ) -> None:
     """Whether the account is closed is not known any more, so nothing is given."""
     async with relayed(world) as relay:
-        client = AsyncPrivateClient(
-            dp=world.dp, budget=relay.address, account=new_account(), engine=engine, timeouts=SHORT
-        )
-        async with client:
+        options: dict[str, Any] = {"dp": world.dp, "budget": relay.address, "account": new_account()}
+        async with (
+            AsyncPrivateClient(engine=engine, timeouts=SHORT, **options) as client,
+            AsyncPrivateClient(engine=engine, timeouts=ASKS, **options) as asking,
+        ):
             paid = await client.histogram("feedback", "cohort")
             relay.refusals["GetBudget"] = grpc.StatusCode.UNAVAILABLE
             with pytest.raises(ServiceUnavailable):
                 await client.histogram("feedback", "cohort")
             del relay.refusals["GetBudget"]
-            await eventually(lambda: client.histogram("feedback", "cohort"))
+            for each in (client, asking):
+                await eventually(partial(each.histogram, "feedback", "cohort"))
             relay.refusals["GetBudget"] = grpc.StatusCode.UNAVAILABLE
             assert paid.rows == (await client.histogram("feedback", "cohort")).rows
-            monkeypatch.setattr(closed_accounts, "KNOWN_SECONDS", 0.0)
             with pytest.raises(ServiceUnavailable):
-                await client.histogram("feedback", "cohort")
+                await asking.histogram("feedback", "cohort")
 
 
-async def test_what_is_remembered_of_accounts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_remembered_of_accounts_is_bounded() -> None:
     """The account that was asked about longest ago is forgotten first."""
-    monkeypatch.setattr(closed_accounts, "MAX_ACCOUNTS", 2)
-    remembered, asked = ClosedAccounts(), list[str]()
+    remembered, asked = ClosedAccounts(known_seconds=60, most=2), list[str]()
 
     async def look(name: str) -> None:
         async def ask() -> bool:

@@ -55,7 +55,7 @@ def policy_at(folder: Path, name: str = "copy/manifest.json", **options: str) ->
 
 def raw(policy: Policy, query: HistogramQuery) -> Resolution:
     """Return the same question to the raw table."""
-    bare = replace(policy, tables=tuple(replace(each, prepared=None) for each in policy.tables))
+    bare = replace(policy, tables=tuple(each.model_copy(update={"prepared": None}) for each in policy.tables))
     return resolve(query, bare, now=0)
 
 

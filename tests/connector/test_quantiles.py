@@ -114,7 +114,7 @@ def counts(column: str, by: tuple[str, ...] = ("text",)) -> dict[str, Counter[in
 
 def grid_of(column: str) -> Grid:
     """Return the public grid."""
-    return Grid.of(parse_policy(POLICY).table("t").quantile(column).grid)
+    return Grid.of(parse_policy(POLICY).table("t").quantile(column).spec)
 
 
 def holds(cells: Counter[int], cell: int, q: Fraction) -> bool:

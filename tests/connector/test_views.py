@@ -22,7 +22,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pinot_connector.budgets import Level, Share, level_of
@@ -35,6 +35,7 @@ from pinot_connector.results import Accuracy, Alternative, RenderedQuery
 from pinot_connector.value_parameters import QuantileColumn
 from pinot_connector.views import meanings, message_of, view
 from tests.gateway.test_every_field import filled
+from tests.support.examples import examples
 
 # A class, and the descriptor of its message.
 Pair: TypeAlias = tuple[type[Any], Any]
@@ -338,6 +339,7 @@ def views_of(kind: type[Any], message: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize(("kind", "message"), WRITTEN)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_what_is_written_is_read_as_it_was(kind: type[Any], message: Any, data: st.DataObject) -> None:
     """Of every class, unless something of it is only read."""

@@ -9,7 +9,6 @@ pages show goes to the first folder, everything to the second, if one is named.
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from typing import Any
 from pinot_connector import Credentials, Endpoint, structured_question
 from pinot_connector.gateway_client import AsyncGatewayClient
 from tests.console.stage import Stage, running_stage
-from tests.support.browser import running_browser
+from tests.support.browser import log_in, price, running_browser
 
 SIZES = {"light": (1080, 860), "dark": (1080, 860), "phone": (390, 844)}
 QUESTIONS = (
@@ -81,12 +80,12 @@ def _photographed(page: Any, stage: Stage, folder: Path, kind: str) -> None:
     def photograph(name: str) -> None:
         page.screenshot(path=folder / f"console-{name}-{kind}.png", full_page=True)
 
-    _log_in(page, stage.token("ana", owner=False))
+    log_in(page, stage.token("ana", owner=False))
     photograph("ask")
     page.goto("/ask/feedback")
     photograph("table")
     for table, by, k in QUESTIONS[::-1]:
-        _price(page, table, by, k)
+        price(page, table, by, k)
         if (table, by) == QUESTIONS[0][:2]:
             photograph("price")
         page.get_by_role("button", name="Ask and pay").click()
@@ -98,7 +97,7 @@ def _photographed(page: Any, stage: Stage, folder: Path, kind: str) -> None:
     page.context.clear_cookies()
     page.goto("/sign-in")
     photograph("sign-in")
-    _log_in(page, stage.token("olga", owner=True))
+    log_in(page, stage.token("olga", owner=True))
     _of_owner(page, photograph)
 
 
@@ -125,21 +124,6 @@ def _of_owner(page: Any, photograph: Any) -> None:
     )
     page.get_by_role("button", name="Check").click()
     photograph("policy")
-
-
-def _log_in(page: Any, token: str) -> None:
-    page.goto("/sign-in")
-    page.get_by_label("Token").fill(token)
-    page.get_by_role("button", name="Log in").click()
-    page.get_by_role("heading", name="Ask a private question").wait_for()
-
-
-def _price(page: Any, table: str, by: str, k: str) -> None:
-    page.goto(f"/ask/{table}")
-    page.get_by_role("checkbox", name=re.compile(f"^{by} ")).check()
-    page.get_by_label("At most so many elements").fill(k)
-    page.get_by_role("button", name="See the price").click()
-    page.get_by_role("heading", name="Before you ask").wait_for()
 
 
 if __name__ == "__main__":

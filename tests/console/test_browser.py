@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.console.stage import HOSTILE, Stage
-from tests.support.browser import running_browser
+from tests.support.browser import log_in, price, running_browser
 from tests.support.rings import needs
 
 WAIT = 60_000
@@ -38,23 +38,6 @@ def page(browser: Any, site: str) -> Iterator[Any]:
     context.set_default_timeout(WAIT)
     yield context.new_page()
     context.close()
-
-
-def log_in(page: Any, token: str) -> None:
-    """Log in by the page."""
-    page.goto("/sign-in")
-    page.get_by_label("Token").fill(token)
-    page.get_by_role("button", name="Log in").click()
-    page.get_by_role("heading", name="Ask a private question").wait_for()
-
-
-def price(page: Any, *, table: str = "feedback", by: str = "app") -> None:
-    """Go to the price of a question."""
-    page.goto(f"/ask/{table}")
-    page.get_by_role("checkbox", name=re.compile(f"^{by} ")).check()
-    page.get_by_label("At most so many elements").fill("3")
-    page.get_by_role("button", name="See the price").click()
-    page.get_by_role("heading", name="Before you ask").wait_for()
 
 
 def ask(page: Any) -> None:

@@ -31,6 +31,7 @@ from gris_serving.authorisation import Callers
 from gris_serving.documents import read_document
 from tests.deploy.manifests import EVERYTHING, Objects, charted
 from tests.deploy.network import Party, let_through, policies
+from tests.support.some import some
 
 pytestmark = [
     pytest.mark.usefixtures("starts_processes"),
@@ -179,7 +180,7 @@ def test_no_secret_is_made_and_none_is_in_the_environment() -> None:
         assert not any(kind == "Secret" for kind, _ in made)
         for name in ("dp-service", "budget-service", "gateway"):
             pod = pod_of(made, name)
-            assert all("env" not in each and "envFrom" not in each for each in pod["containers"])
+            assert all("env" not in each and "envFrom" not in each for each in some(pod["containers"]))
             modes = [each["secret"]["defaultMode"] for each in pod["volumes"] if "secret" in each]
             assert set(modes) == {0o440}
 

@@ -15,6 +15,7 @@ from deploy.compose.prepare import prepare
 from examples import certificates
 from gris_console.process import HostedConsole, read_configuration
 from gris_serving.tokens import TokenVerifier
+from tests.support.some import some
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ("noise.key", "redis.conf", "store.address")
@@ -97,7 +98,7 @@ def test_no_container_keeps_rights_or_takes_secrets_from_the_environment() -> No
             "analyst",
         )
     }
-    for name, service in services.items():
+    for name, service in some(services.items()):
         assert service.get("read_only", False) is (name != "pinot")
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
@@ -159,7 +160,7 @@ def test_every_folder_that_is_mounted_is_made_with_its_owner(tmp_path: Path) -> 
     """Docker would make a missing one as root, and the container could not write to it."""
     prepare(tmp_path)
     for services in ADDED.values():
-        for service in services.values():
+        for service in some(services.values()):
             for volume in service.get("volumes", ()):
                 source = volume.partition(":")[0]
                 # Its subfolders are made by `certificates` and `log-in`.
@@ -174,9 +175,7 @@ def test_every_folder_that_is_mounted_is_made_with_its_owner(tmp_path: Path) -> 
 def test_no_container_of_another_file_keeps_rights() -> None:
     """None can gain a right or change a file of its image."""
     for services in ADDED.values():
-        for service in services.values():
-            if "image" not in service:
-                continue
+        for service in some(each for each in services.values() if "image" in each):
             assert service["read_only"]
             assert service["cap_drop"] == ["ALL"]
             assert service["security_opt"] == ["no-new-privileges:true"]

@@ -39,6 +39,7 @@ from tests.support.pki import Authority, Issuer
 from tests.support.processes import process
 from tests.support.redis_server import redis_server
 from tests.support.release_stores import key_file
+from tests.support.some import some
 
 EXAMPLES = ROOT / "examples"
 # Each ConfigMap and its file.
@@ -151,7 +152,7 @@ def test_what_is_tried_on_a_cluster_is_this_example(
     }
     made = deployments(tested.example.name)
     assert set(pods) == {*made, "redis", "pinot"}
-    for name, deployment in made.items():
+    for name, deployment in some(made.items()):
         for container in (tried_pod := pods[name])["containers"]:
             container["resources"]["requests"]["cpu"] = "250m"
         expected = deployment["spec"]["template"]["spec"]

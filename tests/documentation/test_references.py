@@ -23,6 +23,7 @@ from gris_gateway import process as gateway
 from gris_gateway.configuration import GatewayConfiguration
 from gris_serving.authorisation import Access
 from tests.support.pages import ROOT, quoted, rows, section
+from tests.support.some import some
 
 EVERY = section("options.md", "## Options of every server")
 BOTH = section("options.md", "## Options of both services") + EVERY
@@ -88,7 +89,7 @@ def test_a_reference_lists_the_keys_that_there_are(reference: Reference) -> None
 def test_a_reference_tells_the_defaults_that_there_are(reference: Reference) -> None:
     """Which keys are required, which have no default, and what stands for the others."""
     documented = reference.documented()
-    for path, reported in reference.existing().items():
+    for path, reported in some(reference.existing().items()):
         if documented[path]:
             assert documented[path] == default_of(reported, documented[path]), path
 
@@ -130,7 +131,7 @@ def test_the_options_that_a_program_takes_are_listed(
     listed = {each.split()[0]: cells[1] for cells in rows(text, "option") for each in quoted(cells[0])}
     assert taken == listed.keys()
     optional = " ".join(re.findall(r"\[([^]]*)\]", " ".join(usage.split())))
-    for option, default in listed.items():
+    for option, default in some(listed.items()):
         assert (default == "required") == (re.search(rf"{option}\b(?!-)", optional) is None), option
 
 

@@ -18,6 +18,7 @@ from budget_service.server import rpc_errors
 from gris_serving.decoding import UNDECODABLE
 from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.support.pages import ROOT, quoted, rows, section
+from tests.support.some import some
 
 TABLE = {quoted(cells[0])[0]: cells for cells in rows(section("ledger.md", "## Every reason"), "reason")}
 _ACCOUNT = Account(("acme", "ann"))
@@ -132,7 +133,7 @@ def test_only_what_administrators_call_becomes_no_error() -> None:
         for each in file.services_by_name.values()
         for method in each.methods_by_name
     }
-    for reason, cells in TABLE.items():
+    for reason, cells in some(TABLE.items()):
         assert bool(cells[-1]) == (
             not set(quoted(cells[2])) <= administrators or cells[2].startswith("every")
         ), reason

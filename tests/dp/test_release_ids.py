@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
-from dp_service.parameters.aggregates import SummedValue, SumsReleased
-from dp_service.parameters.contributions import BoundedContributions, NamesLook
+from dp_service.parameters.aggregates import QuantilesReleased, SummedValue, SumsReleased, TotalsReleased
+from dp_service.parameters.contributions import BoundedContributions, LooksBefore, NamesLook
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.release_ids import (
     keyed_data_version,
@@ -19,10 +19,38 @@ from dp_service.releases.release_ids import (
     release_seed,
     release_specification,
 )
-from dp_service.terms import BoundedBy, Consistency, CountNoise, MechanismName
+from dp_service.terms import (
+    BoundedBy,
+    Consistency,
+    CountNoise,
+    GridScale,
+    GridSpec,
+    MechanismName,
+    MemberValue,
+)
 from tests.dp.identities import GUMBEL, KEY, OTHER_KEY
 from tests.support.queries.as_in_plans import carried
 
+Changes: TypeAlias = list[dict[str, Any]]
+
+NAMES = NamesLook(delta_1=4, units=Fraction(7), most_names=75)
+BEFORE = LooksBefore((Fraction(20),), ("release",))
+BOUNDS_OF_RELEASE = BoundedContributions(
+    BoundedBy.IN_QUERY, delta_0=32, periods=1, of_events=False, units=20, min_count=1, salt="5a17"
+)
+SUMMED = SummedValue("amount", Fraction(1), 0, 10, Fraction(1, 4), count_share=Fraction(1, 4))
+SUMS = SumsReleased(Fraction(1, 2), (SUMMED,), asked=())
+TOTALS = TotalsReleased(0, "country", Fraction(1, 4), one_value=False)
+QUANTILES = QuantilesReleased(
+    "amount",
+    Fraction(1),
+    GridSpec(GridScale.LINEAR, 0, 100, 10),
+    MemberValue.TOTAL,
+    (Fraction(1, 2),),
+    smallest=False,
+    largest=False,
+    asked=(),
+)
 LAPLACE = dataclasses.replace(GUMBEL, mechanism=MechanismName.UNK_LAP, delta_l0=1)
 
 
@@ -31,22 +59,26 @@ def specification(parameters: ReleaseParameters, question: bytes = b"question") 
     return release_specification(question, parameters, drawn_by=(1, 1))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"mechanism": MechanismName.KNOWN_GUMB},
-        {"epsilon_per": Fraction("0.30")},
-        {"delta": Fraction("1e-9")},
-        {"tau": 2},
-        {"d_bar": 1001},
-        {"delta_l0": 1},
-        {"k": 11},
-        {"with_counts": False},
-        {"count_noise": CountNoise.GAUSSIAN},
-        {"consistency": Consistency.FRESH},
-        {"domain": (("a",),)},
-    ],
-)
+RELEASE: Changes = [
+    {"mechanism": MechanismName.KNOWN_GUMB},
+    {"epsilon_per": Fraction("0.30")},
+    {"delta": Fraction("1e-9")},
+    {"tau": 2},
+    {"d_bar": 1001},
+    {"delta_l0": 1},
+    {"k": 11},
+    {"with_counts": False},
+    {"count_noise": CountNoise.GAUSSIAN},
+    {"consistency": Consistency.FRESH},
+    {"domain": (("a",),)},
+    {"contributions": BOUNDS_OF_RELEASE},
+    {"sums": SUMS},
+    {"quantiles": QUANTILES},
+    {"totals": TOTALS},
+]
+
+
+@pytest.mark.parametrize("change", RELEASE)
 def test_every_parameter_is_part_of_the_specification(change: dict[str, Any]) -> None:
     """Two releases with different parameters share no noise: together they would give away the true count."""
     assert specification(GUMBEL) != specification(dataclasses.replace(GUMBEL, **change))
@@ -70,13 +102,9 @@ BOUNDED = dataclasses.replace(
     delta_l0=32,
     d_bar=None,
     count_noise=CountNoise.GAUSSIAN,
-    contributions=BoundedContributions(
-        BoundedBy.IN_QUERY, delta_0=32, periods=1, of_events=False, units=20, min_count=1, salt="5a17"
-    ),
+    contributions=BOUNDS_OF_RELEASE,
 )
-
-
-BOUNDS: list[dict[str, Any]] = [
+BOUNDS: Changes = [
     {"bounded_by": BoundedBy.ASSUMED},
     {"delta_0": 31},
     {"periods": 2},
@@ -86,44 +114,75 @@ BOUNDS: list[dict[str, Any]] = [
     {"min_count": None},
     {"salt": "5a18"},
     {"shifted": True},
-    {"names": NamesLook(delta_1=4, units=Fraction(7), most_names=75)},
+    {"names": NAMES},
+    {"before": BEFORE},
 ]
 
 
 @pytest.mark.parametrize("change", BOUNDS)
 def test_everything_about_a_bound_is_part_of_the_specification(change: dict[str, Any]) -> None:
     """Releases that are bounded otherwise share no noise, and k is no part of them."""
-    assert BOUNDED.contributions is not None
-    changed = dataclasses.replace(BOUNDED.contributions, **change)
+    changed = dataclasses.replace(BOUNDS_OF_RELEASE, **change)
     assert specification(BOUNDED) != specification(dataclasses.replace(BOUNDED, contributions=changed))
     assert specification(BOUNDED) == specification(dataclasses.replace(BOUNDED, k=3, with_counts=False))
 
 
-SUMMED = SummedValue("amount", Fraction(1), 0, 10, Fraction(1, 4), count_share=Fraction(1, 4))
+NAMED: Changes = [{"delta_1": 5}, {"units": Fraction(8)}, {"most_names": 76}]
+BEFORE_IT: Changes = [{"units": (Fraction(21),)}, {"release_ids": ("other",)}]
+SUMMING: Changes = [{"share": Fraction(1, 4)}, {"columns": (SUMMED, SUMMED)}]
+SUMMED_AS: Changes = [
+    {"name": "other"},
+    {"quantum": Fraction(1, 2)},
+    {"low": 1},
+    {"high": 11},
+    {"share": Fraction(1, 2)},
+    {"count_share": None},
+    {"count_share": Fraction(1, 8)},
+]
+TOTALLED: Changes = [{"place": 1}, {"share": Fraction(1, 2)}, {"one_value": True}]
+RANKED: Changes = [
+    {"column": "other"},
+    {"quantum": Fraction(1, 2)},
+    {"grid": GridSpec(GridScale.LINEAR, 0, 100, 20)},
+    {"quantiles": (Fraction(1, 4),)},
+    {"smallest": True},
+    {"largest": True},
+]
+# The parts of a release with what is changed in each. What else they have is no part of the release itself: which of
+# its elements and numbers are shown, and what the question and its query say already.
+PARTS: list[tuple[Any, Changes, set[str]]] = [
+    (GUMBEL, RELEASE, {"within", "clips", "listing"}),
+    (BOUNDS_OF_RELEASE, BOUNDS, set()),
+    (NAMES, NAMED, set()),
+    (BEFORE, BEFORE_IT, {"planned"}),
+    (SUMS, SUMMING, {"asked", "ordered_by"}),
+    (SUMMED, SUMMED_AS, set()),
+    (TOTALS, TOTALLED, {"column"}),
+    (QUANTILES, RANKED, {"rule", "asked"}),
+]
 
 
-def summing(column: SummedValue) -> ReleaseParameters:
-    """Return the parameters of a release that sums one column."""
-    sums = SumsReleased(Fraction(1, 2), (column,), asked=())
-    return dataclasses.replace(BOUNDED, mechanism=MechanismName.BOUND_MOMENTS, sums=sums)
+@pytest.mark.parametrize(("part", "changes", "others"), PARTS, ids=lambda each: type(each).__name__)
+def test_no_field_of_a_release_is_forgotten(part: Any, changes: Changes, others: set[str]) -> None:
+    """Each is changed in a case, or said to be no part of the release."""
+    tried = {name for change in changes for name in change}
+    assert tried | others == {each.name for each in dataclasses.fields(part)}
+    assert not tried & others
+
+
+def specified(part: Any) -> list[tuple[str, object]]:
+    """Return what a part of a release adds to the release's specification."""
+    return list(part.specified())
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"name": "other"},
-        {"quantum": Fraction(1, 2)},
-        {"low": 1},
-        {"high": 11},
-        {"share": Fraction(1, 2)},
-        {"count_share": None},
-        {"count_share": Fraction(1, 8)},
-    ],
+    ("part", "change"),
+    [(part, change) for part, changes, _ in PARTS[2:] for change in changes],
 )
-def test_everything_about_a_sum_is_part_of_the_specification(change: dict[str, Any]) -> None:
+def test_everything_about_a_part_is_part_of_the_specification(part: Any, change: dict[str, Any]) -> None:
     """Also whether rows without a value count, and which part of the units the column's own count takes."""
-    changed = summing(dataclasses.replace(SUMMED, **change))
-    assert specification(summing(SUMMED)) != specification(changed)
+    changed = dataclasses.replace(part, **change)
+    assert specified(part) != specified(changed)
     assert carried(changed) == changed
 
 
@@ -196,9 +255,3 @@ SEED_VECTOR = "ec8ca888776d6b8f9ebc8753d013a725a1849f39a1fba843cd35b1ec3e074610"
 RELEASE_ID_VECTOR = "3f9e40ab941ca6c35316b185edd7bdb54c1b58f74f81469fc1d4eabdf4637154"
 QUERY_ID_VECTOR = "57109ae17197a322dd314f06c93c536e69637f7e440e12824291b8e68bea7622"
 DATA_VERSION_VECTOR = "878e349008f9cf4e92a9e33d84af7ba5"
-
-
-def test_no_field_of_a_bound_is_forgotten() -> None:
-    """Looks before have cases of their own."""
-    tried = {name for change in BOUNDS for name in change}
-    assert tried == {each.name for each in dataclasses.fields(BoundedContributions)} - {"before"}

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import pytest
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dp_service.queries.published import integrity_of, written
+from dp_service.queries.published_files import integrity_of, written
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import PolicyContent, PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
@@ -64,7 +63,7 @@ class Watched:
     @property
     def tau(self) -> int:
         """The tau that is served, by which the policies of these tests differ."""
-        events = self.served.content.policy.table("engagement").events
+        events = self.served.content.policy.table("engagement").measures.events
         assert events is not None
         return events.tau
 
@@ -311,7 +310,9 @@ def test_a_published_domain_comes_and_goes_with_the_policy_that_names_it(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The policy's text holds the domain's hash, so a new domain is a new policy; without its file nothing changes."""
-    domain = replace(domain_file("article", "1/10", "1/1000000000", table="engagement"), elements=("a", "b"))
+    domain = domain_file("article", "1/10", "1/1000000000", table="engagement").model_copy(
+        update={"elements": ("a", "b")}
+    )
     article = "article: {type: string, group_by: true, "
     named = f"{article}domain: {{published: d.json, integrity: '{integrity_of(written(domain))}'}}, "
     assert article in POLICY

@@ -127,6 +127,7 @@ def missed(released: Released, counts: Mapping[str, int]) -> Iterator[bool]:
             yield not answer.lower <= 3 * count <= answer.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_cover_as_often_as_their_statement_says(kind: str, data: str) -> None:

@@ -1,5 +1,6 @@
 """The generator's tables: the same numbers give the same bytes, whether a run was interrupted or not."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,9 @@ import pytest
 from examples import generate as module
 from examples.generate import AnotherTableError, Engagement, generate, main
 
-SMALL = Engagement(events=2500, members=300, articles=1000, zipf=1.1, seed=7)
-
-
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three parts instead of one."""
-    monkeypatch.setattr(module, "EVENTS_PER_PART", 1000)
+# Three parts.
+SMALL = Engagement(events=2500, members=300, articles=1000, zipf=1.1, seed=7, part=1000)
+OTHER = replace(SMALL, seed=8)
 
 
 def made(path: Path, engagement: Engagement = SMALL) -> bytes:
@@ -35,7 +32,7 @@ def test_the_same_numbers_give_the_same_bytes(tmp_path: Path) -> None:
     """And another seed gives others."""
     first = made(tmp_path / "a.parquet")
     assert first == made(tmp_path / "b.parquet")
-    assert first != made(tmp_path / "c.parquet", Engagement(2500, 300, 1000, 1.1, seed=8))
+    assert first != made(tmp_path / "c.parquet", OTHER)
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +70,7 @@ def test_parts_of_another_table_are_not_mixed_in(tmp_path: Path, monkeypatch: py
         with pytest.raises(KeyboardInterrupt):
             generate(SMALL, path)
     with pytest.raises(AnotherTableError):
-        generate(Engagement(2500, 300, 1000, 1.1, seed=8), path)
+        generate(OTHER, path)
     generate(SMALL, path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from gris_gateway.kept_history import KeptHistory
 from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
-from pinot_connector import closed_accounts
+from pinot_connector.channels import Timeouts
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.embedded import Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -35,6 +35,7 @@ from tests.support.relay import relayed
 from tests.support.rings import needs
 from tests.support.world import BUDGET, COFACTS, POLICY, World
 
+ASKS = replace(SHORT, account_open=0)
 ASK = app_pb2.AskRequest(question=TOP, request_id="mine")
 OK, REFUSED = grpc.StatusCode.OK, grpc.StatusCode.FAILED_PRECONDITION
 
@@ -65,11 +66,13 @@ class Served:
 
 
 @asynccontextmanager
-async def served(dp: str, budget: str, folder: Path) -> AsyncIterator[Served]:
+async def served(
+    dp: str, budget: str, issuer: Issuer, store: MemoryReleaseStore, timeouts: Timeouts = SHORT
+) -> AsyncIterator[Served]:
     """Serve what a gateway with a release store does."""
-    engine, issuer, store = DuckDBEngine({"feedback": COFACTS}), Issuer(folder), MemoryReleaseStore()
+    engine = DuckDBEngine({"feedback": COFACTS})
     async with AsyncPrivateClient(
-        dp=dp, budget=budget, account="none", engine=engine, timeouts=SHORT, releases=store
+        dp=dp, budget=budget, account="none", engine=engine, timeouts=timeouts, releases=store
     ) as client:
         limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
@@ -86,9 +89,10 @@ async def served(dp: str, budget: str, folder: Path) -> AsyncIterator[Served]:
 
 @dataclass(frozen=True)
 class Closable:
-    """A gateway, and the administrator of its ledger."""
+    """Gateways, one of which asks each time whether an account is open, and the administrator of their ledger."""
 
     gateway: Served
+    asking: Served
     admin: admin_pb2_grpc.BudgetAdminServiceAsyncStub
 
     async def end(self, change: str) -> None:
@@ -107,13 +111,16 @@ class Closable:
 async def closable(tmp_path: Path, starts_processes: None) -> AsyncIterator[Closable]:
     """Give a gateway at which Eve and Bob have paid for one question each."""
     with embedded(tmp_path, POLICY, BUDGET, ports=Ports(admin=0)) as services:
+        addresses = services.dp_address, services.budget_address
+        shared = Issuer(tmp_path), MemoryReleaseStore()
         async with (
-            served(services.dp_address, services.budget_address, tmp_path) as gateway,
+            served(*addresses, *shared) as gateway,
+            served(*addresses, *shared, ASKS) as asking,
             grpc.aio.insecure_channel(services.admin_address) as channel,
         ):
             assert [OK, OK] == [await gateway.asked(who) for who in ("eve", "bob")]
             stub: admin_pb2_grpc.BudgetAdminServiceAsyncStub = admin_pb2_grpc.BudgetAdminServiceStub(channel)  # type: ignore[assignment]
-            yield Closable(gateway, stub)
+            yield Closable(gateway, asking, stub)
 
 
 @pytest.mark.parametrize(("change", "others"), [("close", 1), ("close all", REFUSED), ("move", 1)])
@@ -128,33 +135,34 @@ async def test_the_history_of_a_closed_account_is_not_told(
 
 
 async def test_a_history_is_told_for_a_minute_at_most_and_again_once_it_is_reopened(
-    closable: Closable, monkeypatch: pytest.MonkeyPatch
+    closable: Closable,
 ) -> None:
     """So long the ledger's last answer counts, as for repeats."""
     assert await closable.gateway.listed("eve") == 1
     await closable.end("close")
     assert await closable.gateway.listed("eve") == 1
     assert await closable.gateway.asked("eve") is OK
-    monkeypatch.setattr(closed_accounts, "KNOWN_SECONDS", 0.0)
-    assert await closable.gateway.listed("eve") is REFUSED
-    assert await closable.gateway.asked("eve") is REFUSED
+    assert await closable.asking.listed("eve") is REFUSED
+    assert await closable.asking.asked("eve") is REFUSED
     eve = Account(path=["app", "eve"])
     request = admin_pb2.ReopenAccountRequest(account=eve, reason="back", request_id="reopen")
     await closable.admin.ReopenAccount(request)
-    assert await closable.gateway.listed("eve") == 1
-    assert await closable.gateway.asked("eve") is OK
+    assert await closable.asking.listed("eve") == 1
+    assert await closable.asking.asked("eve") is OK
 
 
-async def test_while_the_ledger_is_silent_no_history_is_told(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_while_the_ledger_is_silent_no_history_is_told(world: World, tmp_path: Path) -> None:
     """It is not known whether the account is closed; an account without a history is shown an empty one."""
-    async with relayed(world) as relay, served(world.dp, relay.address, tmp_path) as gateway:
+    shared = Issuer(tmp_path), MemoryReleaseStore()
+    async with (
+        relayed(world) as relay,
+        served(world.dp, relay.address, *shared) as gateway,
+        served(world.dp, relay.address, *shared, ASKS) as asking,
+    ):
         assert await gateway.asked("silent") is OK
-        assert await gateway.listed("silent") == 1
+        assert await gateway.listed("silent") == await asking.listed("silent") == 1
         relay.refusals["GetBudget"] = grpc.StatusCode.UNAVAILABLE
         assert await gateway.listed("silent") == 1
-        monkeypatch.setattr(closed_accounts, "KNOWN_SECONDS", 0.0)
-        assert await gateway.listed("silent") is grpc.StatusCode.UNAVAILABLE
-        assert await gateway.asked("silent") is grpc.StatusCode.UNAVAILABLE
-        assert await gateway.listed("nobody-yet") == 0
+        assert await asking.listed("silent") is grpc.StatusCode.UNAVAILABLE
+        assert await asking.asked("silent") is grpc.StatusCode.UNAVAILABLE
+        assert await asking.listed("nobody-yet") == 0

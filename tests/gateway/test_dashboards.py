@@ -115,6 +115,7 @@ def test_every_time_out_of_the_configuration_reaches_its_place(tmp_path: Path) -
         budget_held=stated["budget_held"],
         reservation=99,
         data_version=stated["data_version"],
+        account_open=stated["account_open"],
     )
     assert question == timeouts.of_a_question()
     base = GatewayLimits(caller_timeout_seconds=3, page_size=9)

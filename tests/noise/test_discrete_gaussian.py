@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 from dp_service.noise import KeyedStream
-from dp_service.noise import discrete_gaussian as discrete_gaussian_module
 from dp_service.noise.discrete_gaussian import (
     acceptance,
     discrete_gaussian,
@@ -28,9 +27,9 @@ LEVEL = 1e-6
 """A right sampler fails a chi-squared test with this probability, over all seeds; the seed here is fixed."""
 
 
-def draws(variance: Fraction, size: int) -> NDArray[np.int64]:
+def draws(variance: Fraction, size: int, **blocks: int) -> NDArray[np.int64]:
     """Return draws from a fixed seed."""
-    return discrete_gaussian(KeyedStream(bytes(range(32))), ("counts",), variance, size)
+    return discrete_gaussian(KeyedStream(bytes(range(32))), ("counts",), variance, size, **blocks)
 
 
 def p_value_against(variance: Fraction, sample: NDArray[np.int64]) -> float:
@@ -133,13 +132,9 @@ def test_noise_has_mean_0_and_the_stated_variance(variance: Fraction) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("at_a_time", [1, 7, 999, 1000, 1024])
 @pytest.mark.parametrize("variance", [Fraction(1600, 9), Fraction(10**8)])
-def test_draws_do_not_depend_on_how_they_are_cut_into_blocks(
-    monkeypatch: pytest.MonkeyPatch, variance: Fraction, at_a_time: int
-) -> None:
+def test_draws_do_not_depend_on_how_they_are_cut_into_blocks(variance: Fraction, at_a_time: int) -> None:
     """The rounds of a block go on where those of the block before ended, with candidates of one digit or three."""
-    whole = draws(variance, 1000).tolist()
-    monkeypatch.setattr(discrete_gaussian_module, "DRAWS_AT_A_TIME", at_a_time)
-    assert whole == draws(variance, 1000).tolist()
+    assert draws(variance, 1000).tolist() == draws(variance, 1000, at_a_time=at_a_time).tolist()
 
 
 def test_no_draws_are_an_empty_array() -> None:

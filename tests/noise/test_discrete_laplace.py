@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 from dp_service.noise import KeyedStream
-from dp_service.noise import discrete_laplace as discrete_laplace_module
 from dp_service.noise.discrete_laplace import digit_widths, discrete_laplace
 from dp_service.noise.distribution import laplace_tail
 
@@ -22,9 +21,9 @@ LEVEL = 1e-6
 """A right sampler fails a chi-squared test with this probability, over all seeds; the seed here is fixed."""
 
 
-def draws(inverse_scale: Fraction, size: int) -> NDArray[np.int64]:
+def draws(inverse_scale: Fraction, size: int, **blocks: int) -> NDArray[np.int64]:
     """Return draws from a fixed seed."""
-    return discrete_laplace(KeyedStream(bytes(range(32))), ("counts",), inverse_scale, size)
+    return discrete_laplace(KeyedStream(bytes(range(32))), ("counts",), inverse_scale, size, **blocks)
 
 
 def p_value_against(inverse_scale: Fraction, sample: NDArray[np.int64]) -> float:
@@ -118,13 +117,9 @@ def test_no_draws_are_an_empty_array() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("at_a_time", [1, 7, 999, 1024])
 @pytest.mark.parametrize("scale", [ONE, Fraction(10**6)])
-def test_draws_do_not_depend_on_how_they_are_cut_into_blocks(
-    monkeypatch: pytest.MonkeyPatch, scale: Fraction, at_a_time: int
-) -> None:
+def test_draws_do_not_depend_on_how_they_are_cut_into_blocks(scale: Fraction, at_a_time: int) -> None:
     """Draw i is made from numbers i, whichever block it is in."""
-    whole = draws(1 / scale, 1000).tolist()
-    monkeypatch.setattr(discrete_laplace_module, "DRAWS_AT_A_TIME", at_a_time)
-    assert whole == draws(1 / scale, 1000).tolist()
+    assert draws(1 / scale, 1000).tolist() == draws(1 / scale, 1000, at_a_time=at_a_time).tolist()
 
 
 @pytest.mark.parametrize("inverse_scale", [Fraction(0), Fraction(-1), Fraction(1, 10**9) / 2, Fraction(1001)])

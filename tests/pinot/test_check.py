@@ -49,16 +49,14 @@ def impossible(cluster: CheckedCluster) -> str:
 @pytest.mark.parametrize(("rows", "code"), [((wrong, impossible), 1), ((impossible,), 0)])
 def test_a_row_that_does_not_hold_is_told_and_its_table_removed(
     pinot_cluster: PinotCluster,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     rows: tuple[Row, ...],
     code: int,
 ) -> None:
     """The exit code says so; what could not be tried is reported, and is no failure."""
-    monkeypatch.setattr(check, "ROWS", rows)
     before = _tables(pinot_cluster)
     urls = ("--controller", pinot_cluster.controller_url, "--broker", f"{pinot_cluster.broker_url}/")
-    assert code == check.main(urls)
+    assert code == check.main(urls, rows)
     printed = capsys.readouterr().out
     assert f"Pinot {pinot_cluster.version}" in printed
     assert "2 servers" in printed

@@ -93,7 +93,7 @@ def test_the_star_tree_answers_with_the_counts_of_the_table(
     load_as(pinot_cluster, folder, "visits_pairs")
     load_as(pinot_cluster, folder, "bare_pairs", star_tree=False)
     duck = DuckDBEngine({"visits": folder / "visits.parquet"})
-    bare = replace(policy, tables=tuple(replace(each, prepared=None) for each in policy.tables))
+    bare = replace(policy, tables=tuple(each.model_copy(update={"prepared": None}) for each in policy.tables))
     for query in some(each for seed in range(3) for each in questions(Random(seed))):
         of_copy = resolve(query, policy, now=0)
         assert INDEX in plan_of(pinot_cluster, of_copy)

@@ -284,15 +284,14 @@ def test_no_controller_means_no_answer(pinot: FakePinot, engine: PinotEngine) ->
     engine.close()
 
 
-def test_no_broker_is_said_at_once(pinot: FakePinot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for a time-out, here of a minute, where nobody listens."""
-    monkeypatch.setattr("pinot_connector.engines.pinot.broker.CONNECT_SECONDS", 60.0)
+def test_no_broker_is_said_at_once(pinot: FakePinot) -> None:
+    """Nobody waits for the time-out of a connection where nobody listens: it would be another error."""
     nowhere = "http://127.0.0.1:1"
-    with closing(PinotEngine(controller=pinot.url, broker=nowhere, timeout_seconds=60)) as engine:
-        started = time.monotonic()
-        with pytest.raises(EngineGone, match="broker cannot be reached"):
-            ask(engine)
-    assert time.monotonic() - started < 30
+    with (
+        closing(PinotEngine(controller=pinot.url, broker=nowhere, timeout_seconds=60)) as engine,
+        pytest.raises(EngineGone, match="broker cannot be reached"),
+    ):
+        ask(engine)
 
 
 def test_a_connection_that_a_broker_ended_after_an_answer_is_not_used_again(

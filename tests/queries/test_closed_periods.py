@@ -18,7 +18,7 @@ from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, Measure
-from dp_service.queries.times import ClosedPeriods, Refresh, TimeColumn, TimeUnit, start_of_day
+from dp_service.queries.times import Refresh, TimeColumn, TimeUnit, start_of_day
 from tests.support.examples import examples
 
 POLICY_TEXT = """
@@ -57,7 +57,9 @@ def column(
     unit: TimeUnit, zone: str = "UTC", refresh: Refresh = Refresh.DAY, delay_minutes: int = 0
 ) -> TimeColumn:
     """Return a time column with closed periods."""
-    return TimeColumn("t", unit, zone, ClosedPeriods(refresh, delay_minutes))
+    kind = "timestamp" if unit is TimeUnit.MICROSECONDS else "int64"
+    stated = {"column": "t", "type": kind, "unit": unit.name.lower(), "zone": zone}
+    return TimeColumn.model_validate(stated | {"refresh": refresh, "delay_minutes": delay_minutes})
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def test_periods_begin_with_the_zones_own_midnight(zone: str, now: str, day: str
 
 @settings(max_examples=examples(200), deadline=None)
 @given(
-    zone=st.sampled_from(sorted(available_timezones())),
+    zone=st.sampled_from(sorted(available_timezones() - {"Factory", "localtime"})),
     now=st.integers(0, 4 * 10**9),
     later=st.integers(0, 2 * DAY),
     refresh=st.sampled_from(Refresh),
@@ -273,7 +275,7 @@ def test_a_declared_version_and_the_boundary_both_enter_the_version() -> None:
 )
 def test_a_time_range_falls_on_days_of_the_columns_zone(zone: str, at_time: str, expected: str) -> None:
     """The first day inside is the first that begins inside, by the zone's own midnight."""
-    time = TimeColumn("day", TimeUnit.DAYS, zone)
+    time = column(TimeUnit.DAYS, zone)
     assert days(expected) == time.first_value_from(datetime.datetime.fromisoformat(at_time))
 
 
@@ -281,7 +283,7 @@ def test_a_time_range_falls_on_days_of_the_columns_zone(zone: str, at_time: str,
 @pytest.mark.parametrize("unit", TimeUnit)
 def test_a_day_is_that_of_the_columns_zone(zone: str, unit: TimeUnit) -> None:
     """Whatever the column counts: the first value from a day on is the one from its beginning on."""
-    time, day = TimeColumn("day", unit, zone), datetime.date(2026, 7, 1)
+    time, day = column(unit, zone), datetime.date(2026, 7, 1)
     assert time.first_value_from(day) == time.first_value_from(start_of_day(day, zone))
     if unit is TimeUnit.DAYS:
         assert time.first_value_from(day) == days("2026-07-01")

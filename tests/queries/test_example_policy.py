@@ -90,9 +90,9 @@ def test_what_the_policy_promises_is_true_of_the_file(
             assert {row[0] for row in relation.project(column.name).distinct().fetchall()} <= set(
                 column.domain
             )
-    if table.events is not None:
+    if table.measures.events is not None:
         events = engine.table(name).aggregate(f"{table.member}, count(*) AS n")
-        assert events.max("n").fetchall()[0][0] <= table.events.tau
+        assert events.max("n").fetchall()[0][0] <= table.measures.events.tau
 
 
 QUESTIONS = {

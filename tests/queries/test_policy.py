@@ -9,7 +9,7 @@ from dp_service.queries.columns import Nulls, Operator
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Currency, parse_policy, read_policy
 from dp_service.queries.tables import Events, TauIs
-from dp_service.queries.times import TimeColumn, TimeUnit
+from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType, Consistency, CountNoise
 from tests.support.queries.policies import POLICY
 
@@ -22,9 +22,14 @@ def with_column(column: str) -> str:
     return f"{TABLE}      c: {column}\n"
 
 
+def currency(epsilon_per: str, delta: str) -> Currency:
+    """Return a currency of Laplace noise."""
+    return Currency.model_validate({"epsilon_per": epsilon_per, "delta": delta})
+
+
 def test_parameters_are_the_exact_numbers_that_the_text_denotes() -> None:
     """0.15 is three twentieths, not the nearest float; 1e-10 is a number although PyYAML reads it as text."""
-    assert Currency(Fraction(3, 20), Fraction(1, 10**10)) == POLICY.currency
+    assert (POLICY.currency.epsilon_per, POLICY.currency.delta) == (Fraction(3, 20), Fraction(1, 10**10))
 
 
 @pytest.mark.parametrize("spelling", ["0.15", "0.150", "15e-2", "1.5E-1", "'0.15'"])
@@ -36,27 +41,25 @@ def test_a_currency_has_one_name_however_its_numbers_are_written(spelling: str) 
 
 def test_another_currency_has_another_name() -> None:
     """Changing either number changes the unit's id."""
-    units = {
-        Currency(epsilon, delta).unit_id
-        for epsilon in (Fraction(3, 20), Fraction(1, 5))
-        for delta in (Fraction(1, 10), Fraction(1, 20))
-    }
+    units = {currency(epsilon, delta).unit_id for epsilon in ("0.15", "0.2") for delta in ("0.1", "0.05")}
     assert len(units) == 4
 
 
 def test_units_that_may_have_paid_for_gaussian_counts_are_another_currency() -> None:
     """They are worth their zCDP only, and a ledger must not add them to others."""
-    laplace = Currency(Fraction(3, 20), Fraction(1, 10))
+    unstated = parse_policy(with_column("{type: string}")).currency
     gaussian = parse_policy("count_noise: gaussian\n" + with_column("{type: string}")).currency
+    laplace = parse_policy("count_noise: laplace\n" + with_column("{type: string}")).currency
     assert CountNoise.GAUSSIAN is gaussian.count_noise
-    assert gaussian.unit_id != Currency(gaussian.epsilon_per, gaussian.delta).unit_id
-    assert laplace.unit_id == Currency(Fraction(3, 20), Fraction(1, 10), CountNoise.LAPLACE).unit_id
+    assert gaussian.unit_id != laplace.unit_id
+    assert laplace == unstated
+    assert laplace.unit_id == unstated.unit_id
 
 
 def test_what_is_not_stated_of_a_column_is_unknown_unrestricted_and_not_allowed() -> None:
     """A column with nothing but a type may not be used, and nothing is promised of it."""
     column = parse_policy(with_column("{type: string}")).table("t").column("c")
-    assert (column.group_by, column.operators) == (False, frozenset())
+    assert (column.group_by, column.operators) == (False, [])
     assert (column.domain, column.delta) == (None, None)
     assert (column.nulls, column.null_value) == (Nulls.DROP, "null")
 
@@ -65,10 +68,14 @@ def test_everything_that_is_stated_is_read() -> None:
     """Domains come in element order, operators as a set, the time column with its unit."""
     engagement, clicks = POLICY.table("engagement"), POLICY.table("clicks")
     assert engagement.column("score").domain == (-1, 0, 1)
-    assert engagement.column("score").operators == {Operator.IN, Operator.NOT_IN, Operator.RANGE}
-    assert (engagement.data_version, engagement.events) == ("v1", Events(tau=5, tau_is=TauIs.ASSUMED))
+    assert set(engagement.column("score").operators) == {Operator.IN, Operator.NOT_IN, Operator.RANGE}
+    assert (engagement.data_version, engagement.measures.events) == (
+        "v1",
+        Events(tau=5, tau_is=TauIs.ASSUMED),
+    )
     assert (clicks.consistency, clicks.d_bar) == (Consistency.FRESH, 50)
-    assert clicks.time == TimeColumn("at", TimeUnit.SECONDS)
+    assert clicks.time is not None
+    assert (clicks.time.name, clicks.time.unit, clicks.time.zone) == ("at", TimeUnit.SECONDS, "UTC")
     assert clicks.time_column().type is ColumnType.INT64
 
 
@@ -319,8 +326,7 @@ def test_the_offline_part_of_a_pinot_table_has_no_default_delay(name: str, state
     if name == "t" or stated:
         time = parse_policy(text).table(name).time
         assert time is not None
-        assert time.closed is not None
-        assert time.closed.delay_minutes == (4320 if stated else 5)
+        assert time.delay_minutes == (4320 if stated else 5)
         return
     with pytest.raises(
         PolicyError, match=r"policy:7: tables\.t_OFFLINE\.time\.delay_minutes: expected how many"

@@ -18,19 +18,18 @@ from dp_service.queries.policy import read_policy
 from dp_service.queries.publications import publication_of
 from dp_service.queries.published import (
     DomainFile,
-    DomainFileError,
     in_order,
-    integrity_of,
-    read_published,
-    written,
 )
+from dp_service.queries.published_files import PublishedFileError, integrity_of, written
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.terms import ColumnType, MechanismName
 from tests.support import publishing
 
-DOMAIN = replace(publishing.domain_file("c", "1/10", "1/1000000000"), elements=("a", "null", "ä", "😀"))
+DOMAIN = publishing.domain_file("c", "1/10", "1/1000000000").model_copy(
+    update={"elements": ("a", "null", "ä", "😀")}
+)
 
 
 def policy_of(folder: Path, domain: DomainFile, *, column: str = "", integrity: str = "") -> Column:
@@ -60,8 +59,8 @@ def test_a_file_gives_back_what_was_written(values: tuple[Value, ...]) -> None:
     """Every type, and a domain without elements."""
     kinds = {str: ColumnType.STRING, int: ColumnType.INT64, bool: ColumnType.BOOL}
     kind = kinds.get(type(values[0]), ColumnType.DATE) if values else ColumnType.STRING
-    domain = replace(DOMAIN, type=kind, elements=values)
-    assert domain == read_published(written(domain))
+    domain = DOMAIN.model_copy(update={"type": kind, "elements": values})
+    assert domain == DomainFile.read(written(domain))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,7 @@ def test_a_policy_with_more_domains_than_a_charge_can_carry_is_refused(tmp_path:
     """A statement has 4096 bytes at most; the problem says how many it would have."""
     columns = []
     for number in range(150):
-        content = written(replace(DOMAIN, column=f"c{number}"))
+        content = written(DOMAIN.model_copy(update={"column": f"c{number}"}))
         (tmp_path / f"{number}.json").write_bytes(content)
         named = f"{{published: {number}.json, integrity: '{integrity_of(content)}'}}"
         columns.append(f"      c{number}: {{type: string, domain: {named}}}\n")
@@ -137,14 +136,20 @@ def test_a_policy_with_more_domains_than_a_charge_can_carry_is_refused(tmp_path:
 @pytest.mark.parametrize(
     ("domain", "said"),
     [
-        (replace(DOMAIN, rho=Fraction(0)), "rho: expected a number above 0"),
-        (replace(DOMAIN, rho=Fraction(10**25)), "rho: expected a number above 0, of at most"),
-        (replace(DOMAIN, delta=Fraction(0)), "delta: expected a number strictly between 0 and 1"),
-        (replace(DOMAIN, delta=Fraction(1)), "delta: expected a number strictly between 0 and 1"),
-        (replace(DOMAIN, table="other"), "expected the domain of t.c"),
-        (replace(DOMAIN, column="other"), "expected the domain of t.c"),
-        (replace(DOMAIN, elements=()), "found none that is safe to name; without `domain`"),
-        (replace(DOMAIN, elements=tuple(f"{i:06}" for i in range(100_001))), "got 100001"),
+        (DOMAIN.model_copy(update={"rho": Fraction(0)}), "rho: expected a number above 0"),
+        (DOMAIN.model_copy(update={"rho": Fraction(10**25)}), "rho: expected a number above 0, of at most"),
+        (
+            DOMAIN.model_copy(update={"delta": Fraction(0)}),
+            "delta: expected a number strictly between 0 and 1",
+        ),
+        (
+            DOMAIN.model_copy(update={"delta": Fraction(1)}),
+            "delta: expected a number strictly between 0 and 1",
+        ),
+        (DOMAIN.model_copy(update={"table": "other"}), "expected the domain of t.c"),
+        (DOMAIN.model_copy(update={"column": "other"}), "expected the domain of t.c"),
+        (DOMAIN.model_copy(update={"elements": ()}), "found none that is safe to name; without `domain`"),
+        (DOMAIN.model_copy(update={"elements": tuple(f"{i:06}" for i in range(100_001))}), "got 100001"),
     ],
 )
 def test_a_domain_that_the_policy_cannot_use_is_refused_with_its_place(
@@ -158,7 +163,7 @@ def test_a_domain_that_the_policy_cannot_use_is_refused_with_its_place(
 def test_a_domain_may_have_as_many_elements_as_a_policy_may_list(tmp_path: Path) -> None:
     """Of 100,000 none is left out."""
     elements = tuple(f"{number:06}" for number in range(100_000))
-    assert elements == policy_of(tmp_path, replace(DOMAIN, elements=elements)).domain
+    assert elements == policy_of(tmp_path, DOMAIN.model_copy(update={"elements": elements})).domain
 
 
 def test_another_file_than_the_policy_names_is_refused(tmp_path: Path) -> None:
@@ -198,8 +203,8 @@ def changed(**change: Any) -> bytes:
 )
 def test_a_file_that_was_cut_or_edited_is_refused(content: bytes, said: str) -> None:
     """The first thing that is wrong is named."""
-    with pytest.raises(DomainFileError, match=said):
-        read_published(content)
+    with pytest.raises(PublishedFileError, match=said):
+        DomainFile.read(content)
 
 
 @pytest.mark.parametrize(
@@ -207,8 +212,8 @@ def test_a_file_that_was_cut_or_edited_is_refused(content: bytes, said: str) -> 
 )
 def test_elements_out_of_order_repeated_or_of_another_type_are_refused(elements: tuple[Any, ...]) -> None:
     """Even with a hash that fits."""
-    with pytest.raises(DomainFileError, match="elements"):
-        read_published(written(replace(DOMAIN, elements=elements)))
+    with pytest.raises(PublishedFileError, match="elements"):
+        DomainFile.read(written(DOMAIN.model_copy(update={"elements": elements})))
 
 
 @pytest.mark.parametrize("values", [("a", "unknown"), ("unknown",)])

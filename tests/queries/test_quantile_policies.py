@@ -130,7 +130,7 @@ def test_a_column_of_days_with_a_fault_is_refused_by_key(old: str, new: str, key
 def test_days_have_a_grid_of_equally_many_and_are_never_summed() -> None:
     """Its edges are those of the calendar; a sum of days means nothing."""
     (day,) = days_policy().table("t").quantiles
-    assert Grid.of(day.grid) == Grid.days(datetime.date(2011, 1, 1), datetime.date(2011, 1, 29), 7)
+    assert Grid.of(day.spec) == Grid.days(datetime.date(2011, 1, 1), datetime.date(2011, 1, 29), 7)
     parameters = resolve(asked("day"), days_policy(), now=NOW).parameters
     assert carried(parameters) == parameters
     with pytest.raises(PolicyError, match="days are not summed"):
@@ -198,7 +198,8 @@ def test_columns_without_a_domain_need_a_first_look() -> None:
     """One look over an unknown domain would choose in elements that a member's rows decide about."""
     one_look = policy(names=NAMES).table("t")
     assert one_look.contributions is not None
-    table = replace(one_look, contributions=one_look.contributions.model_copy(update={"names": None}))
+    block = one_look.contributions.model_copy(update={"names": None})
+    table = one_look.model_copy(update={"contributions": block})
     with pytest.raises(RefusedByPolicyError, match="text: quantiles are offered by"):
         resolve(asked("number"), replace(policy(names=NAMES), tables=(table,)), now=NOW)
 
@@ -290,6 +291,6 @@ def test_the_spare_members_of_extremes_follow_from_the_grid() -> None:
     for number in (NUMBERS[0], NUMBERS[0].replace("cells: 40", "cells: 400")):
         under = policy(number=number)
         mechanism = kind_of(resolve(query, under, now=NOW).parameters).mechanism
-        assert mechanism.among.cells == len(Grid.of(under.table("t").quantile("number").grid))
+        assert mechanism.among.cells == len(Grid.of(under.table("t").quantile("number").spec))
         spares.append(mechanism.spare)
     assert 0 < spares[0] < spares[1]

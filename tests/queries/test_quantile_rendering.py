@@ -97,7 +97,7 @@ def test_the_first_look_counts_members_and_the_second_one_cells_within_the_names
     assert found == Counter(text for _, text in usable)
     for names in (("a", "c", "f"), ("b",)):
         second = second_look(first, tuple((name,) for name in names))
-        assert second.row_limit == len(names) * len(Grid.of(under.table("t").quantile("number").grid))
+        assert second.row_limit == len(names) * len(Grid.of(under.table("t").quantile("number").spec))
         assert answered_to(connection, second, rows) == reference(query, under, rows, elements=names)
 
 
@@ -129,7 +129,7 @@ def test_the_edges_of_the_largest_grids_are_met_exactly(
 ) -> None:
     """The values of both sides of an edge are in different cells, in doubles as in integers; without contributions."""
     under = parse_policy(WIDE.format(scale=scale, low=low, high=high, cells=cells))
-    edges = Grid.of(under.table("t").quantile("whole").grid).edges
+    edges = Grid.of(under.table("t").quantile("whole").spec).edges
     chosen = [edges[place] for place in range(0, len(edges), max(1, len(edges) // 300))] + [edges[-1]]
     values = sorted({value for edge in chosen for value in (edge - 1, edge)})
     rows = [Row(f"m{place}", None, value, None) for place, value in enumerate(values)]

@@ -8,7 +8,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries import domains
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.filters import Bound, In, NotIn, Range, TimeRange
-from dp_service.queries.policy import Currency, Policy, parse_policy
+from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import UnknownDialectError, render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
@@ -275,7 +275,7 @@ def test_everything_that_policy_says_is_carried() -> None:
     assert (resolution.parameters.consistency, resolution.fixed_data_version) == (Consistency.KEYED, "v1")
     clicks = ask("kind", table="clicks")
     assert (clicks.parameters.consistency, clicks.fixed_data_version) == (Consistency.FRESH, None)
-    assert resolution.unit_id == Currency(POLICY.currency.epsilon_per, POLICY.currency.delta).unit_id
+    assert resolution.unit_id == POLICY.currency.unit_id
 
 
 @pytest.mark.parametrize(

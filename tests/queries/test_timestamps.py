@@ -23,7 +23,7 @@ from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, Measure
-from dp_service.queries.times import TimeColumn, Timestamps, TimeUnit, instant_of
+from dp_service.queries.times import Timestamps, TimeUnit, instant_of
 from dp_service.terms import ColumnType
 from tests.support.examples import examples
 
@@ -148,7 +148,8 @@ def test_the_time_column_may_be_listed_too() -> None:
     """With the same unit; then its null value can be stated."""
     column = "at: {type: timestamp, unit: seconds, null_value: 0, filter: [range]}"
     table = parse_policy(policy_text("unit: seconds", column=column)).table("visits")
-    assert TimeColumn("at", TimeUnit.SECONDS) == table.time
+    assert table.time is not None
+    assert ("at", TimeUnit.SECONDS) == (table.time.name, table.time.unit)
     assert 0 == table.time_column().null_value
 
 

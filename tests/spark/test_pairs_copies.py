@@ -27,7 +27,7 @@ def test_spark_counts_a_pairs_copy_that_is_its_manifests(spark: SparkSession, tm
     """Its directory of periods is the table."""
     make(write(tmp_path / "visits.parquet", random_rows(500, seed=9)), tmp_path / "copy")
     policy = read_policy(policy_text("copy/manifest.json").encode(), str(tmp_path / "policy.yaml")).policy
-    bare = replace(policy, tables=tuple(replace(each, prepared=None) for each in policy.tables))
+    bare = replace(policy, tables=tuple(each.model_copy(update={"prepared": None}) for each in policy.tables))
     duck = DuckDBEngine({"visits": tmp_path / "visits.parquet"})
     periods = tmp_path / "copy" / "periods"
     engine = SparkEngine(spark, {"visits_pairs": str(periods)})

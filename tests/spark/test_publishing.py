@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
 from dp_service.partitions.spark import SparkFailedError, discover_on_spark
-from dp_service.queries.published import read_published
+from dp_service.queries.published import DomainFile
 from gris_cli.__main__ import main
 from gris_data.domain.canonical_pairs import Source
 from gris_data.domain.member_data import read_pairs
@@ -193,7 +193,7 @@ def test_a_domain_is_published_by_a_spark_of_its_own(spark: SparkSession, folder
         cwd=Path(__file__).parents[2],
     )
     assert (0, "") == (done.returncode, "" if done.returncode == 0 else done.stderr)
-    assert ("/home",) == read_published((folder / "page.json").read_bytes()).elements
+    assert ("/home",) == DomainFile.read((folder / "page.json").read_bytes()).elements
     assert spark.range(1).count() == 1
 
 

@@ -8,8 +8,9 @@ To add an engine, put a test module test_engine_conformance.py beside its other 
             ...
 
 whose fixture stores `ROWS` in a table of that engine and yields it as a `HeldTable`: the engine, the table's name, and
-how to replace its rows by `OTHER_ROWS`. The fixture closes the engine. What is special about the engine (its formats,
-its settings, how it notices changes) is tested beside the class, not in it.
+how to replace its rows by `OTHER_ROWS`. The fixture closes the engine. Where tests share it, a fixture `own` gives
+those that replace the rows or close the engine a table of their own. What is special about the engine (its formats, its
+settings, how it notices changes) is tested beside the class, not in it.
 """
 
 # ruff: noqa: S608  (the SQL is these tests' own)
@@ -340,6 +341,11 @@ class TimestampConformance:
 class EngineConformance(TimestampConformance):
     """The promises of `pinot_connector.engines.base.Engine`."""
 
+    @pytest.fixture
+    def own(self, held: HeldTable) -> HeldTable:
+        """A table whose rows a test may replace, and whose engine it may close."""
+        return held
+
     def test_its_dialect_is_one_that_dp_service_renders(self, held: HeldTable) -> None:
         """Another name would get no query."""
         assert held.engine.dialect in DIALECTS
@@ -485,30 +491,30 @@ class EngineConformance(TimestampConformance):
         assert len(hidden) == (1 if known else 2)
         require_released(question, found, expected)
 
-    def test_other_data_have_another_version_and_another_answer(self, held: HeldTable) -> None:
+    def test_other_data_have_another_version_and_another_answer(self, own: HeldTable) -> None:
         """Also where there are as many rows as before."""
-        query = held.query("page")
-        before = held.answer(query)
-        held.replace_rows()
-        after = held.answer_on_new_data(query, before.data_version)
+        query = own.query("page")
+        before = own.answer(query)
+        own.replace_rows()
+        after = own.answer_on_new_data(query, before.data_version)
         assert [*COUNTS] == before.elements[0]
         assert ["home", "Home", "höme '% ", "new"] == after.elements[0]
 
-    def test_a_version_that_is_gone_is_not_answered(self, held: HeldTable) -> None:
+    def test_a_version_that_is_gone_is_not_answered(self, own: HeldTable) -> None:
         """The data were replaced between translation and query."""
-        version = held.engine.data_version(held.table)
-        query = held.query("page")
-        held.replace_rows()
+        version = own.engine.data_version(own.table)
+        query = own.query("page")
+        own.replace_rows()
         with pytest.raises(DataChanged):
-            held.engine.confirm(query, held.engine.run(query, version))
+            own.engine.confirm(query, own.engine.run(query, version))
 
-    def test_an_answer_is_not_confirmed_once_the_data_are_others(self, held: HeldTable) -> None:
+    def test_an_answer_is_not_confirmed_once_the_data_are_others(self, own: HeldTable) -> None:
         """The data were replaced after the query, or during it."""
-        query = held.query("page")
-        answer = held.engine.run(query, held.engine.data_version(held.table))
-        held.replace_rows()
+        query = own.query("page")
+        answer = own.engine.run(query, own.engine.data_version(own.table))
+        own.replace_rows()
         with pytest.raises(DataChanged):
-            held.engine.confirm(query, answer)
+            own.engine.confirm(query, answer)
 
     def test_an_error_repeats_neither_query_nor_data(self, held: HeldTable) -> None:
         """Nor does an error of the engine's own client hang on it as its cause or context."""
@@ -538,8 +544,8 @@ class EngineConformance(TimestampConformance):
             answers = list(threads.map(held.answer, queries))
         assert [[5, 3, 2, 1], [6, 3]] * 8 == [answer.counts for answer in answers]
 
-    def test_closing_twice_is_allowed(self, held: HeldTable) -> None:
+    def test_closing_twice_is_allowed(self, own: HeldTable) -> None:
         """Also after an answer."""
-        held.answer(held.query("page"))
-        held.engine.close()
-        held.engine.close()
+        own.answer(own.query("page"))
+        own.engine.close()
+        own.engine.close()

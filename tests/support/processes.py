@@ -8,8 +8,28 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from tests.support.world import BUDGET, POLICY
+
+
+class StoreProcess(Protocol):
+    """A database process that can be killed, frozen and started again on its files."""
+
+    @property
+    def address(self) -> str:
+        """The address of its store."""
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+
+    def kill(self) -> None:
+        """Kill it as a crash would."""
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let it accept bytes and answer nothing."""
+        yield
 
 
 @contextmanager

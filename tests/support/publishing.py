@@ -7,7 +7,8 @@ from pathlib import Path
 
 import duckdb
 
-from dp_service.queries.published import DomainFile, integrity_of, written
+from dp_service.queries.published import DomainFile
+from dp_service.queries.published_files import integrity_of, written
 from dp_service.terms import ColumnType
 from gris_cli.__main__ import main
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from msgspec import json
+from msgspec import Struct, json
 
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import Currency
@@ -39,6 +39,9 @@ from budget_service.stores.damaged_rows import read_limit, read_state, reads
 from budget_service.stores.interface import BalancePage
 
 FIELDS_AT_ONCE = 1000
+
+# Levels of an account and where the windows begin that something counts in.
+HoldRows: TypeAlias = list[tuple[str, Microseconds]]
 
 
 def checkpoint_fields(checkpoint: Checkpoint) -> Iterator[list[str]]:
@@ -101,39 +104,53 @@ def parse_payment(_id: str, text: str) -> PaidQuery:
     return PaidQuery(release_id, int(start))
 
 
+class _ReservationText(Struct):
+    """The JSON of a reservation; scripts read the levels of its holds, and its `query_id`."""
+
+    account: str
+    request_id: str
+    query_id: str
+    information: int
+    calls: int
+    unit_id: str
+    expires_at: int
+    paid_release_id: str
+    forfeits: bool
+    holds: HoldRows
+
+
 def reservation_text(each: Reservation) -> str:
-    """Return the JSON of a reservation; scripts read the levels of its holds, and its `query_id`."""
-    return json.encode(
-        {
-            "account": each.account.text,
-            "request_id": each.request_id,
-            "query_id": each.query_id,
-            "information": each.held.information,
-            "calls": each.held.calls,
-            "unit_id": each.unit_id,
-            "expires_at": each.expires_at,
-            "paid_release_id": each.paid_release_id,
-            "forfeits": each.forfeits,
-            "holds": _hold_rows(each.account, each.holds),
-        }
-    ).decode()
+    """Return the text of a reservation."""
+    text = _ReservationText(
+        account=each.account.text,
+        request_id=each.request_id,
+        query_id=each.query_id,
+        information=each.held.information,
+        calls=each.held.calls,
+        unit_id=each.unit_id,
+        expires_at=each.expires_at,
+        paid_release_id=each.paid_release_id,
+        forfeits=each.forfeits,
+        holds=_hold_rows(each.account, each.holds),
+    )
+    return json.encode(text).decode()
 
 
 @reads("reservations")
 def parse_reservation(reservation_id: str, text: str) -> Reservation:
-    """Return a reservation from its JSON."""
-    kept = json.decode(text)
+    """Return a reservation from its text."""
+    kept = json.decode(text, type=_ReservationText)
     return Reservation(
         reservation_id=reservation_id,
-        account=parse_account(kept["account"]),
-        request_id=kept["request_id"],
-        query_id=kept["query_id"],
-        held=Cost(int(kept["information"]), int(kept["calls"])),
-        unit_id=kept["unit_id"],
-        expires_at=int(kept["expires_at"]),
-        paid_release_id=kept["paid_release_id"],
-        forfeits=bool(kept["forfeits"]),
-        holds=_holds(kept["holds"]),
+        account=parse_account(kept.account),
+        request_id=kept.request_id,
+        query_id=kept.query_id,
+        held=Cost(kept.information, kept.calls),
+        unit_id=kept.unit_id,
+        expires_at=kept.expires_at,
+        paid_release_id=kept.paid_release_id,
+        forfeits=kept.forfeits,
+        holds=_holds(kept.holds),
     )
 
 
@@ -174,7 +191,7 @@ def parse_entry(_position: str, fields: list[str]) -> JournalEntry:
         release_id=kept["release_id"],
         query_id=kept["query_id"],
         time=int(kept["time"]),
-        holds=_holds(json.decode(kept["holds"])),
+        holds=_holds(json.decode(kept["holds"], type=HoldRows)),
         # Only where there are any.
         policy_statement=kept.get("policy_statement", ""),
         shared_cost=_shared_cost(kept),
@@ -200,12 +217,12 @@ def holds_text(account: Account, holds: Iterable[Hold]) -> str:
     return json.encode(_hold_rows(account, holds)).decode()
 
 
-def _hold_rows(account: Account, holds: Iterable[Hold]) -> list[tuple[str, Microseconds]]:
+def _hold_rows(account: Account, holds: Iterable[Hold]) -> HoldRows:
     return [(account.level(each.depth).text, each.window_start) for each in holds]
 
 
-def _holds(kept: list[Any]) -> tuple[Hold, ...]:
-    return tuple([Hold(parse_account(level).depth, int(start)) for level, start in kept])
+def _holds(kept: HoldRows) -> tuple[Hold, ...]:
+    return tuple([Hold(parse_account(level).depth, start) for level, start in kept])
 
 
 def balance_text(balance: Balance) -> str:

@@ -10,12 +10,15 @@ from typing import Any
 from redis.exceptions import NoScriptError, ResponseError
 
 from budget_service.ledger.values import Account
-from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
+from budget_service.stores.interface import OutcomeUnknownError, StoreDamagedError, StoreUnavailableError
+from budget_service.stores.redis.layout import name_in_root
 from budget_service.stores.redis.pipeline import NOBODY, PipelinedConnection
 from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY
 
 LUA = Path(__file__).parent / "lua"
 PARTLY = "GRISPARTLY"
+DAMAGED = "GRISDAMAGED "
+WRONG_TYPE = "WRONGTYPE"
 
 
 class Script:
@@ -27,11 +30,12 @@ class Script:
 
 
 # Those that begin with `schema.lua` are run by `of_schema`.
-LOAD = Script("schema.lua", "clock.lua", "load.lua")
-WRITE = Script("schema.lua", "clock.lua", "write.lua")
+LOAD = Script("schema.lua", "types.lua", "clock.lua", "load.lua")
+WRITE = Script("schema.lua", "types.lua", "clock.lua", "write.lua")
 ALL_LIMITS = Script("all_limits.lua")
-BALANCES = Script("clock.lua", "balances.lua")
+BALANCES = Script("types.lua", "clock.lua", "balances.lua")
 COUNT = Script("count.lua")
+DAMAGED_KEY = Script("types.lua", "damaged.lua")
 DROP_CHECKPOINTED = Script("schema.lua", "drop_checkpointed.lua")
 OPEN_RESERVATIONS = Script("clock.lua", "open_reservations.lua")
 WRITE_CHECKPOINT = Script("schema.lua", "write_checkpoint.lua")
@@ -49,6 +53,7 @@ class Scripts:
         """Return the answer of a script.
 
         Raises:
+            StoreDamagedError: It met a key that cannot be right, and had no effect.
             StoreUnavailableError: It had no effect.
             OutcomeUnknownError: It may have had one.
         """
@@ -62,6 +67,11 @@ class Scripts:
         except ResponseError as error:
             if str(error).startswith(PARTLY):
                 raise OutcomeUnknownError(_safe_text(error)) from error
+            if str(error).startswith(DAMAGED):
+                raise _damage(str(error).removeprefix(DAMAGED)) from None
+            if WRONG_TYPE in str(error):
+                # It had no effect either, and Redis does not say which key it met.
+                await self.run(DAMAGED_KEY, keys, account=account)
             # Other errors come before the first write: out of memory, loading, read-only, disk full.
             raise StoreUnavailableError(_safe_text(error)) from error
 
@@ -71,6 +81,15 @@ class Scripts:
         """Return the answer of a script that refuses a ledger of another schema; see `run`."""
         return await self.run(script, [*keys, SCHEMA_KEY], *values, SCHEMA, account=account)
 
+    async def read(self, command: str, key: str, *values: str) -> Any:
+        """Return the answer of a command that reads a key. Raises StoreUnavailableError or StoreDamagedError."""
+        try:
+            return await reading(self._pipeline.ask(command, key, *values))
+        except StoreUnavailableError as error:
+            if WRONG_TYPE in str(error):
+                raise _damage(key) from None
+            raise
+
 
 async def reading(exchange: Coroutine[Any, Any, Any]) -> Any:
     """Return an answer whose loss leaves nothing unknown. Raises StoreUnavailableError."""
@@ -78,6 +97,10 @@ async def reading(exchange: Coroutine[Any, Any, Any]) -> Any:
         return await exchange
     except (OutcomeUnknownError, ResponseError) as error:
         raise StoreUnavailableError(_safe_text(error)) from error
+
+
+def _damage(key: str) -> StoreDamagedError:
+    return StoreDamagedError(name_in_root(key).partition(":")[0], key)
 
 
 def _safe_text(error: Exception) -> str:

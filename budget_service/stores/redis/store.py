@@ -199,8 +199,8 @@ class RedisStore(RemoteStore):
     async def _entries(
         self, command: str, root: str, first: str, last: str, most: int
     ) -> list[tuple[str, JournalEntry]]:
-        bounds = (layout.key_of(root, "journal"), first, last)
-        found = await reading(self._pipeline.ask(command, *bounds, "COUNT", str(most)))
+        key = layout.key_of(root, "journal")
+        found = await self._scripts.read(command, key, first, last, "COUNT", str(most))
         return [(position, text.parse_entry(position, fields)) for position, fields in found]
 
     async def grouped_entries(
@@ -219,10 +219,10 @@ class RedisStore(RemoteStore):
         """Return the checkpoint of a root's journal; see `Store`."""
         key = layout.key_of(root, "checkpoint")
         if levels is None:
-            return text.parse_checkpoint(root, await reading(self._pipeline.ask("HGETALL", key)))
+            return text.parse_checkpoint(root, await self._scripts.read("HGETALL", key))
         sums = [f"level:{level.text}" for level in levels]
         names = ["position", "entries", "digest", "currency", "states", *sums]
-        kept = await reading(self._pipeline.ask("HMGET", key, *names))
+        kept = await self._scripts.read("HMGET", key, *names)
         found = [part for pair in zip(names, kept, strict=True) if pair[1] is not None for part in pair]
         return text.parse_checkpoint(root, found)
 
@@ -244,7 +244,7 @@ class RedisStore(RemoteStore):
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         key = layout.key_of(account.root, "reservations")
-        kept = await reading(self._pipeline.ask("HGET", key, reservation_id))
+        kept = await self._scripts.read("HGET", key, reservation_id)
         if kept is None:
             return None
         reservation = text.parse_reservation(reservation_id, kept)

@@ -126,8 +126,7 @@ def aggregate_of(call: tree.Call, scope: Scope, alias: Token | None = None) -> A
     """Return a sum or an average."""
     _check_within(call)
     if call.distinct:
-        of = _column_named(call.arguments, scope)
-        refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values all count in {call.name}({of})")
+        refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values of several members all count")
     column = _only_column(call, tuple(map(_uncast, call.arguments)), scope)
     return Aggregate(_AGGREGATES[call.name], column, None if alias is None else alias_name(alias))
 
@@ -135,12 +134,6 @@ def aggregate_of(call: tree.Call, scope: Scope, alias: Token | None = None) -> A
 def _uncast(node: tree.Expression) -> tree.Expression:
     """Return what is cast to DOUBLE, which changes no sum and no average."""
     return node.value if isinstance(node, tree.Cast) and node.to == "DOUBLE" else node
-
-
-def _column_named(arguments: tuple[tree.Expression, ...], scope: Scope) -> str:
-    """Return how a message calls the column of a function: by its name if the policy lists it."""
-    name = arguments[0].parts[-1].value if arguments and isinstance(arguments[0], tree.Name) else ""
-    return name if name in {each.name for each in (*scope.table.values, *scope.table.columns)} else "value"
 
 
 def _only_column(call: tree.Call, arguments: tuple[tree.Expression, ...], scope: Scope) -> str:

@@ -183,8 +183,8 @@ def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) 
     if not found.aggregates:
         return Measure.DISTINCT_MEMBERS if found.quantiles else None
     if all(each.function is AggregateFunction.SUM for each in found.aggregates):
-        return Measure.DISTINCT_MEMBERS if scope.table.distinct_members else Measure.EVENTS
-    if scope.table.events is None:
+        return Measure.DISTINCT_MEMBERS if scope.table.measures.distinct_members else Measure.EVENTS
+    if scope.table.measures.events is None:
         member = scope.table.member
         refuse(
             next(each.value for each in select.items if is_number(each.value)),

@@ -26,27 +26,37 @@ _NUMBER_BYTES = 10
 _WIDEST_BYTES = 4096
 
 
-def fitting_list(elements: Sequence[Element], drawn: MechanismOutput) -> MechanismOutput:
+def fitting_list(
+    elements: Sequence[Element], drawn: MechanismOutput, most_bytes: int = MAX_LIST_BYTES
+) -> MechanismOutput:
     """Return a release whose elements can be kept.
 
     Args:
         elements: Those of the histogram.
         drawn: The release.
+        most_bytes: How large its texts and numbers are at most.
     """
     indices = drawn.selection.indices
     numbers = _NUMBER_BYTES * (1 + len(drawn.sums))
-    if indices.size and indices.size * (_WIDEST_BYTES * len(elements[0]) + numbers) > MAX_LIST_BYTES:
+    if indices.size and indices.size * (_WIDEST_BYTES * len(elements[0]) + numbers) > most_bytes:
         sizes = (numbers + sum(map(_bytes_of, elements[place])) for place in indices.tolist())
-        return _first(drawn, _that_fit(sizes, MAX_LIST_BYTES))
+        return _first(drawn, _that_fit(sizes, most_bytes))
     return drawn
 
 
-def fitting_totals(totals: Sequence[Scalar], drawn: MechanismOutput) -> MechanismOutput:
+def fitting_totals(
+    totals: Sequence[Scalar],
+    drawn: MechanismOutput,
+    most: int = MAX_TOTALS,
+    most_bytes: int = MAX_TOTALS_BYTES,
+) -> MechanismOutput:
     """Return a release whose totals can be sent.
 
     Args:
         totals: What each row of the histogram is part of.
         drawn: The release.
+        most: How many totals it has at most.
+        most_bytes: How large their texts are at most.
     """
     seen: set[Scalar] = set()
     size = 0
@@ -54,7 +64,7 @@ def fitting_totals(totals: Sequence[Scalar], drawn: MechanismOutput) -> Mechanis
         if (total := totals[place]) not in seen:
             seen.add(total)
             size += _bytes_of(total)
-            if len(seen) > MAX_TOTALS or size > MAX_TOTALS_BYTES:
+            if len(seen) > most or size > most_bytes:
                 return _first(drawn, row)
     return drawn
 

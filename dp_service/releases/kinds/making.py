@@ -101,7 +101,7 @@ def require_usable(policy: Policy) -> None:
     for table in policy.tables:
         deltas = [column.delta for column in table.columns if column.delta is not None]
         deltas += [MAX_BUCKETS] if table.buckets and table.contributions is None else []
-        for tau in (1, table.events.tau if table.events else 1):
+        for tau in (1, table.measures.events.tau if table.measures.events else 1):
             try:
                 UnkLap(Currency(currency.epsilon_per, currency.delta), max(deltas, default=1), 1, tau)
                 require_drawable_counts(currency.count_noise, currency.epsilon_per / (2 * tau))

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from budget_service.ledger.values import Unit
 from budget_service.ledger.windows import SECOND
 from budget_service.server.region_metrics import LendingMetrics, RegionMetrics
-from budget_service.stores import ledger_engine
+from budget_service.stores.ledger_engine import RECLAIMED
 from tests.budget.regions.home import Home
 from tests.budget.regions.region_machine import RegionMachine
 
@@ -23,6 +23,7 @@ class Shown:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._reclaimed_before = RECLAIMED.copy()
 
     def value(self, name: str, **labels: str) -> float:
         """Return a metric's value, 0 if it does not exist yet."""
@@ -42,13 +43,9 @@ class Shown:
         """Return the units of information that were borrowed, or what became of them."""
         return self.value("region_units_total", event=event, unit="information")
 
-
-@pytest.fixture
-def reclaimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count what is reclaimed from 0."""
-    fresh: Counter[Unit] = Counter()
-    monkeypatch.setattr(ledger_engine, "RECLAIMED", fresh)
-    monkeypatch.setattr("budget_service.server.region_metrics.RECLAIMED", fresh)
+    def reclaimed(self, unit: Unit) -> float:
+        """Return how much was reclaimed, by whatever home of this process, since this was made."""
+        return self.value("lending_reclaimed_total", unit=unit.value) - self._reclaimed_before[unit]
 
 
 async def started(home: Home, skew_seconds: float = 0) -> tuple[RegionMachine, Shown]:
@@ -65,7 +62,6 @@ def shown_of(home: Home) -> Shown:
     return shown
 
 
-@pytest.mark.usefixtures("reclaimed")
 async def test_metrics_follow_a_share_from_its_loan_to_its_return() -> None:
     """What is held, idle, charged and given back, and as many trips as the home was asked for."""
     home = Home()
@@ -91,11 +87,10 @@ async def test_metrics_follow_a_share_from_its_loan_to_its_return() -> None:
     assert region.events()["forwarded"] == 1
     counted = {each: lender.value("lending_events_total", event=each) for each in home.lending.counts}
     assert counted == {"lent": 1, "reported": 2, "unknown": 0, "returned": 1, "too_large": 1}
-    assert lender.value("lending_reclaimed_total", unit="information") == 0
+    assert lender.reclaimed(Unit.INFORMATION) == 0
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-@pytest.mark.usefixtures("reclaimed")
 async def test_metrics_tell_a_home_that_is_away_and_what_that_costs(restarts: bool) -> None:
     """Every call without an answer counts; what was not reported by the end of the lease is reclaimed at the home.
 
@@ -118,8 +113,8 @@ async def test_metrics_tell_a_home_that_is_away_and_what_that_costs(restarts: bo
     eu.is_cut = False
     await eu.maintenance.once()
     assert await home.counted() == (SHARE if restarts else 12, 0)
-    assert lender.value("lending_reclaimed_total", unit="information") == SHARE - 5
-    assert lender.value("lending_reclaimed_total", unit="calls") == 19
+    assert lender.reclaimed(Unit.INFORMATION) == SHARE - 5
+    assert lender.reclaimed(Unit.CALLS) == 19
     lapsed, given_back = (SHARE - 5, 0) if restarts else (0, SHARE - 12)
     assert (region.units("lapsed"), region.units("given_back")) == (lapsed, given_back)
     assert region.events()["lapsed"] == restarts

@@ -11,6 +11,7 @@ import dataclasses
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,24 +89,13 @@ def no_threshold_for_names() -> None:
     BoundGauss.threshold = property(lowered)  # type: ignore[assignment, method-assign]
 
 
-def total_without_noise() -> None:
-    """Counts are released relative to a total, and the total itself as it is."""
+def without_noise(ending: str) -> None:
+    """Counts carry noise, and what is drawn beside them under a label with this ending none: a total, or sums."""
     real = KeyedNoise.discrete_gaussian
 
     def exact(self: KeyedNoise, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
         drawn = real(self, variance, size, label)
-        return np.zeros_like(drawn) if label == "total" else drawn
-
-    KeyedNoise.discrete_gaussian = exact  # type: ignore[method-assign]
-
-
-def sums_without_noise() -> None:
-    """Counts carry noise, and the sums beside them none."""
-    real = KeyedNoise.discrete_gaussian
-
-    def exact(self: KeyedNoise, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
-        drawn = real(self, variance, size, label)
-        return np.zeros_like(drawn) if label.endswith("sums") else drawn
+        return np.zeros_like(drawn) if label.endswith(ending) else drawn
 
     KeyedNoise.discrete_gaussian = exact  # type: ignore[method-assign]
 
@@ -116,8 +106,8 @@ FAULTS: dict[str, Callable[[], None]] = {
     "half_the_gaussian_noise": half_the_gaussian_noise,
     "threshold_without_min_count": threshold_without_min_count,
     "no_threshold_for_names": no_threshold_for_names,
-    "sums_without_noise": sums_without_noise,
-    "total_without_noise": total_without_noise,
+    "sums_without_noise": partial(without_noise, "sums"),
+    "total_without_noise": partial(without_noise, "total"),
     "threshold_without_tau": threshold_without_tau,
 }
 

@@ -17,38 +17,19 @@ from contextlib import (
 )
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from tests.campaigns.chaos.accounts import configuration
 from tests.campaigns.chaos.root_locks import RootLocks
 from tests.support.postgres_pair import REQUIRED, postgres_pair
 from tests.support.postgres_server import postgres_server
+from tests.support.processes import StoreProcess
 from tests.support.proxy import Proxy
 from tests.support.redis_server import redis_server
 
 ROOT = Path(__file__).parents[3]
 # A busy machine takes long, and a store may be gone for a while first.
 START_SECONDS = 300.0
-
-
-class StoreProcess(Protocol):
-    """A database process that can be killed, frozen and started again on its files."""
-
-    @property
-    def address(self) -> str:
-        """The address of its store."""
-
-    def start(self) -> None:
-        """Start it and wait until it answers."""
-
-    def kill(self) -> None:
-        """Kill it as a crash would."""
-
-    @contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Let it accept bytes and answer nothing."""
-        yield
 
 
 @dataclass

@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from tests.campaigns.kills.questions import POLICY, TABLES, Rows
 from tests.support.pki import ISSUER, Issuer
 from tests.support.postgres_server import postgres_server
+from tests.support.processes import StoreProcess
 from tests.support.redis_server import redis_server
 from tests.support.world import free_port
 
@@ -58,20 +58,6 @@ timeouts: {{dp: 5, engine: 2.5, budget_attempt: 1, budget: 3, budget_silence: 1,
   reservation: {reservation}, data_version: {version}, grace: 1}}
 """
 _RULE = "      - {{claim: root, equals: {root}, prefix: [{root}], accounts_below: true}}"
-
-
-class StoreProcess(Protocol):
-    """A database process that can be killed and started again on its files."""
-
-    @property
-    def address(self) -> str:
-        """The address of its store."""
-
-    def start(self) -> None:
-        """Start it and wait until it answers."""
-
-    def kill(self) -> None:
-        """Kill it as a crash would."""
 
 
 @dataclass(eq=False)

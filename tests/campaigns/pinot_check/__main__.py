@@ -16,11 +16,11 @@ import httpx
 
 from gris_data.engines import PinotAccess
 from tests.campaigns.pinot_check.cluster import CheckedCluster
-from tests.campaigns.pinot_check.rows import Outcome, tried
+from tests.campaigns.pinot_check.rows import Outcome, Row, tried
 from tests.campaigns.pinot_check.table import ROWS
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, rows: Sequence[Row] = ROWS) -> int:
     """Run the command line."""
     chosen = _parser().parse_args(arguments)
     access = PinotAccess(*(_file(name) for name in ("AUTHORIZATION", "CA", "CERTIFICATE")))
@@ -37,11 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except httpx.HTTPError as error:
             print(f"the controller {chosen.controller} cannot be asked: {error}", file=sys.stderr)
             return 2
-        for result in tried(ROWS, cluster):
+        for result in tried(rows, cluster):
             failed += result.outcome is Outcome.DID_NOT
             remark = f" ({result.remark})" if result.remark else ""
             print(f"{result.outcome.value:9}  {result.row.says}{remark}", flush=True)
-    print(f"{failed} of {len(ROWS)} rows did not hold" if failed else "what could be tried held")
+    print(f"{failed} of {len(rows)} rows did not hold" if failed else "what could be tried held")
     return 1 if failed else 0
 
 

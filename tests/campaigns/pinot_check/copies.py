@@ -69,7 +69,7 @@ def _loaded(cluster: CheckedCluster, copy: Path) -> tuple[str, list[dict[str, An
 def _require_truth(
     cluster: CheckedCluster, source: Path, policy: Policy, asked: Sequence[HistogramQuery]
 ) -> None:
-    raw = replace(policy, tables=tuple(replace(each, prepared=None) for each in policy.tables))
+    raw = replace(policy, tables=tuple(each.model_copy(update={"prepared": None}) for each in policy.tables))
     with closing(DuckDBEngine({"visits": source})) as duck, closing(cluster.engine()) as engine:
         for question in asked:
             query = _of_copy(policy, question)

@@ -118,7 +118,7 @@ def _need_multistage(cluster: CheckedCluster) -> None:
 def _named(policy: Policy, name: str) -> Policy:
     """Return the policy of one table for a table of this name."""
     (table,) = policy.tables
-    return replace(policy, tables=(replace(table, name=name),))
+    return replace(policy, tables=(table.model_copy(update={"name": name}),))
 
 
 def _asked_of(table: str, question: HistogramQuery, policy: Policy) -> Resolution:

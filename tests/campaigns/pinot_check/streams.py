@@ -29,6 +29,7 @@ from tests.campaigns.pinot_check.connector import (
 )
 from tests.campaigns.pinot_check.rows import row, slow_row
 from tests.pinot.facts import facts_of
+from tests.pinot.kafka_broker import Kafka
 from tests.pinot.queries import count_members
 from tests.pinot.waiting import wait_until
 
@@ -131,17 +132,8 @@ def _streamed(cluster: CheckedCluster, name: str, **config: Any) -> Iterator[str
 
 
 def _stream_of(cluster: CheckedCluster, topic: str) -> dict[str, str]:
-    plugin = f"org.apache.pinot.plugin.stream.{facts_of(cluster.version).kafka_plugin}"
-    return {
-        "streamType": "kafka",
-        "stream.kafka.consumer.type": "lowlevel",
-        "stream.kafka.topic.name": topic,
-        "stream.kafka.broker.list": str(cluster.kafka),
-        "stream.kafka.consumer.factory.class.name": f"{plugin}.KafkaConsumerFactory",
-        "stream.kafka.decoder.class.name": "org.apache.pinot.plugin.stream.kafka.KafkaJSONMessageDecoder",
-        "stream.kafka.consumer.prop.auto.offset.reset": "smallest",
-        "realtime.segment.flush.threshold.rows": str(_FLUSH_ROWS),
-    }
+    kafka = Kafka(str(cluster.kafka), facts_of(cluster.version).kafka_plugin)
+    return {**kafka.stream_of(topic), "realtime.segment.flush.threshold.rows": str(_FLUSH_ROWS)}
 
 
 def _consuming(cluster: CheckedCluster, table: str) -> int:

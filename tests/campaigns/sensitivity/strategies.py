@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dp_service.queries.filters import Value
-from dp_service.queries.published import integrity_of, written
+from dp_service.queries.published_files import integrity_of, written
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import ColumnType
 from tests.support import publishing
@@ -197,7 +197,7 @@ def named(files: dict[str, bytes], name: str) -> dict[str, str]:
 def domain_file(name: str, elements: tuple[Value, ...]) -> bytes:
     """Return the file of a published domain of a column."""
     published = publishing.domain_file(name, "1/10", "1/1000000000")
-    return written(replace(published, type=ColumnType(TYPES[name]), elements=elements))
+    return written(published.model_copy(update={"type": ColumnType(TYPES[name]), "elements": elements}))
 
 
 def _counted(name: str, said: dict[str, Any], rows: list[Row]) -> Iterator[tuple[str, Any]]:

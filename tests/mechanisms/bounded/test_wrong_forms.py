@@ -130,15 +130,17 @@ def test_a_number_of_names_from_the_data_breaks_two_looks() -> None:
     assert replace(promise, most_names_of=from_the_data).worst().excess > 0.1
 
 
+def not_bounded(data: DataSet, names: tuple[int, ...]) -> Counts:
+    """Count four elements with all that members have in them."""
+    counts = histogram(data, unbounded(4), 4)
+    return tuple(counts[name] for name in names)
+
+
 @pytest.mark.slow
 def test_a_second_look_that_does_not_bound_breaks_two_looks() -> None:
     """Four names, of which a member may keep one: rho is (1 + 4) / 2 of the promise, if no newcomer is shown."""
     promise = BothLooks(two_looks(1, 1, 4), 4, 1, base=everyone(4, 20), added=[tuple_of_all(4)])
     assert is_kept(promise)
-
-    def not_bounded(data: DataSet, names: tuple[int, ...]) -> Counts:
-        counts = histogram(data, unbounded(4), 4)
-        return tuple(counts[name] for name in names)
 
     assert replace(promise, counts_of=not_bounded).worst().relative_rho > 2
 
@@ -204,10 +206,6 @@ def test_a_sharpening_that_does_not_bound_or_is_not_paid_breaks_its_price() -> N
         two_looks(1, 1, 4), 4, 1, base=everyone(4, 20), added=[tuple_of_all(4)], sharpened=(more,)
     )
     assert is_kept(promise)
-
-    def not_bounded(data: DataSet, names: tuple[int, ...]) -> Counts:
-        counts = histogram(data, unbounded(4), 4)
-        return tuple(counts[name] for name in names)
 
     # Rho is 1 of the names and 12 of counts, of 4 that are paid.
     assert replace(promise, counts_of=not_bounded).worst().relative_rho > 2.5

@@ -9,10 +9,11 @@ from fractions import Fraction
 
 from dp_service.bounding.order import kept, table_salt
 from dp_service.queries.canonical import canonicalise
-from dp_service.queries.columns import Nulls, QuantileColumn
+from dp_service.queries.columns import Nulls
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.structured import AskedQuantile, HistogramQuery, Measure
 from dp_service.queries.tables import Policy
+from dp_service.queries.value_columns import QuantileColumn
 from dp_service.terms import MemberValue, RankFunction, ValueType
 from dp_service.values.cells import Grid
 from dp_service.values.member_value import member_value
@@ -113,9 +114,11 @@ def reference(
     counts: Counter[tuple[str, int]] = Counter()
     for member, values in by_member.items():
         for element in kept(table_salt(table.name, "all"), member, list(values), bound):
-            found = member_value(column.rule, values[element], column.bounds, salt=meant.salt, member=member)
+            found = member_value(
+                column.member_value, values[element], column.bounds, salt=meant.salt, member=member
+            )
             assert found is not None
-            counts[element, Grid.of(column.grid).cell_of(found)] += 1
+            counts[element, Grid.of(column.spec).cell_of(found)] += 1
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     return [(*((element,) if query.dimensions else ()), cell, count) for (element, cell), count in ordered]
 

@@ -124,7 +124,7 @@ def _counts(row: Row, query: HistogramQuery, table: Table) -> bool:
 
 def _is_closed(row: Row, table: Table, today: datetime.date) -> bool:
     """Tell whether a row's day lies before the first day of the period that `today` is in."""
-    if table.time is None or table.time.closed is None:
+    if table.time is None or table.time.refresh is None:
         return True
     first_days = {
         Refresh.DAY: today,
@@ -132,7 +132,7 @@ def _is_closed(row: Row, table: Table, today: datetime.date) -> bool:
         Refresh.MONTH: today.replace(day=1),
     }
     day = _value(row, table.time_column())
-    return day is not None and day < first_days[table.time.closed.refresh]
+    return day is not None and day < first_days[table.time.refresh]
 
 
 def _value(row: Row, column: Column) -> Any:

@@ -9,7 +9,10 @@ local scanned = redis.call('HSCAN', balances_key, ARGV[1], 'COUNT', ARGV[2])
 local last = redis.call('XREVRANGE', journal_key, '+', '-', 'COUNT', 1)
 local past = {}
 for index = 1, #scanned[2], 2 do
-  past[(index + 1) / 2] = redis.call('HGETALL', days_key .. ':' .. scanned[2][index])
+  local key = days_key .. ':' .. scanned[2][index]
+  local damage = misfit({key})
+  if damage then return damage end
+  past[(index + 1) / 2] = redis.call('HGETALL', key)
 end
 return {
   last[1] and last[1][1] or '', scanned[1], scanned[2], redis.call('HGETALL', reservations_key), past,

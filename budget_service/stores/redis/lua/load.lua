@@ -5,6 +5,9 @@
 local root_key, balances_key, reservations_key, ends_key, limits_key, accounts_key, parents_key, turn_key = unpack(KEYS)
 local asked = cmsgpack.unpack(ARGV[1])
 
+local damage = misfit(asked.kept) or misfit(asked.days)
+if damage then return damage end
+
 if asked.turn ~= '' then
   local turn = redis.call('GET', turn_key)
   if turn and turn ~= asked.turn then return false end
@@ -27,31 +30,36 @@ local root = redis.call('HMGET', root_key, 'revision', 'unit_id', 'currency_sinc
   'ahead', 'last_time', 'limits_version')
 local time = clock(asked.clock)
 
--- What cannot be read here is reported by who asks.
-local function parsed(reservation)
-  local is_read, found = pcall(cjson.decode, reservation)
-  return is_read and type(found) == 'table' and type(found.holds) == 'table' and found or {holds = {}}
-end
-
 local held, paid, due = {}, {}, {}
 
-local function add_held(reservation)
-  for _, hold in ipairs(reservation.holds) do
-    table.insert(held, hold[1])
-    table.insert(held, redis.call('HGET', balances_key, hold[1]))
+local function read(text)
+  local reservation, levels = cjson.decode(text), {}
+  for _, hold in ipairs(reservation.holds) do table.insert(levels, hold[1] .. '') end
+  return levels, reservation.query_id .. ''
+end
+
+-- Add the balances that a reservation holds, and return its question. What cannot be read here is reported by who asks.
+local function add_held(text)
+  local is_read, levels, query_id = pcall(read, text)
+  if not is_read then return '' end
+  for _, level in ipairs(levels) do
+    table.insert(held, level)
+    table.insert(held, redis.call('HGET', balances_key, level))
   end
+  return query_id
 end
 
 local reservations = fields(reservations_key, asked.reservations)
 for index, text in ipairs(reservations) do
-  local reservation = text and parsed(text)
-  if reservation then add_held(reservation) end
-  paid[index] = reservation and redis.call('GET', asked.payers[index] .. (reservation.query_id or '')) or false
+  local key = text and asked.payers[index] .. add_held(text)
+  damage = misfit({key or nil})
+  if damage then return damage end
+  paid[index] = key and redis.call('GET', key)
 end
 local lapsed = redis.call('ZRANGEBYSCORE', ends_key, '-inf', now(time, root[6], root[7]), 'LIMIT', 0, asked.most_due)
 for _, id in ipairs(lapsed) do
   local text = redis.call('HGET', reservations_key, id)
-  if text then add_held(parsed(text)) end
+  if text then add_held(text) end
   table.insert(due, id)
   table.insert(due, text)
 end

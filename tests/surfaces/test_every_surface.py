@@ -7,17 +7,20 @@ clients, agents, the console, the command line, notebooks, frames and DB-API.
 from __future__ import annotations
 
 import asyncio
+import csv
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import closing, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from gris_api.app.v1 import app_pb2
 
@@ -34,21 +37,24 @@ from pinot_connector.gateway_client import AsyncGatewayClient, result_of
 from pinot_connector.parameters import IntervalKind
 from pinot_connector.questions import sql_question
 from pinot_connector.release_store.receipts import with_elements, without_elements
-from pinot_connector.results import Explanation, PrivateResult
+from pinot_connector.results import Explanation, PrivateResult, Row, Total
+from pinot_connector.totals import TotalRow
 from tests.console.people import Visitors
 from tests.console.stage import BUDGET, Stage, running_stage
 from tests.support.agents import text_of
 from tests.support.clients import blocking_client_of
-from tests.support.kinds import KINDS, POLICY, TABLES, write_rows
 from tests.support.rings import needs
+from tests.surfaces.kinds import KINDS, POLICY, TABLES, write_rows
 
 # "Nothing here shows a true count" stands on every page of the console, and is not about intervals.
 UNBOUNDED = re.compile(r"\btruth\b|\btrue (?!count\.)|\bactual\b|\breal (?:count|number|sum)", re.IGNORECASE)
 PRICES = ("agent's price", "console's price", "gris explain", "explain")
 # Agents and cursors leave out how numbers are made: the price says it.
 WITHOUT_METHOD = ("agent", "DB-API")
-# What has rows for people; agents and programs get numbers. In a wide table of a terminal a cell has several lines.
+# What has rows for people; agents and programs get numbers.
 WRITTEN = ("console", "gris ask", "notebook", "HTML")
+# There cells have lines or brackets around them, and numbers commas between thousands.
+_PLAIN = str.maketrans("│();:", " " * 5, ",")
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +70,12 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @dataclass(frozen=True)
 class Seen:
-    """One release, its price, and what each surface makes of them."""
+    """One release, its price, and what each surface makes of them: texts, and those that people read line by line."""
 
     result: PrivateResult
     explanation: Explanation
     texts: dict[str, str]
+    lines: dict[str, list[str]]
     agent: dict[str, Any]
     printed: dict[str, Any]
     columns: list[Any]
@@ -99,21 +106,26 @@ class Reader:
             for name, *more in (["ask"], ["explain"], ["ask", "--json"])
         ]
         columns, rows, said = await asyncio.to_thread(self._of_cursor, sql)
+        page = await person.send(shown_price.form("/answer"))
         texts = {
             "agent": text_of(answer),
             "agent's price": text_of(price),
-            "console": (await person.send(shown_price.form("/answer"))).text,
+            "console": page.text,
             "console's price": shown_price.text,
             "gris ask": ask,
             "gris explain": explain,
             "notebook": str(result),
-            "HTML": re.sub(r"<[^>]*>", " ", result._repr_html_()),
+            "HTML": _without_tags(result._repr_html_()),
             "DB-API": said,
             "explain": " ".join(await asyncio.to_thread(self._of_cursor_explaining, sql)),
         }
+        lines = {surface: texts[surface].splitlines() for surface in ("gris ask", "notebook")}
+        for surface, source in (("console", page.html), ("HTML", result._repr_html_())):
+            lines[surface] = [_without_tags(each) for each in _BLOCK.split(source)]
         texts = {surface: " ".join(html.unescape(text).split()) for surface, text in texts.items()}
+        printed = json.loads(as_json)
         return Seen(
-            result, explanation, texts, answer.structured_content or {}, json.loads(as_json), columns, rows
+            result, explanation, texts, lines, answer.structured_content or {}, printed, columns, rows
         )
 
     def _printed(self, command: str, sql: str, *more: str) -> str:
@@ -144,6 +156,22 @@ class Reader:
         return connect_gateway(gateway, credentials=self.credentials, intervals=True)
 
 
+# Where another line begins on a page.
+_BLOCK = re.compile(r"<(?:tr|p|li|div|h2)\b")
+
+
+def _without_tags(source: str) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", " ", source))
+
+
+@pytest.fixture
+async def visitors(stage: Stage) -> AsyncIterator[Visitors]:
+    """A console in this process, and people who come to it."""
+    made = Visitors(stage)
+    yield made
+    await made.close()
+
+
 @pytest.fixture
 async def reader(stage: Stage, visitors: Visitors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
     """Somebody whose token opens every surface, and whose terminal is wide enough for every cell."""
@@ -163,6 +191,7 @@ async def test_every_surface_says_the_same(reader: Reader, kind: str) -> None:
     assert bool(seen.result.rows) is not kind.startswith("empty")
     require_statements(seen)
     require_written_numbers(seen)
+    require_own_numbers(seen)
     require_agent_numbers(seen)
     require_program_numbers(seen)
     require_json(seen)
@@ -184,34 +213,57 @@ def require_statements(seen: Seen) -> None:
     ] == []
 
 
-def cells(result: PrivateResult) -> Iterator[str]:
-    """Yield every number of a result and every interval as it is written."""
-    counted = [(row.noisy_count, row.interval) for row in result.rows]
-    values = [value for row in result.rows for value in row.values]
+def lines_of(result: PrivateResult, surface: str) -> Iterator[list[str]]:
+    """Yield what stands together in one line, in its order: an element or the value of a total, with its numbers."""
+    for row in result.rows:
+        element = [str(each) for each in row.element]
+        values = [
+            [] if value is None else _cells(*written(value.value, value.interval)) for value in row.values
+        ]
+        if result.parameters.quantiles is not None and surface == "gris ask":
+            # There each quantile of an element has a line of its own.
+            for shown, cells in zip(result.parameters.quantiles.shown, values, strict=True):
+                yield [*element, shown.title, *cells]
+            continue
+        yield [*element, *_counted(row), *chain(*values)]
     for total in result.totals or ():
-        counted += [(total.noisy_count, total.interval), (total.other_count, total.other_interval)]
-        values += [*total.sums, *total.other_sums]
+        sums = zip(total.sums, total.other_sums, strict=True)
+        values = [_cells(*written(each.value, each.interval)) for pair in sums for each in pair]
+        other = _cells(total.other_count, *total.other_interval)
+        yield [str(total.value), *_counted(total), *other, *chain(*values)]
     if result.total is not None:
-        counted.append((result.total.noisy_count, result.total.interval))
-    for count, interval in counted:
-        if interval is not None:
-            yield from (str(count), f"{interval[0]} to {interval[1]}")
-    for value in values:
-        if value is not None:
-            number, lower, upper = written(value.value, value.interval)
-            yield from (number, f"{lower} to {upper}")
+        yield _counted(result.total)
+
+
+def _counted(row: Row | Total | TotalRow) -> list[str]:
+    return [] if row.interval is None else _cells(row.noisy_count, *row.interval)
+
+
+def _cells(number: object, lower: object, upper: object) -> list[str]:
+    return [str(number), f"{lower} to {upper}"]
+
+
+def missing(result: PrivateResult, seen: Seen, surface: str) -> list[list[str]]:
+    """Return the lines that are not among those of a surface."""
+    shown = [f" {each} ".translate(_PLAIN) for each in seen.lines[surface]]
+    lines = [(line, r"\s(?:.*\s)?".join(map(re.escape, line))) for line in lines_of(result, surface)]
+    return [line for line, pattern in lines if not any(re.search(pattern, each) for each in shown)]
 
 
 def require_written_numbers(seen: Seen) -> None:
-    """Assert that people read every element, number and interval, and the price."""
-    elements = [str(value) for row in seen.result.rows for value in row.element]
-    missing = [
-        (surface, cell)
-        for surface in WRITTEN
-        for cell in (*elements, *cells(seen.result), cost(seen.result.cost))
-        if cell not in seen.texts[surface].replace(",", "")
-    ]
-    assert missing == []
+    """Assert that people read every element and total with its own numbers and intervals, and the price."""
+    for surface in WRITTEN:
+        assert missing(seen.result, seen, surface) == [], surface
+        assert cost(seen.result.cost) in seen.texts[surface].replace(",", ""), surface
+
+
+def require_own_numbers(seen: Seen) -> None:
+    """Assert that it would be noticed if one of the first two elements had the numbers of the other."""
+    first, second, *others = (*seen.result.rows, None, None)
+    if first is not None and second is not None and (first.values or first.interval):
+        wrong = [replace(first, element=second.element), replace(second, element=first.element), *others[:-2]]
+        exchanged = replace(seen.result, rows=tuple(wrong))
+        assert all(missing(exchanged, seen, surface) for surface in WRITTEN)
 
 
 def _numbers(value: Any) -> Any:
@@ -272,8 +324,21 @@ def require_program_numbers(seen: Seen) -> None:
     table, frame = result.to_arrow(), result.to_pandas()
     assert [column[0] for column in seen.columns] == table.column_names == list(frame.columns) == names
     assert [tuple(row.values()) for row in table.to_pylist()] == rows
-    assert len(frame) == len(csv_text(result).splitlines()) - 1 == len(rows)
+    assert rows_of(frame) == rows
+    assert csv_text(result).partition("\r\n")[2] == csv_of(rows)
     assert seen.rows == [*rows, *rows_of_totals(result)]
+
+
+def rows_of(frame: pandas.DataFrame) -> list[tuple[Any, ...]]:
+    """Return the rows of a frame, with NULL as programs have it."""
+    return list(frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None))
+
+
+def csv_of(rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as a spreadsheet has them behind its head."""
+    text = StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
 
 
 def rows_of_totals(result: PrivateResult) -> Iterator[tuple[Any, ...]]:
@@ -293,7 +358,8 @@ def rows_of_totals(result: PrivateResult) -> Iterator[tuple[Any, ...]]:
     table = result.to_arrow(totals=True)
     assert table.column_names == [titles[place], *names_of(result), *names_of(result, prefix="other_")]
     assert [tuple(row.values()) for row in table.to_pylist()] == apart
-    assert len(result.to_pandas(totals=True)) == len(totals_csv_text(result).splitlines()) - 1 == len(apart)
+    assert rows_of(result.to_pandas(totals=True)) == apart
+    assert totals_csv_text(result).partition("\r\n")[2] == csv_of(apart)
 
 
 def require_json(seen: Seen) -> None:

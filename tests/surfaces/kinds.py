@@ -1,6 +1,6 @@
 """One example of every kind of answer: a table for each, and the question that it answers.
 
-Surfaces are tried on all of them (`tests/console/test_every_surface.py`); a kind that is new gets its line here.
+Surfaces are tried on all of them (`test_every_surface.py` beside this); a kind that is new gets its line here.
 """
 
 # ruff: noqa: S608  (the SQL is these tests' own)
@@ -61,11 +61,12 @@ TABLES = (
     *("plain", "restricted", "unknown", "clipped", "bounded"),
     *("shifted", "looks", "clamped", "quantiles"),
 )
+# No two countries or cities have the same numbers, so that one that is shown with those of another is noticed.
 _ROWS = """
-SELECT range % 300 AS member_id, if(range % 2 = 0, 'JP', 'TW') AS country, 'city ' || range % 5 AS city,
-  DATE '2024-01-01' + CAST(range % 28 AS INTEGER) AS day, range % 7 AS amount,
+SELECT range % 300 AS member_id, if(range % 300 < 200, 'JP', 'TW') AS country, 'city ' || size AS city,
+  DATE '2024-01-01' + CAST(range % if(range % 300 < 200, 28, 14) AS INTEGER) AS day, range % 3 + 2 * size AS amount,
   if(range % 3 = 0, NULL, range % 11 / 4) AS price, range AS user_id
-FROM range(1500)
+FROM (SELECT range, CAST(floor(sqrt(range % 300) / 3.5) AS INTEGER) AS size FROM range(1500))
 """
 
 

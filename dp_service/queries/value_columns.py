@@ -1,0 +1,138 @@
+"""The columns of a table that are summed or have quantiles: as a policy states them, and what that leads to."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+
+from dp_service.queries.columns import Nulls
+from dp_service.queries.policy_types import (
+    MAX_DAYS,
+    MAXIMUM_STATED,
+    Bound,
+    GridEnd,
+    PublishedSchema,
+    Stated,
+    exact_bound,
+    exact_decimal,
+)
+from dp_service.queries.publications import Publication
+from dp_service.queries.schema_errors import schema_error
+from dp_service.terms import GridScale, GridSpec, MemberValue, ValueType
+from dp_service.values.bounds import ValueBounds
+from dp_service.values.cells import MAX_CELLS
+
+
+class ValueNulls(StrEnum):
+    """What happens to a row whose value is not usable, in questions that sum the column.
+
+    DROP: it is left out. KEEP: it counts with the column's null value. OWN_COUNT: it counts, and only the column's own
+    sums and averages leave it out, which have a count of their own for that.
+    """
+
+    DROP = "drop"
+    KEEP = "keep"
+    OWN_COUNT = "own_count"
+
+
+def _summable(kind: ValueType) -> ValueType:
+    if kind is ValueType.DATE:
+        raise ValueError("expected 'int64' or 'decimal': days are not summed")
+    return kind
+
+
+def bound_or_published(value: object) -> Fraction | PublishedSchema:
+    """Return the number that a decimal text denotes, exactly, or the published bound that is named."""
+    if isinstance(value, PublishedSchema):
+        return value
+    if not isinstance(value, dict):
+        return exact_bound(value)
+    try:
+        return PublishedSchema.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        key, fault = ".".join(map(str, first["loc"])), schema_error(first["type"], first["msg"])
+    raise ValueError(
+        f"expected a decimal number, or {{published: FILE, integrity: 'sha256:..'}}; {key}: {fault}"
+    )
+
+
+UpperBound = Annotated[Fraction | PublishedSchema, BeforeValidator(bound_or_published)]
+
+
+class ValueSchema(Stated):
+    """One column whose values are summed: its quantum, the bounds of a row and of a member's total, and its NULLs.
+
+    `weight` is its part of what the sums of a question pay, beside those of the other columns.
+    """
+
+    type: Annotated[ValueType, Field(strict=False), AfterValidator(_summable)]
+    quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
+    lower: Bound
+    upper: UpperBound
+    row_lower: Bound | None = None
+    row_upper: Bound | None = None
+    weight: Annotated[int, Field(gt=0, le=1000)] = 1
+    nulls: Annotated[ValueNulls, Field(strict=False)] = ValueNulls.DROP
+    null_value: Bound | None = None
+
+
+class ValueColumn(ValueSchema):
+    """A column whose values are summed, with what its keys lead to.
+
+    Attributes:
+        name: The name of the column.
+        bounds: How rows and members' totals are rounded and clamped.
+        null_value: What stands for NULL: what an engine without NULL stores, and what such rows count with if they are
+            kept. None: the engine stores an infinity or no number.
+        publication: What the upper bound cost everyone who may see it; None: it was not published from the data.
+    """
+
+    name: str
+    bounds: ValueBounds
+    publication: Publication | None
+
+
+class GridSchema(Stated):
+    """A public grid: the values from one bound to another, and in how many cells; of days, how long a cell is."""
+
+    scale: Annotated[GridScale, Field(strict=False)]
+    start: Annotated[GridEnd, Field(alias="from")]
+    to: GridEnd
+    cells: Annotated[int, Field(ge=2, le=MAX_CELLS)] | None = None
+    step: Annotated[int, Field(gt=0, le=MAX_DAYS)] | None = None
+
+
+class QuantileSchema(Stated):
+    """One column with quantiles: its grid, which value of a member counts, how rows are rounded, and its NULLs.
+
+    `max_rows` is how many rows the table has at most, where they are added up; None: they are not.
+    """
+
+    type: Annotated[ValueType, Field(strict=False)]
+    quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
+    member_value: Annotated[MemberValue, Field(strict=False)]
+    grid: GridSchema
+    row_lower: Bound | None = None
+    row_upper: Bound | None = None
+    max_rows: Annotated[int, Field(gt=0, le=MAXIMUM_STATED)] | None = None
+    nulls: Annotated[Nulls, Field(strict=False)] = Nulls.DROP
+    null_value: Bound | None = None
+
+
+class QuantileColumn(QuantileSchema):
+    """A column whose quantiles may be asked for, with what its keys lead to.
+
+    Attributes:
+        name: The name of the column.
+        bounds: How rows and members' values are rounded and clamped; the latter to the grid.
+        spec: The public grid that a value is chosen from, in steps of the quantum.
+        null_value: As for a `ValueColumn`.
+    """
+
+    name: str
+    bounds: ValueBounds
+    spec: GridSpec
