@@ -255,8 +255,8 @@ def test_what_is_not_offered_is_refused_by_name(
         (SQL.replace(", 99.5", ""), "strictly between 0 and 100"),
         (SQL.replace("PERCENTILEEST(whole, 99.5)", "PERCENTILERAWEST(whole, 99)"), "returns a sketch"),
         (SQL.replace("PERCENTILEEST(whole, 99.5)", "PERCENTILEMV(whole, 99)"), "several values in a row"),
-        (SQL.replace("PERCENTILEEST(whole, 99.5)", "MEDIAN(whole)"), "write PERCENTILE"),
-        (SQL.replace("PERCENTILE(whole, 50)", "MIN(DISTINCT whole)"), "other than columns"),
+        (SQL.replace("PERCENTILEEST(whole, 99.5)", "PERCENTILE(whole, 0.5)"), "has two readings"),
+        (SQL.replace("PERCENTILE(whole, 50)", "MIN(DISTINCT whole)"), "DISTINCT in MIN"),
         (SQL.replace("GROUP BY text", "WHERE whole > 1.5 GROUP BY text"), "other than an integer"),
         ("SELECT whole, PERCENTILE(whole, 50) FROM t GROUP BY whole", "whose domain the policy lists"),
         ("SELECT text, MAX(whole) FROM unbounded GROUP BY text", "only where the policy bounds"),
@@ -269,7 +269,15 @@ def test_sql_that_is_not_answered_is_refused_by_name(client: PrivateClient, sql:
 
 
 @pytest.mark.parametrize(
-    "function", ["PERCENTILETDIGEST(whole, 50)", "percentilekll(whole, 50.0)", "PERCENTILE50(whole)"]
+    "function",
+    [
+        "PERCENTILETDIGEST(whole, 50)",
+        "percentilekll(whole, 50.0)",
+        "PERCENTILE50(whole)",
+        "MEDIAN(whole)",
+        "quantile_cont(whole, 0.5)",
+        "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY whole)",
+    ],
 )
 def test_what_pinot_calls_a_percentile_is_one(client: PrivateClient, function: str) -> None:
     """Its sketches ask for the same number, which is as exact here whatever it is called."""

@@ -232,7 +232,7 @@ def test_the_catalogue_and_the_price_say_what_a_series_is(client: PrivateClient)
     explained = client.explain(MONTHS.format("", "exact") + BY_MONTH + " HAVING people > 5")
     text = " ".join(explained.sentences)
     assert "by the month of day" in text
-    assert "in the order of time" in text
+    assert "in ascending order of its elements" in text
     assert "cover together" in text
     assert explained.parameters.domain_size == 12
 

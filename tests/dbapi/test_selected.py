@@ -21,8 +21,9 @@ def test_columns_come_in_the_order_of_the_text(
     """A program that unpacks rows by position reads what it selected; the question is one and the same."""
     cursor = connection.cursor()
     cursor.execute(f"SELECT {selected} FROM feedback GROUP BY cohort")  # noqa: S608  (a test's own)
-    assert names == [each[0] for each in cursor.description or ()]
-    place = next(i for i, name in enumerate(names) if name != "members")
+    found = [each[0] for each in cursor.description or ()]
+    assert names == [each for each in found if not each.startswith("members_")]
+    place = next(i for i, name in enumerate(found) if not name.startswith("members"))
     rows = cursor.fetchall()
     assert rows
     assert all(isinstance(row[place], str) for row in rows)
