@@ -1,8 +1,9 @@
 """The query pipeline: the states of a question, in the one order that keeps the promise; `QueryPipeline._ask` is it.
 
     1. asked: by a caller who hears of the charge, and waits for budget only so long
-    2. translated: under the policy of now, and its release looked up. If one is kept and paid for, and the account is
-       not closed, it is shown; if one is kept, it is charged once the worst case is reserved
+    2. translated: under the policy of now. What needs no release is shown; else its release is looked up. If one is
+       kept and paid for, and the account is not closed, it is shown; if one is kept, it is charged once the worst
+       case is reserved
     3. reserved: the worst case
     4. read: the engine's answer, on the version of the data that was read before
     5. drawn: with noise, and the engine has confirmed that the answer was whole
@@ -64,7 +65,7 @@ from pinot_connector.new_releases import Drawn, NewReleases, Reserved
 from pinot_connector.release_store.interface import Found, KeptRelease, ReleaseStore
 from pinot_connector.release_store.retention import payment_of
 from pinot_connector.reservations import Reservation, finished
-from pinot_connector.results import PrivateResult
+from pinot_connector.results import PrivateResult, free_result
 from pinot_connector.rpc_errors import Service
 from pinot_connector.sharpened_questions import SharpenedQuestions
 from pinot_connector.shown_releases import Completed, ShownRelease, ShownReleases
@@ -215,6 +216,8 @@ class QueryPipeline:
 
     async def _ask(self, asked: Asked) -> PrivateResult:
         translated = await self._questions.translated(asked.question, self._budget.account)
+        if translated.translation.HasField("free"):
+            return free_result(translated.translation.free)
         with Turn(self._turns) as paying, Turn(self._turns) as drawing:
             if (paid_before := await self._paid_before(translated, asked.confidence, paying)) is not None:
                 return asked.shown(paid_before)

@@ -264,7 +264,9 @@ def sharpened_question(
     return built
 
 
-_LIVENESS_CHECK = re.compile(r"\s*SELECT\s+1\s*;?\s*", re.IGNORECASE)
+_LIVENESS_CHECK = re.compile(
+    r"\s*SELECT\s+1(?:\s+(?:AS\s+)?(?:[a-z_]\w*|\"[^\"]+\"))?\s*;?\s*", re.IGNORECASE
+)
 
 
 def is_liveness_check(text: object) -> bool:

@@ -244,6 +244,15 @@ def prepared(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> Callable[[C
     return lambda charge: replace(result, charged=charge.charged, remaining=charge.remaining)
 
 
+def free_result(answer: dp_pb2.FreeAnswer) -> PrivateResult:
+    """Returns the result of a question that needs no release: nothing was read, and nothing was charged.
+
+    Raises:
+        IntegrityError: the answer says something that this version does not know, or its parts do not belong together.
+    """
+    return prepared(answer.shown, answer.elements)(Charge(cost_of(answer.shown.cost), ()))
+
+
 def messages_of(result: PrivateResult) -> tuple[dp_pb2.Shown, dp_pb2.ShownElements]:
     """Returns the messages that a result was made of, to be passed on; nobody may change them."""
     return result._messages

@@ -105,6 +105,8 @@ class Translator:
         reading = self._readings.get(table)
         version = NO_VERSION_YET if reading is None else reading.version
         translation = await self._translate(question, version, table, before)
+        if translation.HasField("free"):
+            return Translated(question, translation, version, is_present=False)
         if translation.version_is_fixed or self._recent(table) is not None:
             return Translated(question, translation, version, is_present=False, before=before)
         return await self._on_present_version(question, translation.table, before)

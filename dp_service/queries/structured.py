@@ -47,6 +47,13 @@ class Measure(StrEnum):
     EVENTS = "events"
 
 
+class Free(StrEnum):
+    """What a question in SQL asks that needs no release."""
+
+    COLUMNS = "columns"
+    ELEMENTS = "elements"
+
+
 def _texts(condition: Filter) -> list[str]:
     values = [value for each in column_filters(condition) for value in _values(each)]
     return [value for value in values if isinstance(value, str)]
@@ -141,6 +148,7 @@ class HistogramQuery:
         aliases: The name of each column in SQL, None where it is its own; empty: all are. No part of the question.
         shown: In which order SQL selects the columns of the answer, as places among dimensions, the count, and
             aggregates or, instead of both, quantiles; empty: in this one. No part of the question.
+        free: What it asks that needs no release: its columns, or the values of listed domains; None: it needs one.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
     """
 
@@ -161,6 +169,7 @@ class HistogramQuery:
     count_alias: str | None = field(default=None, compare=False)
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
     shown: tuple[int, ...] = field(default=(), compare=False)
+    free: Free | None = None
     in_sql: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from dp_service.queries.answer_columns import CELL_COLUMN
 from dp_service.queries.read_columns import quantiles_read, values_read
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
+from dp_service.queries.structured import Free
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.looks import is_first_look, names_of, second_plan, second_question, without_rows
@@ -28,6 +29,7 @@ from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_expected_error, status_of
+from dp_service.server.free_answers import FREE, free_answer, said_of_free
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
 from dp_service.server.kept_assembler import begin_showing
 from dp_service.server.listing_messages import column_aliases
@@ -190,6 +192,15 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             raise RequestError("data_version", f"expected 1 to {DATA_VERSION_CHARACTERS} characters")
         asked = self._asked(request.question)
         resolution, dialects = asked.resolution, _dialects(request.dialect)
+        names = [name for name, _ in resolution.columns]
+        columns = expected_columns(resolution.columns, column_aliases(asked.query, names))
+        if (free := free_answer(asked.query, resolution, columns)) is not None:
+            return dp_pb2.TranslateQueryResponse(
+                table=resolution.query.table,
+                columns=columns,
+                parameters=free.shown.parameters,
+                free=free,
+            )
         issue_context = IssueContext(self._environment.now(), self._environment.entropy(FRESH_BYTES))
         before = request.before if request.HasField("before") else None
         if (sharpening := asked.sharpening(request.question, before)) is None:
@@ -211,9 +222,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             plan=sign_plan(plan, self._keys.current),
             engine_queries=engine_queries,
             table=plan.table,
-            columns=expected_columns(
-                plan.columns, column_aliases(asked.query, [name for name, _ in plan.columns])
-            ),
+            columns=columns,
             row_limit=plan.row_limit,
             worst_case_cost=cost_message(worst, plan.unit_id),
             query_id=plan.query_id,
@@ -242,6 +251,8 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         resolution = asked.resolution if sharpening is None else sharpening.estimate()
         kind = kind_of(resolution.parameters)
         worst, expected = kind.mechanism.worst_case_cost(), kind.accuracy()
+        if asked.query.free is not None:
+            return _free_estimate(asked.query.free, resolution)
         estimate = dp_pb2.Estimate(
             worst_case_cost=cost_message(worst, resolution.unit_id),
             parameters=parameters_message(resolution.parameters),
@@ -382,3 +393,13 @@ async def _abort(context: Context, error: Exception) -> NoReturn:
         log_internal_error(_log, "The service failed.", error)
     await context.abort_with_status(status_of(error))
     raise AssertionError("abort_with_status always raises")
+
+
+def _free_estimate(free: Free, resolution: Resolution) -> dp_pb2.EstimateCostResponse:
+    """Return the price of a question that needs no release: nothing."""
+    estimate = dp_pb2.Estimate(
+        worst_case_cost=cost_message(FREE, resolution.unit_id),
+        parameters=parameters_message(resolution.parameters),
+        statements=[said_of_free(free)],
+    )
+    return dp_pb2.EstimateCostResponse(estimate=estimate)

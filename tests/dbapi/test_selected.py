@@ -27,3 +27,27 @@ def test_columns_come_in_the_order_of_the_text(
     rows = cursor.fetchall()
     assert rows
     assert all(isinstance(row[place], str) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("sql", "names", "rows"),
+    [
+        ("SELECT DISTINCT app FROM feedback", ["app"], 4),
+        ("SELECT app AS c FROM feedback GROUP BY app ORDER BY c LIMIT 2", ["c"], 2),
+        (
+            "SELECT cohort, COUNT(DISTINCT member_id) AS n FROM feedback GROUP BY cohort LIMIT 0",
+            ["cohort", "n"],
+            0,
+        ),
+        ("SELECT COUNT(DISTINCT member_id) AS n FROM feedback WHERE 1 = 0", ["n"], 0),
+    ],
+)
+def test_what_needs_no_release_is_free(connection: Connection, sql: str, names: list[str], rows: int) -> None:
+    """Tools ask for columns before they ask for rows, and for the values of a filter; neither is charged."""
+    cursor = connection.cursor()
+    cursor.execute(sql)
+    found = cursor.fetchall()
+    assert names == [each[0] for each in cursor.description or () if not each[0].startswith("n_")]
+    assert rows == len(found)
+    assert cursor.release is not None
+    assert cursor.release.charged.information == cursor.release.charged.calls == 0

@@ -26,16 +26,17 @@ from __future__ import annotations
 from math import inf, prod
 
 from dp_service.parameters.release import HavingCondition
+from dp_service.queries.filters import Filter, column_filters
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import filters_of, having_of, says_that_rows_are
 from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, totals_by
 from dp_service.queries.sql.places import located, refuse
 from dp_service.queries.sql.scope import Scope, integer, scope_of
-from dp_service.queries.sql.select_list import SelectList, measure_without_count, select_list_of
+from dp_service.queries.sql.select_list import SelectList, bucket_of, measure_without_count, select_list_of
 from dp_service.queries.sql.statements import StatementReader
 from dp_service.queries.sql.tokens import tokens_of
 from dp_service.queries.sql.wrappers import flattened
-from dp_service.queries.structured import Bucket, HistogramQuery, Measure
+from dp_service.queries.structured import MAXIMUM_K, Bucket, Free, HistogramQuery, Measure
 from dp_service.queries.tables import Policy
 
 
@@ -60,16 +61,21 @@ def _statement(text: str) -> tree.Select:
 def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
     scope = scope_of(select, policy)
     selected = select_list_of(select, scope)
+    if _asks_for_values(select, selected, scope):
+        return _of_listed_values(select, selected, scope)
     totals = totals_by(select, selected, scope)
     _check_clauses(select, selected, totals, scope)
     ordered = Order() if selected.quantiles else order_of(select.order, selected, scope)
     measure = _measure(select, selected, ordered, scope)
+    filters = filters_of(select.where, scope, selected.names)
+    is_free = _asks_for_columns(select, filters)
     return HistogramQuery(
         table=scope.table.name,
         dimensions=selected.names,
         measure=measure,
-        filters=() if select.where is None else filters_of(select.where, scope, selected.names),
-        k=None if select.limit is None or selected.quantiles or totals else integer(select.limit),
+        filters=filters or (),
+        free=Free.COLUMNS if is_free else None,
+        k=None if selected.quantiles or totals else _limit(select, is_free=is_free),
         omit_counts=not (selected.count or selected.aggregates or selected.quantiles),
         aggregates=selected.aggregates,
         ordered_by=ordered.aggregate,
@@ -83,6 +89,56 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
         shown=selected.shown,
         in_sql=True,
     )
+
+
+def _limit(select: tree.Select, *, is_free: bool) -> int | None:
+    if is_free and (select.limit is None or not integer(select.limit)):
+        # What is asked for is not shown.
+        return MAXIMUM_K
+    return None if select.limit is None else integer(select.limit)
+
+
+def _asks_for_columns(select: tree.Select, filters: tuple[Filter, ...] | None) -> bool:
+    """Return whether a question asks for its columns and no rows: LIMIT 0, or a condition that none meets."""
+    return filters is None or (select.limit is not None and integer(select.limit) == 0)
+
+
+def _asks_for_values(select: tree.Select, selected: SelectList, scope: Scope) -> bool:
+    """Return whether a question selects no number, and orders by none: then it is about values alone."""
+    if selected.columns != selected.dimensions:
+        return False
+    return select.distinct is not None or not select.order or is_of_elements(select.order, selected, scope)
+
+
+def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -> HistogramQuery:
+    """Return the question for the values of columns whose domains the policy lists, which needs no release."""
+    if select.distinct is None and select.group is None:
+        refuse(select.items[0].value, _ROWS)
+    filters = filters_of(select.where, scope, selected.names)
+    named = {each.column for one in filters or () for each in column_filters(one)}
+    columns = [scope.column(_column_of(item)) for item in select.items]
+    is_known = all(column.domain is not None and column.group_by for column in columns)
+    if not is_known or selected.bucket is not None or not named <= set(selected.names) or select.having:
+        refuse(select.distinct or select, _DISTINCT)
+    if select.group is not None:
+        totals_by(select, selected, scope)
+    order_of(select.order, selected, scope)
+    return HistogramQuery(
+        table=scope.table.name,
+        dimensions=selected.names,
+        measure=scope.table.measures.offered[0].measure,
+        filters=filters or (),
+        k=_limit(select, is_free=True),
+        free=Free.COLUMNS if _asks_for_columns(select, filters) else Free.ELEMENTS,
+        aliases=_aliases(selected),
+        by_element=False,
+        in_sql=True,
+    )
+
+
+def _column_of(item: tree.Item) -> tree.Expression:
+    bucket = bucket_of(item.value)
+    return item.value if bucket is None else bucket[1]
 
 
 def _measure(select: tree.Select, selected: SelectList, ordered: Order, scope: Scope) -> Measure:
@@ -118,8 +174,6 @@ def _aliases(selected: SelectList) -> tuple[str | None, ...]:
 
 def _check_clauses(select: tree.Select, selected: SelectList, totals: str | None, scope: Scope) -> None:
     """Refuse clauses that would be another choice from the data, at another price."""
-    if select.distinct is not None and selected.columns == selected.dimensions:
-        refuse(select.distinct, _DISTINCT)
     if not selected.quantiles and totals is None:
         return
     beside, because = _BESIDE[bool(selected.quantiles)]
@@ -128,7 +182,7 @@ def _check_clauses(select: tree.Select, selected: SelectList, totals: str | None
         refuse(select.having, f"HAVING is not accepted beside {beside}: {because}")
     if select.order and not (selected.quantiles and is_of_elements(select.order, selected, scope)):
         refuse(select.order[0].value, f"ORDER BY is not accepted beside {beside}: {because}")
-    if select.limit is not None and integer(select.limit) < _most_rows(selected, totals, scope):
+    if select.limit is not None and 0 < integer(select.limit) < _most_rows(selected, totals, scope):
         refuse(select.limit, f"LIMIT is not accepted beside {beside}, leave it out: {because}")
 
 
@@ -138,6 +192,7 @@ def _most_rows(selected: SelectList, totals: str | None, scope: Scope) -> float:
     return prod(sizes.values()) + (0 if totals is None else sizes[totals])
 
 
+_ROWS = "no rows are shown, only counts: expected COUNT(*) or COUNT(DISTINCT member), and GROUP BY with the selected columns"
 _DISTINCT = (
     "SELECT DISTINCT without a count is answered of columns whose domain the policy lists, without other conditions: "
     "which values the data have is found by GROUP BY and COUNT(*)"

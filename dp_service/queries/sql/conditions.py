@@ -47,33 +47,34 @@ _HAVING = (
     "expected HAVING with the count, or a sum or an average that is selected, compared with numbers by =, <>, <, <=, "
     ">, >= or BETWEEN, joined by AND; conditions on columns are in WHERE"
 )
-_NOTHING = "a condition that holds of no row is not accepted: the columns of an answer are in the catalogue"
 
 
-def filters_of(root: tree.Expression, scope: Scope, grouped: tuple[str, ...]) -> tuple[Filter, ...]:
+def filters_of(
+    root: tree.Expression | None, scope: Scope, grouped: tuple[str, ...]
+) -> tuple[Filter, ...] | None:
     """Return the conditions of WHERE, all of which must hold; those that hold of every row say nothing.
 
     Args:
-        root: The condition.
+        root: The condition; None: there is none.
         scope: The table.
         grouped: The columns that the question groups by, whose NULLs have their own place in the answer, or none.
+
+    Returns:
+        The conditions; None: one of them, such as 1 = 0, holds of no row.
 
     Raises:
         QuestionError: A condition is not accepted.
         RefusedByPolicyError: The policy does not list a column.
     """
+    if root is None:
+        return ()
     reader = _Filters(scope)
     found = [reader.condition(each) for each in tree.conjunction(root)]
-    if False in found:
-        refuse(root, _NOTHING)
+    if any(each is False for each in found):
+        return None
     return tuple(
         each for each in found if not isinstance(each, bool) and not _says_nothing(each, scope, grouped)
     )
-
-
-def holds_of_none(root: tree.Expression) -> bool:
-    """Return whether a condition is 1 = 0 or FALSE, perhaps beside others: it asks for the columns alone."""
-    return any(_holds(each) is False for each in tree.conjunction(root))
 
 
 def _holds(node: tree.Expression) -> bool | None:

@@ -203,6 +203,4 @@ def _without_grouping(selected: SelectList, table: Table) -> str:
     usable = {column.name for column in table.usable_columns if column.group_by}
     # A name that the table does not have may be a value without its quotes, which no message repeats.
     named = f": GROUP BY {', '.join(selected.names)}" if set(selected.names) <= usable else ""
-    if len(selected.columns) == len(selected.dimensions):
-        return f"no rows are shown, only counts: expected COUNT(*), and GROUP BY with the selected columns{named}"
     return f"expected GROUP BY with the selected columns{named}"

@@ -46,6 +46,8 @@ _MAXIMUM_DEPTH = 8
 
 
 def _statement_named(token: Token) -> str:
+    if token.word in ("EXPLAIN", "DESCRIBE", "SHOW"):
+        return f"{token.word}: a price is free by explain and by EXPLAIN SELECT of DB-API, columns are in the catalogue"
     return token.word if token.word in _STATEMENTS else named(token)
 
 
