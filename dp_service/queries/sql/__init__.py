@@ -13,9 +13,10 @@ number, but with a count in ORDER BY, the question is about the order alone.
 GROUPING SETS asks for two columns, and for totals by one of them; then there is neither ORDER BY nor LIMIT, and neither
 there is beside percentiles.
 
-Conditions compare a column with literals by =, <>, IN, NOT IN, BETWEEN, <, <=, > and >=; OR joins = and IN on one
-column. Comments, a semicolon at the end, conditions that say nothing (1 = 1), and statements around a statement that
-only name, filter or order (`wrappers`) have no meaning of their own. Names are case-sensitive, keywords are not.
+Conditions compare a column with literals by =, <>, IN, BETWEEN, <, <=, >, >=, LIKE, ILIKE and IS NULL, joined by AND,
+OR and NOT. Without a number, or with LIMIT 0, a question is about what the policy lists and needs no release.
+Comments, a semicolon at the end, conditions that say nothing (1 = 1), and statements around a statement that only
+name, filter or order (`wrappers`) have no meaning of their own. Names are case-sensitive, keywords are not.
 
 `tokens` divides a text, `expressions` and `statements` read it by recursive descent into a `tree` and refuse what is no
 such statement; what the tree asks for is read here. Everything that is refused is named with its line and column.
@@ -192,7 +193,7 @@ def _most_rows(selected: SelectList, totals: str | None, scope: Scope) -> float:
     return prod(sizes.values()) + (0 if totals is None else sizes[totals])
 
 
-_ROWS = "no rows are shown, only counts: expected COUNT(*) or COUNT(DISTINCT member), and GROUP BY with the selected columns"
+_ROWS = "no rows are shown, only counts: expected COUNT(*) or COUNT(DISTINCT member), and GROUP BY with the columns"
 _DISTINCT = (
     "SELECT DISTINCT without a count is answered of columns whose domain the policy lists, without other conditions: "
     "which values the data have is found by GROUP BY and COUNT(*)"
