@@ -57,7 +57,8 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     say("total", format_total(result))
     _say_statements(result.statements)
     say("cost", f"{formats.cost(result.cost)}; charged now: {formats.cost(result.charged)}")
-    say("release", f"{result.release_id[:16]}, made with the noise key {result.key_id}")
+    if result.release_id:
+        say("release", f"{result.release_id[:16]}, made with the noise key {result.key_id}")
     for level in result.remaining:
         say("left", formats.level(level))
     say("", format_more_questions(more))

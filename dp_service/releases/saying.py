@@ -10,6 +10,7 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.resolution import Resolution
+from dp_service.queries.structured import Free
 from dp_service.queries.times import CompleteBy, Refresh, TimeUnit
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.kinds import AnyKind, kind_of
@@ -87,6 +88,18 @@ def of_answer(
     if not kind.counts_cells:
         yield kind.reach(columns)
     yield from _method(kind)
+
+
+def of_free(free: Free) -> Statement:
+    """Return what is to be known of an answer that needs no release."""
+    if free is Free.COLUMNS:
+        return Statement(
+            "free.columns", "No data were read: the question asks for the columns of its answer alone."
+        )
+    return Statement(
+        "free.elements",
+        "No data were read: these are the values that the policy lists, whether or not the data have them.",
+    )
 
 
 def _ended(bottom: int | None) -> Statement:

@@ -13,22 +13,13 @@ from gris_api.dp.v1 import dp_pb2
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free, HistogramQuery
-from dp_service.releases.statements import Statement
+from dp_service.releases.saying import of_free
 from dp_service.server.messages import cost_message, element_columns, statement_message
 from dp_service.server.parameter_messages import parameters_message
 from dp_service.terms import Element
 
 _CONFIDENCE = 0.95
 FREE = Cost(0, 0)
-_SAID = {
-    Free.COLUMNS: Statement(
-        "free.columns", "No data were read: the question asks for the columns of its answer alone."
-    ),
-    Free.ELEMENTS: Statement(
-        "free.elements",
-        "No data were read: these are the values that the policy lists, whether or not the data have them.",
-    ),
-}
 
 
 def free_answer(
@@ -53,16 +44,11 @@ def free_answer(
         interval_kind=dp_pb2.INTERVAL_KIND_PLAIN if has_counts else dp_pb2.INTERVAL_KIND_NONE,
         confidence=_CONFIDENCE,
         cost=cost_message(FREE, resolution.unit_id),
-        statements=[said_of_free(query.free)],
+        statements=[statement_message(of_free(query.free))],
         selected=query.shown,
     )
     values = element_columns(resolution.columns, elements) if elements else ()
     return dp_pb2.FreeAnswer(shown=shown, elements=dp_pb2.ShownElements(columns=values))
-
-
-def said_of_free(free: Free) -> dp_pb2.Statement:
-    """Return what is said of an answer that needs no release."""
-    return statement_message(_SAID[free])
 
 
 def _listed(query: HistogramQuery, resolution: Resolution) -> Sequence[Element]:

@@ -22,14 +22,14 @@ from dp_service.releases.kinds import kind_of
 from dp_service.releases.looks import is_first_look, names_of, second_plan, second_question, without_rows
 from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan, signing_key, verify_plan
 from dp_service.releases.releasing import Released, release
-from dp_service.releases.saying import of_question
+from dp_service.releases.saying import of_free, of_question
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.server import responses
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_expected_error, status_of
-from dp_service.server.free_answers import FREE, free_answer, said_of_free
+from dp_service.server.free_answers import FREE, free_answer
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
 from dp_service.server.kept_assembler import begin_showing
 from dp_service.server.listing_messages import column_aliases
@@ -400,6 +400,6 @@ def _free_estimate(free: Free, resolution: Resolution) -> dp_pb2.EstimateCostRes
     estimate = dp_pb2.Estimate(
         worst_case_cost=cost_message(FREE, resolution.unit_id),
         parameters=parameters_message(resolution.parameters),
-        statements=[said_of_free(free)],
+        statements=[statement_message(of_free(free))],
     )
     return dp_pb2.EstimateCostResponse(estimate=estimate)
