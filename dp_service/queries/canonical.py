@@ -45,6 +45,7 @@ from dp_service.queries.value_sets import (
     clamped,
     intervals_of,
     is_set,
+    known_texts,
     texts_of,
     universe_of_column,
 )
@@ -112,7 +113,7 @@ def _divided(
     others: list[Filter] = []
     for each in flattened(filters):
         column = table.column(next(column_filters(each)).column)
-        known = domains.get(column.name) or _all_texts(column)
+        known = domains.get(column.name) or known_texts(column)
         if is_set(each, column, None if known is None else list(map(str, known))):
             own.setdefault(column.name, []).append(each)
         else:
@@ -188,7 +189,7 @@ def _restriction(
     `domain` are the values that the column is restricted to anyway; None: all.
     """
     if column.type is ColumnType.STRING:
-        return _text_restriction(column, conditions, _all_texts(column) if domain is None else domain)
+        return _text_restriction(column, conditions, known_texts(column) if domain is None else domain)
     universe = universe_of_column(column)
     allowed: Intervals = (universe,) if domain is None else points(map(ordinal, domain))
     for each in conditions:
@@ -218,14 +219,6 @@ def _seen_of(
         return _closed(allowed, closed_before, universe)
 
     return seen
-
-
-def _all_texts(column: Column) -> Iterable[Value] | None:
-    """Return all texts that a column can have, if it is looked up; None: any text."""
-    if column.lookup is None:
-        return None
-    null = column.value_for_null
-    return column.lookup.values | (frozenset() if null is None else {null})
 
 
 def _text_restriction(

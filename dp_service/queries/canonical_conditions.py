@@ -31,6 +31,7 @@ from dp_service.queries.value_sets import (
     Texts,
     intervals_of,
     is_set,
+    known_texts,
     texts_of,
     universe_of_column,
 )
@@ -104,14 +105,14 @@ def _merged(filters: list[Filter], table: Table, kind: type[AllOf | AnyOf]) -> I
             waiting += reversed(each.parts)
             continue
         column = table.column(next(column_filters(each)).column)
-        if is_set(each, column, _known(column)):
+        if is_set(each, column, known_texts(column)):
             by_column.setdefault(column.name, []).append(each)
         else:
             yield each
     for name, sets in by_column.items():
         joined: Filter = sets[0] if len(sets) == 1 else kind(tuple(sets))
         # Of timestamps only a single range is a set.
-        if is_set(joined, table.column(name), _known(table.column(name))):
+        if is_set(joined, table.column(name), known_texts(table.column(name))):
             yield joined
         else:
             yield from sets
@@ -120,22 +121,16 @@ def _merged(filters: list[Filter], table: Table, kind: type[AllOf | AnyOf]) -> I
 def _set_or_condition(condition: Filter, table: Table) -> Condition | bool:
     column = table.column(next(column_filters(condition)).column)
     return (
-        _set(condition, column) if is_set(condition, column, _known(column)) else _condition(condition, table)
+        _set(condition, column)
+        if is_set(condition, column, known_texts(column))
+        else _condition(condition, table)
     )
-
-
-def _known(column: Column) -> frozenset[str] | None:
-    """Return all texts that a looked-up column can have."""
-    if column.lookup is None:
-        return None
-    null = column.value_for_null
-    return column.lookup.values | (frozenset() if null is None else {str(null)})
 
 
 def _set(condition: Filter, column: Column) -> Condition | bool:
     """Return that a row has one of a set of values, and a value."""
     if column.lookup is not None:
-        return _set_of_keys(texts_of(condition, column, _known(column)), column)
+        return _set_of_keys(texts_of(condition, column, known_texts(column)), column)
     if column.type is ColumnType.STRING:
         return _of_texts(texts_of(condition, column), column)
     universe = universe_of_column(column)

@@ -332,8 +332,8 @@ class Policy:
         """The names of all tables and of their columns, which every caller may read in the catalogue."""
         names = {name for table in self.tables for name in (table.name, table.member)}
         for table in self.tables:
-            names |= {each.name for each in table.columns}
-            names |= {each.name for each in (*table.values, *table.quantiles)}
+            for columns in (table.columns, table.values, table.quantiles):
+                names.update(each.name for each in columns)
         return frozenset(names)
 
     @cached_property

@@ -70,6 +70,14 @@ ALL_TEXTS = Texts(frozenset(), excluded=True)
 ValueSet = Texts | Intervals
 
 
+def known_texts(column: Column) -> frozenset[str] | None:
+    """Return all texts that a looked-up column can have; None: any text."""
+    if column.lookup is None:
+        return None
+    null = column.value_for_null
+    return column.lookup.values | (frozenset() if null is None else {str(null)})
+
+
 def is_set(condition: Filter, column: Column, known: Collection[str] | None = None) -> bool:
     """Return whether what a condition lets through is a set that one restriction of a column can be.
 

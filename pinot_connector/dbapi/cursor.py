@@ -19,17 +19,17 @@ from pinot_connector.dbapi.errors import (
 from pinot_connector.dbapi.explaining import EXPLANATION_DESCRIBED, explained_question
 from pinot_connector.dbapi.parameters import Parameters, bound
 from pinot_connector.dbapi.tables import (
-    ONE_DESCRIBED,
     Column,
     Values,
     described,
+    one_described,
     row_count,
     tabulated,
     totals_described,
     totals_tabulated,
 )
 from pinot_connector.explanation_rows import explanation_rows
-from pinot_connector.questions import is_liveness_check
+from pinot_connector.questions import liveness_column
 from pinot_connector.results import PrivateResult
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ class Cursor:
         self._require_open()
         self._result = None
         self.messages = []
-        if is_liveness_check(operation):
-            self._result = _Result(None, ONE_DESCRIBED, iter([(1,)]), row_count=1)
+        if (one := liveness_column(operation)) is not None:
+            self._result = _Result(None, one_described(one), iter([(1,)]), row_count=1)
             return self
         with dbapi_error():
             text = bound(operation, parameters)

@@ -8,7 +8,7 @@ up over. No element has NULL, since a NULL that the policy keeps has a value, so
 from __future__ import annotations
 
 import datetime
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
@@ -32,8 +32,11 @@ COUNT_NAME = "count"
 _OF_INTERVAL, _OF_CELL = ("_lower", "_upper"), ("_cell_from", "_cell_to")
 OTHER = "other_"
 """Before the names of what elements leave of a total."""
-ONE_DESCRIBED: tuple[Column, ...] = (("1", NUMBER, None, None, None, None, False),)
-"""The description of the one column of SELECT 1."""
+
+
+def one_described(name: str) -> tuple[Column, ...]:
+    """Returns the description of the one column of SELECT 1."""
+    return ((name, NUMBER, None, None, None, None, False),)
 
 
 def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
@@ -63,7 +66,7 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
     return _descriptions(columns)
 
 
-def _selected(groups: list[Group], release: PrivateResult) -> list[Group]:
+def _selected(groups: Sequence[Group], release: PrivateResult) -> Sequence[Group]:
     """Returns what is shown of columns, the count and values in the order in which SQL selects them."""
     return [groups[place] for place in release.selected] if release.selected else groups
 

@@ -193,11 +193,12 @@ def test_the_check_that_a_connection_lives_asks_nothing(engine: DuckDBEngine, te
         cursor.execute(text)
         assert (1, ["1"], None) == (cursor.rowcount, names(cursor), cursor.release)
         assert ([(1,)], None) == (cursor.fetchall(), cursor.fetchone())
+        assert ["is_alive"] == names(cursor.execute("SELECT 1 AS is_alive"))
 
 
 def test_any_other_select_without_a_table_is_refused(connection: Connection) -> None:
     """Only the check itself is answered here."""
-    for text in ("SELECT 2", "SELECT 1 AS n", "SELECT 1, 1"):
+    for text in ("SELECT 2", "SELECT 1 AS n, 2", "SELECT 1, 1"):
         with pytest.raises(dbapi.ProgrammingError, match="expected FROM with a table"):
             connection.execute(text)
 

@@ -1,7 +1,7 @@
 """Where in a text something is refused: line, column, and a caret under it.
 
-The line is shown without anybody's literals: of its words only those of SQL and the names that the policy lists, all
-else is dots. An error ends up in logs, which must not contain filters.
+The line is shown without anybody's literals: of its words only those that a question has, names of functions, and names
+that the policy lists; all else is dots. An error ends up in logs, which must not contain filters.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from typing import NoReturn, Protocol, TypeVar
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
-from dp_service.queries.sql.words import is_word_of_sql
+from dp_service.queries.sql.words import REFUSED, is_read
 
 _WIDTH = 76
 T = TypeVar("T")
 _PIECE = re.compile(
     r"""(?P<hidden>'(?:[^']|'')*+'?|"(?:[^"]|"")*+"?|`(?:[^`]|``)*+`?|/\*.*?(?:\*/|\Z)|--[^\r\n]*)
+      | (?P<function>[A-Za-z_][A-Za-z0-9_]*+(?=[ ]*\())
       | (?P<word>[A-Za-z_][A-Za-z0-9_]*+)
       | (?P<sign>[ \t\r\n(),.;=<>*+/%:|!-]+?)
       | (?P<other>.)""",
@@ -126,7 +127,9 @@ def _without_literals(text: str, names: Collection[str]) -> str:
 
 def _piece(match: re.Match[str], names: Collection[str]) -> str:
     piece, kind = match[0], match.lastgroup
-    if kind == "sign" or (kind == "word" and (is_word_of_sql(piece) or piece in names)):
+    if kind == "sign" or (kind in ("word", "function") and piece in names):
+        return piece
+    if kind in ("word", "function") and (is_read(piece) or (kind == "function" and piece.upper() in REFUSED)):
         return piece
     if kind == "hidden" and piece[1:-1] in names and piece[0] in '"`':
         return piece

@@ -133,6 +133,16 @@ def is_function(word: str) -> bool:
     )
 
 
+def is_read(word: str) -> bool:
+    """Return whether a word, in any case of letters, is one that a question is written with."""
+    upper = word.upper()
+    return (
+        NO_NAMES.fullmatch(upper) is not None
+        or is_function(upper)
+        or upper in ("TRUE", "FALSE", "DATE", "TIMESTAMP")
+    )
+
+
 def is_word_of_sql(word: str) -> bool:
     """Return whether a word is one that SQL gives a meaning, in any case of letters."""
     upper = word.upper()
