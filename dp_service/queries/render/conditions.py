@@ -19,7 +19,7 @@ from dp_service.queries.canonical_query import (
     TextRestriction,
 )
 from dp_service.queries.elements import date_of, timestamp_of
-from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value, regular_expression
+from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, divided, gaps, is_short
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.bucket_expressions import bucketed_times
@@ -58,8 +58,7 @@ def _written(condition: Condition, dialect: Dialect, *, is_nested: bool) -> str:
             return f"({word.join(_written(each, dialect, is_nested=is_nested) for each in condition.parts)})"
         case PatternCondition():
             key = column_expression(condition.column, dialect)
-            expression = regular_expression(condition.pattern, folds=condition.folds)
-            found = [dialect.matches(key, expression, condition.negated)]
+            found = [dialect.matches(key, condition)]
             excludes = True
         case _:
             key = column_expression(condition.column, dialect)
