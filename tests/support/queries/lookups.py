@@ -14,7 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dp_service.queries.filters import Filter, In, NotIn, Value
+from dp_service.queries.filters import AnyOf, Filter, In, IsNull, Like, NotIn, Value
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render.member_bounds import in_query_bound
@@ -104,13 +104,27 @@ def asked(draw: st.DrawFn) -> HistogramQuery:
     question = draw(questions())
     # Where few rows meet the conditions, nothing is found of what is looked up.
     question = replace(question, filters=question.filters[: draw(_AT_MOST_ONE)], time_range=None)
-    values = tuple(draw(_LISTED_TOPICS))
-    condition: Filter = In("topic", values) if draw(EITHER) else NotIn("topic", values)
+    condition = draw(_conditions())
     if draw(EITHER):
         dimensions = tuple(draw(_orders("topic", *question.dimensions[: draw(_AT_MOST_ONE)])))
         filters = (*question.filters, condition) if draw(_ONE_OF_FOUR) == 0 else question.filters
         return replace(question, dimensions=dimensions, filters=filters)
+    if draw(EITHER):
+        return replace(question, filters=(AnyOf((*question.filters, condition)),))
     return replace(question, filters=(*question.filters, condition))
+
+
+@cache
+@st.composite
+def _conditions(draw: st.DrawFn) -> Filter:
+    """Draw a condition on the topic."""
+    values, negated = tuple(draw(_LISTED_TOPICS)), draw(EITHER)
+    match draw(_ONE_OF_FOUR):
+        case 0:
+            return Like("topic", f"%{values[0][:1].upper()}%", folds=draw(EITHER), negated=negated)
+        case 1:
+            return IsNull("topic", negated=negated)
+    return NotIn("topic", values) if negated else In("topic", values)
 
 
 KEYS_AND_TOPICS = [

@@ -193,6 +193,12 @@ def _some_conditions(depth: int) -> st.SearchStrategy[list[Filter]]:
 
 
 @cache
+def alternatives() -> st.SearchStrategy[Filter]:
+    """Return conditions of which one has to hold: most rows meet them."""
+    return st.lists(conditions(1), min_size=2, max_size=3).map(lambda parts: AnyOf(tuple(parts)))
+
+
+@cache
 def questions_and_totals() -> st.SearchStrategy[HistogramQuery]:
     """Return questions about the small table; about one in six counts a total."""
     total = questions().map(lambda query: replace(query, dimensions=()))
