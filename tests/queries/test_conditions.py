@@ -132,8 +132,8 @@ tables:
     [
         ("at < DATE '2024-03-31' OR at >= DATE '2024-04-01'", {0, 1, 4}),
         ("NOT (at >= DATE '2024-03-31' AND at < DATE '2024-04-01')", {0, 1, 4}),
-        ("at NOT BETWEEN TIMESTAMP '2024-03-30 23:00:00' AND TIMESTAMP '2024-03-31 21:59:58'", {0, 1, 3, 4}),
-        ("n = 2 OR at > TIMESTAMP '2024-03-31 21:59:59'", {2, 4}),
+        ("at NOT BETWEEN TIMESTAMP '2024-03-31 00:00:00' AND TIMESTAMP '2024-03-31 23:59:58'", {0, 1, 3, 4}),
+        ("n = 2 OR at > TIMESTAMP '2024-03-31 23:59:59'", {2, 4}),
         ("(at > DATE '2024-03-31' OR n = 0) AND at < DATE '2024-04-01'", {0, 3}),
     ],
 )
