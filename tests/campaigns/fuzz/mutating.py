@@ -272,11 +272,9 @@ def _change_comparison(text: str, random: Random) -> str:
 
 
 def _add_condition(text: str, random: Random) -> str:
-    sign, literal = (
-        random.choice(["=", "<>", "<", ">=", "IN ", "NOT IN ", "LIKE", "NOT ILIKE"]),
-        random.choice(_LITERALS),
-    )
-    condition = f" WHERE {random.choice(_NAMES)} {sign} {literal} {random.choice(['AND', 'AND', 'OR'])} "
+    sign = random.choice(["=", "<>", "<", ">=", "IN ", "NOT IN ", "LIKE", "NOT ILIKE"])
+    literal, word = random.choice(_LITERALS), random.choice(["AND", "AND", "OR"])
+    condition = f" WHERE {random.choice(_NAMES)} {sign} {literal} {word} "
     return re.sub(r"\swhere\s", lambda _: condition, text, count=1, flags=re.IGNORECASE)
 
 
