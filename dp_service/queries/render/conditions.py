@@ -20,7 +20,7 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
-from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, divided, gaps, is_short
+from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, gaps, is_short, parts_written
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.bucket_expressions import bucketed_times
 from dp_service.queries.render.dialects import Dialect, identifier, literal
@@ -210,8 +210,7 @@ def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dial
     """
     column = restriction.column
     kind = ColumnType.INT64 if column.stored is not None else column.type
-    whole = restriction.intervals
-    divisions = (whole,) if is_short(whole) else divided(whole)
+    divisions = parts_written(restriction.intervals)
     parts = [" AND ".join(_near(key, each, kind, dialect)) for each in divisions]
     yield parts[0] if len(parts) == 1 else f"({' OR '.join(f'({each})' for each in parts)})"
 
