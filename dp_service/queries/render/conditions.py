@@ -35,8 +35,7 @@ def where_condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool
     """Write which rows count in a question."""
     conditions = [
         *_member_conditions(resolution.query, dialect),
-        *restriction_conditions(resolution, dialect, is_nested=is_nested),
-        *(_written(each, dialect, is_nested=is_nested) for each in resolution.query.conditions),
+        *conditions_of_question(resolution, dialect, is_nested=is_nested),
         *text_conditions(resolution, dialect),
         *_name_conditions(resolution, dialect, is_nested=is_nested),
         *(each for value in resolution.query.used_values for each in usable_conditions(value, dialect)),
@@ -44,10 +43,12 @@ def where_condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool
     return " AND ".join(conditions)
 
 
-def restriction_conditions(resolution: Resolution, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
-    """Write the conditions of a question's restrictions."""
+def conditions_of_question(resolution: Resolution, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
+    """Write the restrictions of a question's columns, and its other conditions."""
     for restriction in resolution.query.restrictions:
         yield from _conditions(restriction, dialect, is_nested=is_nested)
+    for condition in resolution.query.conditions:
+        yield _written(condition, dialect, is_nested=is_nested)
 
 
 def _written(condition: Condition, dialect: Dialect, *, is_nested: bool) -> str:
