@@ -114,6 +114,13 @@ def test_alternatives_that_every_row_meets_are_none(condition: str) -> None:
     assert resolved(f"{head} {tail}") == resolved(f"{head} WHERE {condition} {tail}")
 
 
+def test_a_wide_gap_is_written_by_its_ends() -> None:
+    """A list of a million numbers would be no query."""
+    sql = "SELECT article_id, COUNT(*) FROM engagement WHERE score NOT BETWEEN 0 AND 1000000 GROUP BY article_id"
+    rendered = render(resolved(sql), "duckdb")
+    assert '(("score" >= -9223372036854775807 AND "score" <= -1) OR ("score" >= 1000001))' in rendered
+
+
 TIMES = parse_policy("""
 epsilon_per: 1
 delta: 1e-2
