@@ -149,7 +149,7 @@ def nasty(*, kept: bool, bounded: bool) -> tuple[Policy, list[Row], list[Histogr
     block = {"contributions": {"bound": "in_query", "delta_0": 2, "units": 10}} if bounded else {}
     columns = {
         "member": {"type": "string"},
-        "text": {"type": "string", "group_by": True},
+        "text": {"type": "string", "group_by": True, "filter": ["in"]},
         "topic": said("text", file, **nulls),
     }
     table = {
@@ -160,13 +160,18 @@ def nasty(*, kept: bool, bounded: bool) -> tuple[Policy, list[Row], list[Histogr
     }
     noise = {"count_noise": "gaussian"} if bounded else {}
     policy = policy_of({"epsilon_per": "0.15", "delta": "1e-10", **noise, "tables": {"t": table}}, file)
-    texts = [*(key for key, _ in KEYS_AND_TOPICS), "b", "null"]
+    texts = [*(key for key, _ in KEYS_AND_TOPICS), "b", "c", "null"]
     rows = [Row(f"m{i % 7}", texts[(i * i + i // 5) % len(texts)], None, None, None) for i in range(120)]
     questions = [
         replace(HistogramQuery("t", dimensions, measure, k=5), filters=filters)
         for measure in Measure
         for dimensions in (("topic",), ("text", "topic"))
-        for filters in ((), (NotIn("topic", ("it's", "short")),))
+        for filters in (
+            (),
+            (NotIn("topic", ("it's", "short")),),
+            (AnyOf((Like("topic", "%'%"), In("text", ("b",)))),),
+            (AnyOf((NotIn("topic", ("it's",)), In("text", ("'",)))),),
+        )
     ]
     return policy, rows, questions
 
