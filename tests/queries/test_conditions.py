@@ -93,6 +93,22 @@ def test_patterns_have_limits() -> None:
 @pytest.mark.parametrize(
     "condition",
     [
+        In("country", ("DE", "XX")),
+        AnyOf((In("country", ("XX",)), AnyOf((In("country", ("DE",)),)))),
+        AllOf((AnyOf((In("country", ("DE",)), In("country", ("XX",)))),)),
+    ],
+    ids=["a list", "alternatives", "nested"],
+)
+def test_a_list_is_checked_as_a_whole_however_it_is_written(condition: Filter) -> None:
+    """A value that no answer could show is a slip, beside one that an answer shows."""
+    query = HistogramQuery("engagement", ("country",), Measure.DISTINCT_MEMBERS, (condition,))
+    with pytest.raises(QuestionError, match="1 of 2 values are not in the column's domain"):
+        resolve(query, POLICY, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
         "(active AND NOT active) OR (score > 3 AND score < 2)",
         "article_id NOT LIKE '%'",
         "article_id IS NULL",
