@@ -29,7 +29,7 @@ from dp_service.queries.structured import MAXIMUM_DEPTH, MAXIMUM_FILTERS, Histog
 from dp_service.releases.kinds import kind_of
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.odd_conditions import CONDITIONS, DROPPED, KEPT, ROWS, asked
-from tests.support.queries.policies import POLICY_TEXT, fingerprint, resolved
+from tests.support.queries.policies import POLICY, POLICY_TEXT, fingerprint, resolved
 from tests.support.queries.reference import answer
 from tests.support.queries.strategies import NOW
 
@@ -211,7 +211,8 @@ def test_a_condition_restricts_a_listed_domain(where: str, days: set[str], delta
 
 
 def _price(resolution: Resolution) -> int:
-    return kind_of(resolution.parameters).mechanism.worst_case_cost().information
+    information: int = kind_of(resolution.parameters).mechanism.worst_case_cost().information
+    return information
 
 
 def test_a_product_of_domains_is_restricted_column_by_column() -> None:
