@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dp_service.queries.canonical_conditions import flattened
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.filters import (
     VALUES_OF,
+    AllOf,
+    AnyOf,
     ColumnFilter,
     Filter,
     In,
@@ -40,12 +43,37 @@ def groupable(table: Table, name: str) -> Column:
     return column
 
 
+def with_whole_lists(filters: Iterable[Filter]) -> Iterator[Filter]:
+    """Yield conditions all of which must hold, with all values that one column may have instead in one list.
+
+    So a fault of a list is found, and named, however it was written.
+    """
+    return map(_with_whole_lists, flattened(filters))
+
+
+def _with_whole_lists(condition: Filter) -> Filter:
+    if isinstance(condition, AllOf):
+        return AllOf(tuple(map(_with_whole_lists, condition.parts)))
+    if not isinstance(condition, AnyOf):
+        return condition
+    values: dict[str, list[Value]] = {}
+    others: list[Filter] = []
+    for part in map(_with_whole_lists, condition.parts):
+        for each in part.parts if isinstance(part, AnyOf) else (part,):
+            if isinstance(each, In):
+                values.setdefault(each.column, []).extend(each.values)
+            else:
+                others.append(each)
+    lists = [In(column, tuple(listed_)) for column, listed_ in values.items()]
+    return lists[0] if len(lists) == 1 and not others else AnyOf((*lists, *others))
+
+
 def in_canonical_order(filters: Iterable[Filter]) -> list[ColumnFilter]:
     """Return the conditions on columns in an order that does not depend on how they were written.
 
     It decides which fault is named.
     """
-    found = (each for condition in filters for each in column_filters(condition))
+    found = (each for condition in with_whole_lists(filters) for each in column_filters(condition))
     return sorted(
         found, key=lambda each: (each.column, _operator(each).value, sorted({*map(repr, _values(each))}))
     )

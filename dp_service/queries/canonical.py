@@ -22,6 +22,7 @@ from dp_service.queries.canonical_bytes import _ROWS_OF_A_MEMBER
 from dp_service.queries.canonical_conditions import conditions_of, flattened
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
+    Condition,
     OrdinalRestriction,
     QueryBucket,
     QueryQuantiles,
@@ -73,9 +74,13 @@ def canonicalise(
     columns = [table.column(name) for name in query.dimensions]
     domains = restricted_values([column for column in columns if column.name != bucketed])
     own, others = _divided(query.filters, table, domains)
-    named = list(
-        _mentioned(query, table, [*columns, *map(table.column, own)], closed=closed_before is not None)
-    )
+    conditions, held = _apart(conditions_of(others, table))
+    # Of a condition on keys, the column is that of the keys, which the policy need not list.
+    of_others = {column.name: column for column in _columns_of(others, table)}
+    named = [
+        *_mentioned(query, table, [*columns, *map(table.column, own)], closed=closed_before is not None),
+        *(of_others[name] for name in held),
+    ]
     # What is looked up is the value of a key, so a row whose key is left out is left out.
     keys = [column.lookup.key for column in named if column.lookup is not None]
     mentioned = {column.name: column for column in (*named, *keys)}
@@ -85,6 +90,7 @@ def canonicalise(
             own.get(name, ()),
             _seen_of(column, query, table, closed_before),
             domains.get(name),
+            held.get(name, ()),
         )
         for name, column in sorted(mentioned.items())
     ]
@@ -101,8 +107,30 @@ def canonicalise(
         values=tuple(map(_query_value, summed_columns(query, table))),
         quantiles=_query_quantiles(query, table),
         bucket=None if bucket is None else bucket[0],
-        conditions=conditions_of(others, table),
+        conditions=conditions,
     )
+
+
+def _apart(
+    conditions: Iterable[Condition],
+) -> tuple[tuple[Condition, ...], Mapping[str, list[Restriction]]]:
+    """Return conditions without those that came to be sets of one column's values, and these by column."""
+    others: list[Condition] = []
+    sets: dict[str, list[Restriction]] = {}
+    for each in conditions:
+        if isinstance(each, TextRestriction | OrdinalRestriction):
+            sets.setdefault(each.column.name, []).append(each)
+        else:
+            others.append(each)
+    return tuple(others), sets
+
+
+def _columns_of(filters: Iterable[Filter], table: Table) -> Iterator[Column]:
+    """Yield the columns of conditions, and the keys of those that are looked up."""
+    for each in filters:
+        for leaf in column_filters(each):
+            column = table.column(leaf.column)
+            yield column if column.lookup is None else column.lookup.key
 
 
 def _divided(
@@ -129,9 +157,10 @@ def time_restriction(query: HistogramQuery, table: Table, closed_before: int | N
         QuestionError: No value meets the conditions.
     """
     column = table.time_column()
-    own, _ = _divided(query.filters, table, {})
+    own, others = _divided(query.filters, table, {})
+    _, held = _apart(conditions_of(others, table))
     seen = _seen_of(column, query, table, closed_before)
-    found = _restriction(column, own.get(column.name, ()), seen, None)
+    found = _restriction(column, own.get(column.name, ()), seen, None, held.get(column.name, ()))
     if isinstance(found, OrdinalRestriction):
         return found
     every = query_column(column)
@@ -182,18 +211,23 @@ def _restriction(
     conditions: Iterable[Filter],
     seen: Callable[[Intervals], Intervals],
     domain: Iterable[Value] | None,
+    held: Iterable[Restriction],
 ) -> Restriction | None:
     """Return the one restriction on a column; None if it allows every value and every NULL.
 
     `conditions` are those on the column alone, and `seen` leaves out what the question does not see of the time column.
-    `domain` are the values that the column is restricted to anyway; None: all.
+    `domain` are the values that the column is restricted to anyway; None: all. `held` are further restrictions.
     """
     if column.type is ColumnType.STRING:
-        return _text_restriction(column, conditions, known_texts(column) if domain is None else domain)
+        domain = known_texts(column) if domain is None else domain
+        return _text_restriction(column, conditions, domain, held)
     universe = universe_of_column(column)
     allowed: Intervals = (universe,) if domain is None else points(map(ordinal, domain))
     for each in conditions:
         allowed = intersection(allowed, intervals_of(each, column))
+    for one in held:
+        if isinstance(one, OrdinalRestriction):
+            allowed = intersection(allowed, one.intervals)
     allowed = seen(allowed)
     if column.nulls is Nulls.DROP and column.null_value is not None:
         allowed = intersection(allowed, complement(points([ordinal(column.null_value)]), universe))
@@ -222,7 +256,7 @@ def _seen_of(
 
 
 def _text_restriction(
-    column: Column, conditions: Iterable[Filter], domain: Iterable[Value] | None
+    column: Column, conditions: Iterable[Filter], domain: Iterable[Value] | None, held: Iterable[Restriction]
 ) -> TextRestriction | None:
     known = None if domain is None else frozenset(map(str, domain))
     allowed = ALL_TEXTS if known is None else Texts(known, excluded=False)
@@ -230,6 +264,9 @@ def _text_restriction(
         allowed &= Texts(frozenset([str(column.null_value)]), excluded=True)
     for each in conditions:
         allowed &= texts_of(each, column, known)
+    for one in held:
+        if isinstance(one, TextRestriction):
+            allowed &= Texts(frozenset(one.values), one.excluded)
     if allowed == ALL_TEXTS:
         return None
     if allowed == ALL_TEXTS.complement:

@@ -8,7 +8,6 @@ several columns is not decided: two forms of one meaning are two questions, and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from dp_service.queries.canonical_bytes import condition_bytes
@@ -23,7 +22,19 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.filters import AllOf, AnyOf, Filter, In, IsNull, Like, NotIn, Value, column_filters
+from dp_service.queries.filters import (
+    AllOf,
+    AnyOf,
+    Filter,
+    In,
+    IsNull,
+    Like,
+    NotIn,
+    Value,
+    column_filters,
+    has_letters,
+    normal_pattern,
+)
 from dp_service.queries.intervals import complement, intersection, ordinal, points
 from dp_service.queries.tables import Table
 from dp_service.queries.value_sets import (
@@ -173,10 +184,11 @@ def _set_of_keys(texts: Texts, column: Column) -> Condition | bool:
 def _pattern(condition: Like, column: Column) -> Condition | bool:
     """Return that a text has a pattern; where NULL is left out, its row is."""
     any_text = _of_texts(ALL_TEXTS, column)
-    pattern = re.sub("%+", "%", condition.pattern)
+    folds = condition.folds and has_letters(condition.pattern)
+    pattern = normal_pattern(condition.pattern, folds=folds)
     if pattern == "%":
         return False if condition.negated else any_text
-    found = PatternCondition(query_column(column), pattern, condition.folds, condition.negated)
+    found = PatternCondition(query_column(column), pattern, folds, condition.negated)
     if isinstance(any_text, bool):
         return found
     return Every(tuple(sorted((any_text, found), key=condition_bytes)))

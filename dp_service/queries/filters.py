@@ -12,7 +12,7 @@ from dp_service.terms import ColumnType
 
 MAXIMUM_VALUES = 10_000
 MAXIMUM_TEXT_LENGTH = 1024
-# Each of them may make an engine go through a text once more.
+# An engine may go through a text once for each of them.
 MAXIMUM_WILDCARDS = 4
 INT64_MINIMUM = -(2**63)
 INT64_MAXIMUM = 2**63 - 1
@@ -153,7 +153,7 @@ class Like:
     def __post_init__(self) -> None:
         _check_value(self.pattern)
         require_valid(
-            re.sub("%+", "%", self.pattern).count("%") <= MAXIMUM_WILDCARDS,
+            normal_pattern(self.pattern, folds=self.folds).count("%") <= MAXIMUM_WILDCARDS,
             "filters",
             f"expected at most {MAXIMUM_WILDCARDS} signs % in a pattern",
         )
@@ -233,22 +233,45 @@ def opposite(condition: Filter) -> Filter:
             return sides[0] if len(sides) == 1 else AnyOf(sides)
 
 
+def normal_pattern(pattern: str, *, folds: bool) -> str:
+    """Return a pattern of LIKE as all that match the same texts are written: _ before %, and folded letters small."""
+    found = re.sub("[%_]+", lambda run: "_" * run[0].count("_") + "%" * ("%" in run[0]), pattern)
+    return re.sub("[A-Z]", lambda letter: letter[0].lower(), found) if folds else found
+
+
+def has_letters(pattern: str) -> bool:
+    """Return whether a pattern of LIKE has letters that can be folded."""
+    return re.search("[A-Za-z]", pattern) is not None
+
+
 def pattern_of(pattern: str, *, folds: bool) -> re.Pattern[str]:
     """Return the regular expression of a pattern of LIKE, which a whole text has to match."""
-    return re.compile(regular_expression(pattern, folds=folds), re.DOTALL)
+    return re.compile(regular_expression(pattern, folds=folds, backtracks=True), re.DOTALL)
 
 
-def regular_expression(pattern: str, *, folds: bool) -> str:
-    """Return a pattern of LIKE as a regular expression that Python, RE2 and Java read alike; a dot is any character.
+def regular_expression(pattern: str, *, folds: bool, backtracks: bool) -> str:
+    """Return a pattern of LIKE as a regular expression of a whole text, in which a dot is any character.
 
     Letters are folded by hand: what else engines fold, such as the Kelvin sign, differs between them.
+
+    Args:
+        pattern: The pattern.
+        folds: Whether the letters A to Z mean a to z as well.
+        backtracks: True for Python and Java: a part between two % is then looked for once, as its first place leaves
+            the most for what follows. An engine that tries others as well takes half a minute for one text of 512
+            characters. False for RE2, which does not backtrack and has no means to say so.
     """
-    return "".join(_piece(each, folds=folds) for each in re.sub(r"%+", "%", pattern))
+    first, *others = ("".join(_piece(each, folds=folds) for each in part) for part in re.split("%+", pattern))
+    if not others:
+        return first
+    *between, last = others
+    once = "(?>.*?{})" if backtracks else ".*?{}"
+    return f"{first}{''.join(map(once.format, between))}.*{last}"
 
 
 def _piece(character: str, *, folds: bool) -> str:
-    if character in "%_":
-        return ".*" if character == "%" else "."
+    if character == "_":
+        return "."
     if character.isascii() and character.isalpha():
         return f"[{character.lower()}{character.upper()}]" if folds else character
     # A class of one character means that character alone, but for the few signs with a meaning in a class.

@@ -113,16 +113,23 @@ def gaps(intervals: Intervals) -> Intervals:
     return complement(intervals, Interval(intervals[0].start, intervals[-1].end))
 
 
+def parts_written(intervals: Intervals) -> tuple[Intervals, ...]:
+    """Return the parts that a condition writes each for itself: all of a short set, or what is between wide gaps."""
+    return (intervals,) if is_short(intervals) else divided(intervals)
+
+
 def written(intervals: Intervals, universe: Interval) -> Interval | None:
     """Return the span of the numbers in the condition that `render` writes for the set; None if there are none.
 
-    For a short set they are its members, otherwise its ends, except those of the universe, and the ends of its gaps.
+    For a short part they are its members, otherwise its ends, except those of the universe, and the ends of its gaps.
     """
-    if is_short(intervals):
-        return Interval(intervals[0].start, intervals[-1].end)
-    ends = [(gap.start, gap.end - 1) for gap in gaps(intervals)]
-    ends.append((intervals[0].start, intervals[-1].end - 1))
-    numbers = {number for pair in ends for number in pair} - {universe.start, universe.end - 1}
+    numbers: set[int] = set()
+    for part in parts_written(intervals):
+        ends = {part[0].start, part[-1].end - 1}
+        if not is_short(part):
+            ends |= {end for gap in gaps(part) for end in (gap.start, gap.end - 1)}
+            ends -= {universe.start, universe.end - 1}
+        numbers |= ends
     return Interval(min(numbers), max(numbers) + 1) if numbers else None
 
 

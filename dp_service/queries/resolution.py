@@ -20,7 +20,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dp_service.parameters.release import Listing, ReleaseParameters
-from dp_service.queries.allowed_columns import check_filter, check_shown, groupable, in_canonical_order
+from dp_service.queries.allowed_columns import (
+    check_filter,
+    check_shown,
+    groupable,
+    in_canonical_order,
+    with_whole_lists,
+)
 from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.bucketing import bucket_column, bucket_of_question
 from dp_service.queries.canonical import canonicalise, summed_columns
@@ -152,7 +158,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     restricted = restricted_values(dimensions)
     for condition in in_canonical_order(query.filters):
         check_filter(table, condition)
-    for shown in query.filters:
+    for shown in with_whole_lists(query.filters):
         check_shown(shown, restricted)
     if query.time_range is not None:
         table.time_column()

@@ -24,6 +24,7 @@ from dp_service.queries.filters import (
     NotIn,
     Range,
     column_filters,
+    has_letters,
     pattern_of,
 )
 from dp_service.queries.intervals import (
@@ -96,7 +97,9 @@ def is_set(condition: Filter, column: Column, known: Collection[str] | None = No
 
 
 def _has_wildcards(condition: Like) -> bool:
-    return condition.folds or "%" in condition.pattern or "_" in condition.pattern
+    return (condition.folds and has_letters(condition.pattern)) or not {"%", "_"}.isdisjoint(
+        condition.pattern
+    )
 
 
 def universe_of_column(column: Column) -> Interval:

@@ -57,6 +57,28 @@ async def test_a_known_restricted_domain_is_counted_by_known_lap(client: AsyncPr
     assert (result.cost.information, result.cost.calls) == (4, 0)
 
 
+@pytest.mark.parametrize(
+    ("condition", "shown"),
+    [
+        ("app IN ('WEBSITE', 'RUMORS_LINE_BOT')", {"WEBSITE", "RUMORS_LINE_BOT"}),
+        (
+            "app LIKE 'DEV%' AND app <> 'DEVELOPMENT_BACKEND' OR app = 'WEBSITE'",
+            {"DEVELOPMENT_FRONTEND", "WEBSITE"},
+        ),
+    ],
+)
+async def test_what_a_condition_leaves_out_of_a_listed_domain_is_not_released(
+    client: AsyncPrivateClient, condition: str, shown: set[str]
+) -> None:
+    """Neither shown nor paid for; and a spelling more of it is the same release, for nothing."""
+    asked = "SELECT app, COUNT(DISTINCT member_id) FROM feedback WHERE {} GROUP BY app"
+    result = await client.sql(asked.format(condition))
+    assert {row.element[0] for row in result.rows} == shown
+    assert (result.cost.information, result.charged.information) == (2, 2)
+    again = await client.sql(asked.format(" OR ".join(f"app = '{each}'" for each in sorted(shown))))
+    assert (again.rows, again.charged.information) == (result.rows, 0)
+
+
 async def test_a_total_is_one_row_of_no_columns(client: AsyncPrivateClient) -> None:
     """Structured and in SQL it is one release for one unit, and free the second time."""
     result = await client.total("feedback", where={"score": 1})

@@ -70,6 +70,9 @@ QUESTIONS = (
     "AND day BETWEEN DATE '2024-01-02' AND DATE '2024-01-05' GROUP BY score ORDER BY 2 DESC LIMIT 3",
     "SELECT page, COUNT(*) FROM visits WHERE seen >= DATE '2024-01-02' AND seen <= TIMESTAMP '2024-01-05 00:30:00' "
     "GROUP BY page ORDER BY 2 DESC LIMIT 3",
+    "SELECT page, COUNT(*) FROM visits WHERE NOT (page LIKE '%''%' OR score > 1 AND score < 3) OR active "
+    "OR seen < DATE '2024-01-02' GROUP BY page ORDER BY 2 DESC LIMIT 3",
+    "SELECT COUNT(DISTINCT visitor) FROM visits WHERE page ILIKE '_Et x=%' OR page NOT LIKE '%_%'",
     "SELECT COUNT(DISTINCT visitor) FROM visits WHERE score >= 1",
     "SELECT COUNT(*) FROM visits WHERE page IN ('a', '--')",
     "SELECT COUNT(*) FROM visits WHERE score = 77",

@@ -193,7 +193,7 @@ def rows_of(filters: list[Filter]) -> frozenset[tuple[int, str]]:
     return frozenset(
         (score, country)
         for score, country in possible
-        if all(holds(each, score if each.column == "score" else country) for each in filters)
+        if all(holds(each, {"score": score, "country": country}.get, lambda _: None) for each in filters)
     )
 
 

@@ -34,7 +34,7 @@ from dp_service.terms import MechanismName
 from tests.support.examples import examples
 from tests.support.queries.as_in_plans import carried
 from tests.support.queries.duckdb_rows import store
-from tests.support.queries.lookups import FILE, asked, content, policies, policy_of, said
+from tests.support.queries.lookups import FILE, asked, content, nasty, policies, policy_of, said
 from tests.support.queries.reference import Row, answer, bounded_answer
 from tests.support.queries.strategies import NOW, rows
 from tests.support.statements import texts
@@ -89,6 +89,18 @@ def test_every_form_counts_what_the_reference_looks_up(
     else:
         found = answered(connection, table, statement(resolution, FORMS[form]))
         assert found == answer(query, policy, table, now=NOW)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_condition_among_others_is_met_by_keys(
+    connection: duckdb.DuckDBPyConnection, *, kept: bool
+) -> None:
+    """Also by those that the file does not have, where the policy keeps them."""
+    policy_, table, questions = nasty(kept=kept, bounded=False)
+    for question in questions:
+        for form in FORMS.values():
+            found = answered(connection, table, statement(resolve(question, policy_, now=NOW), form))
+            assert found == answer(question, policy_, table, now=NOW)
 
 
 ARTICLES = content("article", [("a1", "health"), ("a2", "health"), ("a3", "scam's")])

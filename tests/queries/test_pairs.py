@@ -81,6 +81,10 @@ IN_FEBRUARY = "day >= '2024-02-01' AND day < '2024-03-01'"
             f"{IN_FEBRUARY} AND country = 'FR' AND what <> 'x'",
             ["\"country\" = 'FR'", "\"what\" NOT IN ('null', 'x')"],
         ),
+        (
+            f"{IN_FEBRUARY} AND (country = 'FR' OR what LIKE 'x')",
+            ["\"country\" = 'FR'", " OR ", "\"what\" = 'x'"],
+        ),
     ],
 )
 def test_a_question_of_whole_periods_counts_the_rows_of_the_copy(
@@ -112,6 +116,8 @@ RAW = {
     "more than the element": BY.format(IN_FEBRUARY).replace("what", "what, country"),
     "a total": f"SELECT COUNT(DISTINCT who) FROM visits WHERE {IN_FEBRUARY}",
     "events": f"SELECT what, COUNT(*) AS n FROM visits WHERE {IN_FEBRUARY} GROUP BY what ORDER BY n DESC LIMIT 3",
+    "a column of events among alternatives": BY.format(f"{IN_FEBRUARY} AND (kind LIKE 'a%' OR what = 'x')"),
+    "the time among alternatives": BY.format(f"{IN_FEBRUARY} AND (day = '2024-02-03' OR what = 'x')"),
     "a column of events": BY.format(f"{IN_FEBRUARY} AND kind = 'a'"),
 }
 

@@ -18,14 +18,15 @@ TAIL = "GROUP BY article_id LIMIT 5"
 
 def test_every_column_is_named_once_however_it_is_used() -> None:
     """Group-by, filters, time and the member, by name."""
-    sql = f"{HEAD} WHERE title <> 'x' AND article_id <> 'y' AND day >= DATE '2024-01-01' AND active = TRUE {TAIL}"
-    assert (
-        ReadColumn("active", ColumnType.BOOL, False, None),
-        ARTICLE,
-        ReadColumn("day", ColumnType.DATE, None, None),
-        MEMBER,
-        ReadColumn("title", ColumnType.STRING, "", None),
-    ) == resolved(sql).reads
+    conditions = ("title NOT LIKE 'x%'", "article_id <> 'y'", "day >= DATE '2024-01-01'", "active = TRUE")
+    for word in (" AND ", " OR "):
+        assert (
+            ReadColumn("active", ColumnType.BOOL, False, None),
+            ARTICLE,
+            ReadColumn("day", ColumnType.DATE, None, None),
+            MEMBER,
+            ReadColumn("title", ColumnType.STRING, "", None),
+        ) == resolved(f"{HEAD} WHERE {word.join(conditions)} {TAIL}").reads
 
 
 def test_a_member_column_that_the_policy_lists_has_its_type() -> None:
@@ -47,6 +48,9 @@ def test_a_member_column_that_the_policy_lists_has_its_type() -> None:
         ("score < 2147483648", Interval(INT64_MINIMUM + 1, 2**31)),
         ("score > 2147483646", Interval(2**31 - 1, 2**31)),
         ("score BETWEEN 2 AND 2000", Interval(2, 2001)),
+        # Beside a gap that is not listed, the ends of its neighbours are written.
+        ("score NOT BETWEEN -5 AND 1000000", Interval(INT64_MINIMUM + 1, 1_000_002)),
+        ("active OR score = 1 OR (score = 0 AND day > '2024-01-01')", Interval(0, 2)),
     ],
 )
 def test_the_numbers_that_a_column_is_compared_with_are_told(condition: str, numbers: Interval) -> None:

@@ -11,10 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dp_service.queries.filters import NotIn
-from dp_service.queries.policy import parse_policy
+from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS, literal
 from dp_service.queries.resolution import resolve
+from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, Measure
 from pinot_connector import PrivateResult
 from pinot_connector.engines.base import ColumnType, Engine, EngineAnswer, EngineQuery, ExpectedColumn
@@ -23,7 +24,11 @@ from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import EngineError
 from pinot_connector.release_store import MemoryReleaseStore
 from tests.support.clients import blocking_client_of
-from tests.support.queries.strategies import TEXTS
+from tests.support.engine_queries import engine_query
+from tests.support.queries.duckdb_rows import store
+from tests.support.queries.odd_conditions import CONDITIONS, DROPPED, KEPT, ROWS, asked
+from tests.support.queries.reference import Row, answer
+from tests.support.queries.strategies import NOW, TEXTS
 from tests.support.texts import NOT_UTF8, write_rows
 from tests.support.world import World, copy, new_account
 
@@ -128,8 +133,8 @@ tables:
     measures: {distinct_members: true}
     columns:
       m: {type: string}
-      page: {type: string, group_by: true, delta: 1}
-      kind: {type: string, filter: [not_in]}
+      page: {type: string, group_by: true, delta: 1, filter: [in]}
+      kind: {type: string, filter: [in, not_in]}
 """)
 
 
@@ -152,6 +157,52 @@ def test_a_row_whose_text_is_not_utf8_is_left_out_where_the_question_names_the_c
         asked = EngineQuery("visits", render(resolution, engine.dialect), columns, resolution.row_limit)
         answer = engine.run(asked, engine.data_version("visits"))
         assert (["p"], [5]) == (answer.elements[0], answer.counts)
+
+
+@pytest.mark.parametrize("policy", [DROPPED, KEPT], ids=["dropped", "kept"])
+def test_the_same_rows_meet_a_condition_as_in_the_reference(
+    spark: SparkSession, tmp_path: Path, policy: Policy
+) -> None:
+    """Conditions of every form, on texts near to the patterns and on one that is very long."""
+    rows = [*ROWS, Row("long", "a" * 100_000 + "b", 0, False, None)]
+    path = tmp_path / "t.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE t (member VARCHAR, text VARCHAR, number BIGINT, flag BOOLEAN, day DATE)"
+        )
+        store(connection, "t", rows)
+        connection.execute(f"COPY t TO '{path}' (FORMAT parquet)")
+    engine = SparkEngine(spark, {"t": str(path)})
+    for condition in CONDITIONS:
+        query = asked(condition, policy, by="number")
+        found = engine.run(engine_query(resolve(query, policy, now=NOW), "spark"), engine.data_version("t"))
+        expected = answer(query, policy, rows, now=NOW)
+        assert sorted(expected) == sorted(zip(*found.elements, found.counts, strict=True)), condition
+
+
+@pytest.mark.parametrize(
+    ("condition", "counts_broken"),
+    [
+        ("kind <> 'x' OR page = 'q'", False),
+        ("kind NOT LIKE 'x%' OR page = 'q'", False),
+        ("kind LIKE '%' OR page = 'q'", False),
+        ("kind <> 'x' OR page = 'p'", True),
+    ],
+)
+def test_a_text_that_is_not_utf8_meets_no_alternative(
+    spark: SparkSession, tmp_path: Path, condition: str, *, counts_broken: bool
+) -> None:
+    """One that only excludes texts neither; where another column's holds, its row counts. As on DuckDB."""
+    rows = [{"m": f"m{i}", "page": "p", "kind": "k"} for i in range(5)]
+    write_rows(tmp_path / "visits.parquet", [*rows, {"m": "m", "page": "p", "kind": NOT_UTF8}])
+    sql = f"SELECT page, COUNT(DISTINCT m) FROM visits WHERE {condition} GROUP BY page"
+    resolution = resolve(parse_sql(sql, NAMED_POLICY), NAMED_POLICY, now=0)
+    for engine in (
+        SparkEngine(spark, {"visits": str(tmp_path / "visits.parquet")}),
+        DuckDBEngine({"visits": tmp_path / "visits.parquet"}),
+    ):
+        answer_ = engine.run(engine_query(resolution, engine.dialect), engine.data_version("visits"))
+        assert (["p"], [5 + counts_broken]) == (answer_.elements[0], answer_.counts)
 
 
 def test_a_broken_file_is_no_answer_on_the_rest(spark: SparkSession, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dp_service.queries.filters import In, TimeRange
+from dp_service.queries.filters import AnyOf, Filter, In, Like, TimeRange
 from dp_service.queries.pairs_manifest import NO_PERIOD
 from dp_service.queries.structured import HistogramQuery, Measure
 from gris_data.bound.pairs_folder import PairsMade
@@ -156,10 +156,11 @@ def policy_text(manifest: Path | str, *, refresh: str = "", what: str = "") -> s
 
 
 def questions(chosen: Random) -> list[HistogramQuery]:
-    """Return questions of some months, of all before one, and with an attribute."""
+    """Return questions of some months, of all before one, with an attribute, and with alternatives."""
     start, end = sorted(chosen.sample(MONTHS, 2))
     ranges = [TimeRange(start, end), TimeRange(None, end)]
-    filters = [(), (In("country", ("FR", "US")),)]
+    alternatives = AnyOf((In("country", ("FR",)), Like("what", "%1%")))
+    filters: list[tuple[Filter, ...]] = [(), (In("country", ("FR", "US")),), (alternatives,)]
     return [
         HistogramQuery("visits", ("what",), Measure.DISTINCT_MEMBERS, each, time_range, k=3)
         for each in filters

@@ -19,8 +19,8 @@ from dp_service.queries.canonical_query import (
     TextRestriction,
 )
 from dp_service.queries.elements import date_of, timestamp_of
-from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value, regular_expression
-from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, divided, gaps, is_short
+from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
+from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, gaps, is_short, parts_written
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.bucket_expressions import bucketed_times
 from dp_service.queries.render.dialects import Dialect, identifier, literal
@@ -35,8 +35,7 @@ def where_condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool
     """Write which rows count in a question."""
     conditions = [
         *_member_conditions(resolution.query, dialect),
-        *restriction_conditions(resolution, dialect, is_nested=is_nested),
-        *(_written(each, dialect, is_nested=is_nested) for each in resolution.query.conditions),
+        *conditions_of_question(resolution, dialect, is_nested=is_nested),
         *text_conditions(resolution, dialect),
         *_name_conditions(resolution, dialect, is_nested=is_nested),
         *(each for value in resolution.query.used_values for each in usable_conditions(value, dialect)),
@@ -44,10 +43,12 @@ def where_condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool
     return " AND ".join(conditions)
 
 
-def restriction_conditions(resolution: Resolution, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
-    """Write the conditions of a question's restrictions."""
+def conditions_of_question(resolution: Resolution, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
+    """Write the restrictions of a question's columns, and its other conditions."""
     for restriction in resolution.query.restrictions:
         yield from _conditions(restriction, dialect, is_nested=is_nested)
+    for condition in resolution.query.conditions:
+        yield _written(condition, dialect, is_nested=is_nested)
 
 
 def _written(condition: Condition, dialect: Dialect, *, is_nested: bool) -> str:
@@ -58,8 +59,7 @@ def _written(condition: Condition, dialect: Dialect, *, is_nested: bool) -> str:
             return f"({word.join(_written(each, dialect, is_nested=is_nested) for each in condition.parts)})"
         case PatternCondition():
             key = column_expression(condition.column, dialect)
-            expression = regular_expression(condition.pattern, folds=condition.folds)
-            found = [dialect.matches(key, expression, condition.negated)]
+            found = [dialect.matches(key, condition)]
             excludes = True
         case _:
             key = column_expression(condition.column, dialect)
@@ -211,8 +211,7 @@ def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dial
     """
     column = restriction.column
     kind = ColumnType.INT64 if column.stored is not None else column.type
-    whole = restriction.intervals
-    divisions = (whole,) if is_short(whole) else divided(whole)
+    divisions = parts_written(restriction.intervals)
     parts = [" AND ".join(_near(key, each, kind, dialect)) for each in divisions]
     yield parts[0] if len(parts) == 1 else f"({' OR '.join(f'({each})' for each in parts)})"
 

@@ -9,7 +9,8 @@ from enum import Enum
 from functools import reduce
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.queries.filters import Value
+from dp_service.queries.canonical_query import PatternCondition
+from dp_service.queries.filters import Value, regular_expression
 from dp_service.queries.intervals import ordinal
 from dp_service.queries.render.bucket_expressions import (
     BucketWriter,
@@ -106,7 +107,7 @@ class Dialect:
         joins_lookups: Whether what is looked up is joined to the table, for an engine that goes through a long list of
             keys for every row. Otherwise it is a CASE over the keys.
         case_text: Writes a text that a CASE may answer with, beside texts of other lengths.
-        matches: Writes whether a text has a regular expression as a whole, or has not.
+        matches: Writes whether a text has a pattern, or has not.
         bucket: Writes the first day of the bucket that a column's time falls into.
     """
 
@@ -134,7 +135,7 @@ class Dialect:
     whole_timestamp: Callable[[str], str]
     joins_lookups: bool
     case_text: Callable[[str], str]
-    matches: Callable[[str, str, bool], str]
+    matches: Callable[[str, PatternCondition], str]
     bucket: BucketWriter
 
 
@@ -275,22 +276,27 @@ def _pinot_together(names: Sequence[str]) -> str:
     return reduce(lambda left, right: f"concat({left}, {right}, ':')", spelt)
 
 
-def _duckdb_matches(text: str, expression: str, negated: bool) -> str:
-    return f"{'NOT ' if negated else ''}regexp_full_match({text}, {_standard_text(expression)}, 's')"
+def _duckdb_matches(text: str, condition: PatternCondition) -> str:
+    expression = regular_expression(condition.pattern, folds=condition.folds, backtracks=False)
+    return f"{'NOT ' * condition.negated}regexp_full_match({text}, {_standard_text(expression)}, 's')"
 
 
-def _spark_matches(text: str, expression: str, negated: bool) -> str:
-    whole = _spark_text(rf"(?s)\A(?:{expression})\z")
-    return f"{text} {'NOT ' if negated else ''}RLIKE {whole}"
+def _whole_in_java(condition: PatternCondition) -> str:
+    return rf"(?s)\A(?:{regular_expression(condition.pattern, folds=condition.folds, backtracks=True)})\z"
 
 
-def _pinot_matches(text: str, expression: str, negated: bool) -> str:
+def _spark_matches(text: str, condition: PatternCondition) -> str:
+    return f"{text} {'NOT ' * condition.negated}RLIKE {_spark_text(_whole_in_java(condition))}"
+
+
+def _pinot_matches(text: str, condition: PatternCondition) -> str:
     """Extract the text itself, or nothing: LIKE ignores the case of letters, and indexes read expressions otherwise.
 
-    No expression that is asked for matches the empty text.
+    No pattern that is asked for has the empty text. What stands for nothing is not named: Pinot 0.11 would take the
+    expression for it. Servers that are set up to use RE2J refuse expressions that look for a part once.
     """
-    whole = _standard_text(rf"(?s)\A(?:{expression})\z")
-    return f"REGEXP_EXTRACT({text}, {whole}, 0, '') {'=' if negated else '<>'} ''"
+    extracted = f"REGEXP_EXTRACT({text}, {_standard_text(_whole_in_java(condition))})"
+    return f"{extracted} {'=' if condition.negated else '<>'} ''"
 
 
 def _duckdb_order_hash(salt: bytes, texts: Sequence[str]) -> str:

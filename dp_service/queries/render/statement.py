@@ -26,7 +26,7 @@ from dp_service.queries.answer_columns import COUNT_COLUMN, FIRST_COUNT_COLUMN, 
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.pairs import PairsRange
-from dp_service.queries.render.conditions import restriction_conditions, text_conditions, where_condition
+from dp_service.queries.render.conditions import conditions_of_question, text_conditions, where_condition
 from dp_service.queries.render.dialects import Dialect, identifier
 from dp_service.queries.render.expressions import column_expression, grouping_keys
 from dp_service.queries.render.lookups import joined, looked_up_columns
@@ -69,7 +69,7 @@ def _pairs_statement(resolution: Resolution, pairs: PairsRange, dialect: Dialect
     query = resolution.query
     conditions = [
         *pairs_conditions(pairs, dialect),
-        *restriction_conditions(resolution, dialect, is_nested=False),
+        *conditions_of_question(resolution, dialect, is_nested=False),
         *text_conditions(resolution, dialect),
     ]
     keys = [column_expression(dimension, dialect) for dimension in query.dimensions]

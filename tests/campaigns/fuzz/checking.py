@@ -15,7 +15,7 @@ from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
-from dp_service.queries.filters import In
+from dp_service.queries.filters import In, IsNull, column_filters
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
@@ -82,6 +82,10 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
     table: `user`, the member of others, is a function to DuckDB.
     """
     if query.table != "engagement":
+        return
+    # A truth value that is missing is FALSE to every policy.
+    leaves = (each for condition in query.filters for each in column_filters(condition))
+    if any(isinstance(each, IsNull) and each.column == "active" for each in leaves):
         return
     try:
         as_written = _engine().execute(_without_limit(text)).fetchall()

@@ -121,6 +121,8 @@ _PIECES = (
         "SET useMultistageEngine=true;",
         "OPTION(timeoutMs=1)",
     ),
+    *("LIKE '%x_'", "NOT LIKE 'D%'", "ILIKE 'd_'", "ILIKE '\u212a'", "IS NULL", "IS NOT NULL", "NOT ("),
+    *("OR score > 1000000", "OR country = 'DE'", "OR NOT active", "AND (score = 1 OR day > '2019-01-01')"),
     *(
         "IN_SUBQUERY(article_id, 'q') = 1",
         "LOOKUP('t', 'c', 'k', article_id)",
@@ -270,8 +272,9 @@ def _change_comparison(text: str, random: Random) -> str:
 
 
 def _add_condition(text: str, random: Random) -> str:
-    sign, literal = random.choice(["=", "<>", "<", ">=", "IN ", "NOT IN "]), random.choice(_LITERALS)
-    condition = f" WHERE {random.choice(_NAMES)} {sign} {literal} AND "
+    sign = random.choice(["=", "<>", "<", ">=", "IN ", "NOT IN ", "LIKE", "NOT ILIKE"])
+    literal, word = random.choice(_LITERALS), random.choice(["AND", "AND", "OR"])
+    condition = f" WHERE {random.choice(_NAMES)} {sign} {literal} {word} "
     return re.sub(r"\swhere\s", lambda _: condition, text, count=1, flags=re.IGNORECASE)
 
 

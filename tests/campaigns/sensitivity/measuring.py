@@ -77,6 +77,7 @@ class Totals:
     shifts: int = 0
     sharpenings: int = 0
     chosen: int = 0
+    compound: int = 0
 
     def __str__(self) -> str:
         named = ", ".join(f"{name} {number}" for name, number in sorted(self.mechanisms.items()))
@@ -85,7 +86,8 @@ class Totals:
             f"{self.cut} cut at d_bar, {self.totals} totals, {self.second_looks} second looks, "
             f"{self.shifts} relative to a total, {self.sharpenings} sharpenings, {self.chosen} without a bound where "
             "the policy has one, "
-            f"{self.in_time} with a range of timestamps), {self.neighbours} neighbours, "
+            f"{self.in_time} with a range of timestamps, {self.compound} with patterns or alternatives), "
+            f"{self.neighbours} neighbours, "
             f"{self.changed} that differ: "
             f"{self.at_delta} in just Delta elements, {self.at_tau} by just tau in one"
         )
@@ -374,5 +376,6 @@ def _count(totals: Totals, resolution: Resolution, whole: TypedHistogram) -> Non
     totals.sharpenings += bounded is not None and bounded.before is not None
     totals.partly_known += bool(parameters.within)
     totals.totals += not resolution.query.dimensions
+    totals.compound += bool(resolution.query.conditions)
     totals.in_time += any(each.column.type is ColumnType.TIMESTAMP for each in resolution.query.restrictions)
     totals.cut += parameters.domain is None and len(whole.elements) == resolution.row_limit

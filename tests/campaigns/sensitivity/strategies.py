@@ -17,7 +17,15 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import ColumnType
 from tests.support import publishing
 from tests.support.queries.reference import Row
-from tests.support.queries.strategies import TYPES, VALUES, conditions, plain, questions_and_totals, times
+from tests.support.queries.strategies import (
+    TYPES,
+    VALUES,
+    alternatives,
+    conditions,
+    plain,
+    questions_and_totals,
+    times,
+)
 
 MEMBERS = ["m1", "m2", "m3"]
 SHARPENING_UNITS = 30
@@ -101,7 +109,7 @@ def _time(*, keeps_days: bool) -> st.SearchStrategy[dict[str, Any]]:
 @cache
 def _question() -> st.SearchStrategy[HistogramQuery]:
     """Return questions with fewer conditions than elsewhere: where few rows meet them, a member changes little."""
-    few = st.just(()) | st.lists(conditions(), max_size=1).map(tuple)
+    few = st.just(()) | st.tuples(conditions()) | st.tuples(alternatives())
     return st.builds(
         lambda query, filters, k, in_time: replace(
             query, filters=filters, k=k, time_range=query.time_range if in_time else None

@@ -49,6 +49,7 @@ def unseen(totals: Totals) -> list[str]:
         "second_looks",
         "shifts",
         "sharpenings",
+        "compound",
         "at_delta",
         "at_tau",
     )

@@ -53,6 +53,7 @@ import org.apache.pinot.common.function.scalar.DataTypeConversionFunctions;
 import org.apache.pinot.common.function.scalar.DateTimeFunctions;
 import org.apache.pinot.common.function.scalar.HashFunctions;
 import org.apache.pinot.common.function.scalar.StringFunctions;
+import org.apache.pinot.common.function.scalar.regexp.RegexpExtractVarFunctions;
 import org.apache.pinot.spi.annotations.ScalarFunction;
 import org.apache.pinot.spi.utils.CommonConstants.Broker.Request.QueryOptionKey;
 import org.apache.pinot.sql.parsers.CalciteSqlParser;
@@ -153,6 +154,12 @@ public class Planner {
         if (method.isAnnotationPresent(ScalarFunction.class)) {
           schema.add(method.getName(), new PinotFunction(method));
         }
+      }
+    }
+    // Of the two classes that Pinot has for it, this one keeps nothing from one call to the next.
+    for (Method method : RegexpExtractVarFunctions.class.getMethods()) {
+      if (method.isAnnotationPresent(ScalarFunction.class)) {
+        schema.add("REGEXP_EXTRACT", new PinotFunction(method));
       }
     }
   }

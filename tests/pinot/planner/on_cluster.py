@@ -22,7 +22,7 @@ def answered(
     cluster: PinotCluster, tables: Mapping[str, Table], queries: Sequence[str], plans: Sequence[Planned]
 ) -> list[Planned]:
     """Return plans with the columns and rows of a cluster, in place of Calcite's."""
-    with _held(cluster, tables):
+    with held(cluster, tables):
         return [_asked(cluster, sql, plan) for sql, plan in zip(queries, plans, strict=True)]
 
 
@@ -37,7 +37,7 @@ def _asked(cluster: PinotCluster, sql: str, plan: Planned) -> Planned:
 
 
 @contextmanager
-def _held(cluster: PinotCluster, tables: Mapping[str, Table]) -> Iterator[None]:
+def held(cluster: PinotCluster, tables: Mapping[str, Table]) -> Iterator[None]:
     """Hold the tables in segments on every server; they have no time column, for their days go back to the year 1."""
     try:
         for name, table in tables.items():

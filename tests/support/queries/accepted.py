@@ -3,7 +3,7 @@
 import datetime
 from dataclasses import dataclass
 
-from dp_service.queries.filters import Bound, In, NotIn, Range
+from dp_service.queries.filters import AnyOf, Bound, In, Like, NotIn, Range
 from dp_service.queries.structured import HistogramQuery, Measure
 
 PINOT_PREFIX = (
@@ -240,5 +240,51 @@ ACCEPTED = {
             GROUP BY "customer") AS "gris_members"
             LIMIT 1""",
         NESTED_PREFIX,
+    ),
+    "alternatives and a pattern": Accepted(
+        "SELECT cohort, COUNT(*) FROM engagement WHERE NOT (active AND article_id NOT LIKE '%it''s_%\\') "
+        "GROUP BY cohort LIMIT 5",
+        HistogramQuery(
+            "engagement",
+            ("cohort",),
+            Measure.EVENTS,
+            (AnyOf((NotIn("active", (True,)), Like("article_id", "%it's_%\\"))),),
+            k=5,
+        ),
+        "1ec3d214ef65ccfc",
+        r"""SELECT "cohort", COUNT(*) AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND "cohort" <> 'null'
+            AND ((regexp_full_match("article_id", '.*?it['']s..*\\', 's') AND "article_id" <> 'null')
+            OR COALESCE("active", FALSE) = FALSE)
+            AND length("cohort") <= 1024
+            GROUP BY "cohort"
+            ORDER BY COUNT(*) DESC, "cohort" ASC
+            LIMIT 1001""",
+        r"""SELECT "cohort", COUNT(*) AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND "cohort" <> 'null'
+            AND ((REGEXP_EXTRACT("article_id", '(?s)\A(?:(?>.*?it['']s.).*\\)\z') <> '' AND "article_id" <> 'null')
+            OR "active" = FALSE)
+            GROUP BY "cohort"
+            ORDER BY COUNT(*) DESC, "cohort" ASC
+            LIMIT 1001""",
+    ),
+    "a domain that conditions restrict": Accepted(
+        "SELECT country, COUNT(DISTINCT member_id) FROM engagement WHERE country ILIKE '%r' OR country = 'AT' "
+        "GROUP BY country",
+        HistogramQuery(
+            "engagement",
+            ("country",),
+            Measure.DISTINCT_MEMBERS,
+            (AnyOf((In("country", ("AT",)), Like("country", "%r", folds=True))),),
+        ),
+        "a3f491a60213f6d2",
+        r"""SELECT "country", COUNT(DISTINCT "member_id") AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND "country" IN ('AT', 'FR')
+            GROUP BY "country"
+            ORDER BY COUNT(DISTINCT "member_id") DESC, "country" ASC
+            LIMIT 2""",
     ),
 }

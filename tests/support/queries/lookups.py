@@ -14,7 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dp_service.queries.filters import Filter, In, NotIn, Value
+from dp_service.queries.filters import AnyOf, Filter, In, IsNull, Like, NotIn, Value
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render.member_bounds import in_query_bound
@@ -104,13 +104,27 @@ def asked(draw: st.DrawFn) -> HistogramQuery:
     question = draw(questions())
     # Where few rows meet the conditions, nothing is found of what is looked up.
     question = replace(question, filters=question.filters[: draw(_AT_MOST_ONE)], time_range=None)
-    values = tuple(draw(_LISTED_TOPICS))
-    condition: Filter = In("topic", values) if draw(EITHER) else NotIn("topic", values)
+    condition = draw(_conditions())
     if draw(EITHER):
         dimensions = tuple(draw(_orders("topic", *question.dimensions[: draw(_AT_MOST_ONE)])))
         filters = (*question.filters, condition) if draw(_ONE_OF_FOUR) == 0 else question.filters
         return replace(question, dimensions=dimensions, filters=filters)
+    if draw(EITHER):
+        return replace(question, filters=(AnyOf((*question.filters, condition)),))
     return replace(question, filters=(*question.filters, condition))
+
+
+@cache
+@st.composite
+def _conditions(draw: st.DrawFn) -> Filter:
+    """Draw a condition on the topic."""
+    values, negated = tuple(draw(_LISTED_TOPICS)), draw(EITHER)
+    match draw(_ONE_OF_FOUR):
+        case 0:
+            return Like("topic", f"%{values[0][:1].upper()}%", folds=draw(EITHER), negated=negated)
+        case 1:
+            return IsNull("topic", negated=negated)
+    return NotIn("topic", values) if negated else In("topic", values)
 
 
 KEYS_AND_TOPICS = [
@@ -135,7 +149,7 @@ def nasty(*, kept: bool, bounded: bool) -> tuple[Policy, list[Row], list[Histogr
     block = {"contributions": {"bound": "in_query", "delta_0": 2, "units": 10}} if bounded else {}
     columns = {
         "member": {"type": "string"},
-        "text": {"type": "string", "group_by": True},
+        "text": {"type": "string", "group_by": True, "filter": ["in"]},
         "topic": said("text", file, **nulls),
     }
     table = {
@@ -146,13 +160,18 @@ def nasty(*, kept: bool, bounded: bool) -> tuple[Policy, list[Row], list[Histogr
     }
     noise = {"count_noise": "gaussian"} if bounded else {}
     policy = policy_of({"epsilon_per": "0.15", "delta": "1e-10", **noise, "tables": {"t": table}}, file)
-    texts = [*(key for key, _ in KEYS_AND_TOPICS), "b", "null"]
+    texts = [*(key for key, _ in KEYS_AND_TOPICS), "b", "c", "null"]
     rows = [Row(f"m{i % 7}", texts[(i * i + i // 5) % len(texts)], None, None, None) for i in range(120)]
     questions = [
         replace(HistogramQuery("t", dimensions, measure, k=5), filters=filters)
         for measure in Measure
         for dimensions in (("topic",), ("text", "topic"))
-        for filters in ((), (NotIn("topic", ("it's", "short")),))
+        for filters in (
+            (),
+            (NotIn("topic", ("it's", "short")),),
+            (AnyOf((Like("topic", "%'%"), In("text", ("b",)))),),
+            (AnyOf((NotIn("topic", ("it's",)), In("text", ("'",)))),),
+        )
     ]
     return policy, rows, questions
 

@@ -4,8 +4,62 @@ HEAD = "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement"
 TAIL = "GROUP BY article_id LIMIT 5"
 COUNTRIES = "SELECT country, COUNT(DISTINCT member_id) FROM engagement"
 SCORES = "SELECT score, country, COUNT(DISTINCT member_id) FROM engagement"
+WHERE = f"{HEAD} WHERE {{}} {TAIL}"
+
+
+def _all(*conditions: str) -> list[str]:
+    return [WHERE.format(each) for each in conditions]
+
+
 # Each row is spellings of one meaning; between rows the meaning differs.
 MEANINGS = [
+    # Joined by OR: order, repetition and NOT say nothing, and what is on one column is one set.
+    _all(
+        "active OR article_id = 'x'",
+        "article_id = 'x' OR active = TRUE OR (active)",
+        "NOT (NOT active AND article_id <> 'x')",
+        "(active OR article_id IN ('x', 'x')) AND (article_id = 'x' OR active <> FALSE)",
+        "article_id = 'x' OR (score > 3 AND score < 2) OR active",
+    ),
+    _all("active OR article_id = 'y'"),
+    _all("NOT active OR article_id = 'x'", "NOT (active AND article_id <> 'x')"),
+    _all(
+        "active AND article_id = 'x'",
+        "(active AND article_id = 'x') OR (article_id = 'x' AND active)",
+        "NOT (NOT active OR article_id <> 'x')",
+    ),
+    _all("NOT (active OR article_id = 'x')", "NOT active AND article_id <> 'x'"),
+    _all("active OR article_id = 'x' AND score > 1", "active OR (score > 1 AND article_id = 'x')"),
+    _all("(active OR article_id = 'x') AND score > 1", "score >= 2 AND (article_id = 'x' OR active)"),
+    _all(
+        "score < -5 OR score > 1000000",
+        "NOT score BETWEEN -5 AND 1000000",
+        "score NOT BETWEEN -5 AND 1000000",
+        "score >= 1000001 OR NOT score > -6",
+    ),
+    _all(
+        "day < '2019-01-01' OR day >= '2019-02-01'",
+        "NOT (day BETWEEN '2019-01-01' AND '2019-01-31')",
+    ),
+    _all("day < '2019-01-01' OR active"),
+    # Patterns.
+    _all(
+        "article_id LIKE 'a%'",
+        "article_id LIKE 'a%%' AND article_id <> 'null'",
+        "NOT (article_id NOT LIKE 'a%')",
+        "article_id LIKE 'a%' AND article_id LIKE 'a%' AND article_id IS NOT NULL",
+    ),
+    _all("article_id ILIKE 'a%'", "article_id ILIKE 'A%'"),
+    _all("article_id LIKE 'A%'"),
+    _all("article_id NOT LIKE 'a%'", "NOT article_id LIKE 'a%'"),
+    _all("article_id LIKE 'a_%'", "article_id LIKE 'a%_'", "article_id LIKE 'a%_%'"),
+    _all("article_id LIKE '1%'", "article_id ILIKE '1%'"),
+    _all("article_id LIKE 'a'", "article_id = 'a'"),
+    _all("article_id ILIKE 'a'"),
+    _all("article_id = ''", "article_id ILIKE ''"),
+    # NULL that is kept is the column's null value; where it is left out, IS NOT NULL is no condition.
+    _all("title IS NOT NULL", "title <> ''"),
+    _all("title IS NOT NULL OR active", "active OR title NOT LIKE ''"),
     # Of a known domain only its elements are asked for, whatever else a condition lets through.
     [
         f"{COUNTRIES} GROUP BY country",
@@ -14,6 +68,8 @@ MEANINGS = [
     ],
     [
         f"{COUNTRIES} WHERE country <> 'FR' GROUP BY country",
+        f"{COUNTRIES} WHERE country NOT LIKE '%r' AND country NOT LIKE 'F_' GROUP BY country",
+        f"{COUNTRIES} WHERE country LIKE 'D%' OR country = 'AT' GROUP BY country",
         f"{COUNTRIES} WHERE country IN ('DE', 'AT') AND country <> 'US' GROUP BY country",
     ],
     [
@@ -28,7 +84,11 @@ MEANINGS = [
         f"{HEAD.replace('article_id', 'country, article_id')} WHERE country IN ('FR', 'AT', 'DE') "
         "GROUP BY country, article_id LIMIT 5",
     ],
-    [f"{HEAD} {TAIL}", f"{HEAD} AS n {TAIL}".replace("FROM engagement AS n", "AS n FROM engagement")],
+    [
+        *_all("article_id IS NOT NULL", "article_id LIKE '%'"),
+        f"{HEAD} {TAIL}",
+        f"{HEAD} AS n {TAIL}".replace("FROM engagement AS n", "AS n FROM engagement"),
+    ],
     [
         f"{HEAD} WHERE score BETWEEN 1 AND 3 {TAIL}",
         f"{HEAD} WHERE score >= 1 AND score <= 3 {TAIL}",

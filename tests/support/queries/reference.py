@@ -2,11 +2,23 @@
 
 import datetime
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dp_service.bounding.order import kept
 from dp_service.queries.columns import Column, Lookup, Nulls
-from dp_service.queries.filters import Filter, In, NotIn, Range, TimeRange
+from dp_service.queries.filters import (
+    AllOf,
+    AnyOf,
+    ColumnFilter,
+    Filter,
+    In,
+    IsNull,
+    Like,
+    NotIn,
+    Range,
+    TimeRange,
+)
 from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
@@ -24,8 +36,23 @@ class Row(NamedTuple):
     day: datetime.date | None
 
 
-def holds(condition: Filter, value: Any) -> bool:
-    """Tell whether a value meets a condition."""
+def holds(condition: Filter, value_of: Callable[[str], Any], null_of: Callable[[str], Any]) -> bool:
+    """Tell whether a row meets a condition.
+
+    Args:
+        condition: The condition.
+        value_of: The row's value in a column; None: it has none, and so meets no condition on that column.
+        null_of: What stands for NULL in a column where the policy keeps it; None: NULL is left out.
+    """
+    if isinstance(condition, AllOf | AnyOf):
+        parts = [holds(each, value_of, null_of) for each in condition.parts]
+        return all(parts) if isinstance(condition, AllOf) else any(parts)
+    value = value_of(condition.column)
+    return value is not None and _holds_of(condition, value, null_of(condition.column))
+
+
+def _holds_of(condition: ColumnFilter, value: Any, null: Any) -> bool:
+    """Tell whether a value meets a condition; `null` stands for NULL."""
     match condition:
         case In():
             return value in condition.values
@@ -35,6 +62,27 @@ def holds(condition: Filter, value: Any) -> bool:
             above = lower is None or value > lower.value or (value == lower.value and not lower.exclusive)
             below = upper is None or value < upper.value or (value == upper.value and not upper.exclusive)
             return above and below
+        case Like(pattern=pattern, folds=folds):
+            found = _is_like(_folded(pattern), _folded(value)) if folds else _is_like(pattern, value)
+            return found is not condition.negated
+        case IsNull():
+            return (value == null) is not condition.negated
+
+
+def _folded(text: str) -> str:
+    """Return a text with the letters A to Z small, and no others."""
+    return "".join(chr(ord(each) + 32) if "A" <= each <= "Z" else each for each in text)
+
+
+def _is_like(pattern: str, text: str) -> bool:
+    """Tell whether a text has a pattern, by which of its beginnings each beginning of the pattern matches."""
+    matched = [not place for place in range(len(text) + 1)]
+    for sign in pattern:
+        if sign == "%":
+            matched = [any(matched[: place + 1]) for place in range(len(text) + 1)]
+        else:
+            matched = [False, *(matched[i] and sign in ("_", each) for i, each in enumerate(text))]
+    return matched[-1]
 
 
 def answer(query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int) -> list[tuple[Any, ...]]:
@@ -111,13 +159,19 @@ def _counts(row: Row, query: HistogramQuery, table: Table) -> bool:
     if row.member is None:
         return False
     columns = [table.column(name) for name in query.dimensions]
-    columns += [table.column(each.column) for each in query.filters]
     columns += [table.time_column()] if query.time_range else []
     member = table.member_column()
     columns += [member] if member is not None else []
     if any(_value(row, column) is None for column in columns):
         return False
-    if not all(holds(each, _value(row, table.column(each.column))) for each in query.filters):
+
+    def value_of(name: str) -> Any:
+        return _value(row, table.column(name))
+
+    def null_of(name: str) -> Any:
+        return table.column(name).value_for_null
+
+    if not all(holds(each, value_of, null_of) for each in query.filters):
         return False
     return query.time_range is None or _within(query.time_range, _value(row, table.time_column()))
 

@@ -6,6 +6,7 @@ It knows the three dialects' literals and the policy's column types, and refuses
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,12 +15,25 @@ from sqlglot import exp
 
 from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
-from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Bound, Filter, In, NotIn, Range, Value
+from dp_service.queries.filters import (
+    MAXIMUM_TEXT_LENGTH,
+    AllOf,
+    AnyOf,
+    Bound,
+    Filter,
+    In,
+    Like,
+    NotIn,
+    Range,
+    Value,
+)
 from dp_service.queries.intervals import UNIVERSES
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
 
+PATTERNS = (exp.RegexpFullMatch, exp.RegexpLike, exp.RegexpExtract)
+"""By what the dialects ask for a pattern."""
 _SIGNS: dict[type, str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
 
 
@@ -94,6 +108,12 @@ class _Reader:
 
     def _filter(self, node: exp.Expr) -> Iterator[Filter]:
         """Yield the filter that a condition is; none for what only says how rows are stored."""
+        if isinstance(node, exp.Paren | exp.And):
+            yield from self._filters(node.unnest())
+            return
+        if isinstance(node, exp.Or):
+            yield AnyOf(tuple(AllOf(tuple(self._filters(each))) for each in node.flatten()))
+            return
         if isinstance(node, exp.EQ) and isinstance(node.this, exp.Encode):
             # The text is compared with its own bytes.
             assert isinstance(node.expression, exp.Cast)
@@ -108,6 +128,12 @@ class _Reader:
             return
         negated = isinstance(node, exp.Not)
         condition = node.this if negated else node
+        pattern = _pattern_of(condition)
+        if pattern is not None:
+            text, expression, is_none = pattern
+            found = _like_of(expression)
+            yield Like(self._column(text).name, *found, negated=negated is not is_none)
+            return
         name = condition.this.find(exp.Column).name
         if name == self._table.member:
             # What becomes of rows without a member is no part of what is asked: the policy adds it again.
@@ -150,6 +176,52 @@ class _Reader:
             return str(node.this)
         number = -int(node.this.this) if isinstance(node, exp.Neg) else int(node.this)
         return date_of(number) if column.type is ColumnType.DATE else number
+
+
+def _pattern_of(node: exp.Expr) -> tuple[exp.Expr, str, bool] | None:
+    """Return the text and the expression of a condition on a pattern, and whether the condition denies it."""
+    match node:
+        case exp.RegexpFullMatch() | exp.Anonymous(this="regexp_full_match"):
+            text, expression, options = (
+                node.expressions
+                if isinstance(node, exp.Anonymous)
+                else (node.this, node.expression, node.args["options"])
+            )
+            assert options.this == "s"
+            return text, expression.this, False
+        case exp.RegexpLike():
+            return node.this, _whole(node.expression.this), False
+        case exp.EQ(this=exp.RegexpExtract() as extract) | exp.NEQ(this=exp.RegexpExtract() as extract):
+            assert node.expression.sql() == "''"
+            assert {name for name, given in extract.args.items() if given} <= {"this", "expression"}
+            return extract.this, _whole(extract.expression.this), isinstance(node, exp.EQ)
+    return None
+
+
+def _whole(expression: str) -> str:
+    whole = re.fullmatch(r"\(\?s\)\\A\(\?:(.*)\)\\z", expression, re.DOTALL)
+    assert whole is not None
+    return whole[1]
+
+
+_PIECE = re.compile(r"(\(\?>)?\.\*\??|\)|(\.)|\[(.)\]|\\(.)|\[([a-z])([A-Z])\]|([A-Za-z])", re.DOTALL)
+
+
+def _like_of(expression: str) -> tuple[str, bool]:
+    """Return the pattern of LIKE that an expression stands for, and whether its letters fold."""
+    pattern, place, folds = "", 0, False
+    while place < len(expression):
+        piece = _PIECE.match(expression, place)
+        assert piece is not None, expression
+        place = piece.end()
+        if piece[0].endswith((".*", ".*?")):
+            pattern += "%"
+        elif piece[5]:
+            assert piece[5].upper() == piece[6]
+            pattern, folds = pattern + piece[5], True
+        elif piece[0] != ")":
+            pattern += "_" if piece[2] else piece[3] or piece[4] or piece[7]
+    return pattern, folds
 
 
 def _smallest(column: Column) -> Value:

@@ -7,7 +7,21 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from dp_service.queries.filters import MAXIMUM_VALUES, Bound, Filter, In, NotIn, Range, TimeRange, Value
+from dp_service.queries.filters import (
+    MAXIMUM_VALUES,
+    AllOf,
+    AnyOf,
+    Bound,
+    ColumnFilter,
+    Filter,
+    In,
+    IsNull,
+    Like,
+    NotIn,
+    Range,
+    TimeRange,
+    Value,
+)
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
@@ -81,6 +95,37 @@ class _Writer:
         return f"{self._space()}AND ".join(written)
 
     def _conditions(self, condition: Filter) -> list[str]:
+        """Return conditions all of which hold where a condition does."""
+        if isinstance(condition, AllOf):
+            return [each for part in condition.parts for each in self._conditions(part)]
+        if isinstance(condition, AnyOf):
+            return [self._any(condition)]
+        written = self._on_column(condition)
+        if self._random.random() < 0.1:
+            return [f"NOT ({self._denied(condition)})"]
+        return written
+
+    def _any(self, condition: AnyOf) -> str:
+        """Return alternatives in parentheses, or what is denied by De Morgan's law."""
+        if self._random.random() < 0.2:
+            return f"NOT ({self._denied(condition)})"
+        parts = [*condition.parts, *condition.parts[: self._random.randint(0, 1)]]
+        written = [
+            f"({each})" if self._random.random() < 0.3 else each
+            for each in (self._conjunction(self._conditions(part)) for part in parts)
+        ]
+        return f"({f'{self._space()}OR '.join(self._shuffled(written))})"
+
+    def _denied(self, condition: Filter) -> str:
+        """Return what holds where a condition does not, of rows whose columns have a value."""
+        match condition:
+            case AnyOf(parts):
+                return " AND ".join(f"({self._denied(each)})" for each in self._shuffled([*parts]))
+            case AllOf(parts):
+                return " OR ".join(f"({self._denied(each)})" for each in self._shuffled([*parts]))
+        return f"NOT ({self._conjunction(self._on_column(condition))})"
+
+    def _on_column(self, condition: ColumnFilter) -> list[str]:
         name = self._column(condition.column)
         match condition:
             case In():
@@ -95,6 +140,13 @@ class _Writer:
                 ]
             case Range():
                 return self._range(name, condition)
+            case Like():
+                sign = "ILIKE" if condition.folds else "LIKE"
+                words = f"{self._cased(sign)} {self._literal(condition.pattern)}"
+                before, after = self._choice("NOT |", "|NOT ").split("|") if condition.negated else ("", "")
+                return [f"{before}{name} {after}{words}"]
+            case IsNull():
+                return [f"{name} IS NOT NULL" if condition.negated else f"{name} IS NULL"]
 
     def _alternatives(self, name: str, values: tuple[Value, ...]) -> str:
         """Return a list as conditions joined by OR."""
@@ -117,6 +169,8 @@ class _Writer:
             between = f"{name} BETWEEN {self._literal(lower.value)} AND {self._literal(upper.value)}"
             if self._random.random() < 0.5:
                 return [between]
+            if self._random.random() < 0.3:
+                return [f"NOT {between.replace(' BETWEEN ', ' NOT BETWEEN ', 1)}"]
         return [
             f"{name} {sign}{'' if bound.exclusive else '='} {self._literal(bound.value)}"
             for bound, sign in ((lower, ">"), (upper, "<"))

@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 from dp_service.queries.filters import (
     INT64_MAXIMUM,
     INT64_MINIMUM,
+    AllOf,
+    AnyOf,
     Bound,
     Filter,
     In,
+    IsNull,
+    Like,
     NotIn,
     Range,
     TimeRange,
@@ -45,6 +49,10 @@ TEXTS = [
     "\ufffd",
     "😀",
     "世",
+    # Near to patterns: a letter that engines fold to k, and what a dot leaves out.
+    "k",
+    "\u212a",
+    "a\nA",
 ]
 NUMBERS = [INT64_MINIMUM, INT64_MINIMUM + 1, -1, 0, 1, 2, 3, INT64_MAXIMUM]
 DAYS = [
@@ -153,15 +161,41 @@ def _ends(name: str) -> st.SearchStrategy[tuple[Bound | None, Bound | None]]:
     return st.tuples(end, end).filter(any)
 
 
+_PIECES = st.sampled_from(
+    [*TEXTS, "%", "%", "%", "_", "_", ".", "[", "]", "^", "a-", "(?i)", "*+", "&&~~", "$|{}#"]
+)
+# No piece has two %, so that there are never too many.
+_PATTERNS = st.lists(_PIECES, max_size=4).map("".join)
+
+
 @cache
 @st.composite
-def conditions(draw: st.DrawFn) -> Filter:
-    """Draw a condition that the policies allow."""
+def conditions(draw: st.DrawFn, depth: int = 2) -> Filter:
+    """Draw a condition that the policies allow: about every third consists of others, over all columns."""
+    if depth and draw(st.integers(0, 2)) == 2:
+        parts = tuple(draw(_some_conditions(depth - 1)))
+        return AllOf(parts) if draw(EITHER) else AnyOf(parts)
     name = draw(_NAMES)
-    if name in ("number", "day") and draw(EITHER):
+    kind = draw(st.integers(0, 9))
+    if kind == 0:
+        return IsNull(name, negated=draw(EITHER))
+    if name in ("number", "day") and kind < 5:
         return Range(name, *draw(_ends(name)))
+    if name == "text" and kind < 5:
+        return Like(name, draw(_PATTERNS), folds=draw(EITHER), negated=draw(EITHER))
     values = tuple(draw(_LIST_OF[name]))
     return In(name, values) if draw(EITHER) else NotIn(name, values)
+
+
+@cache
+def _some_conditions(depth: int) -> st.SearchStrategy[list[Filter]]:
+    return st.lists(conditions(depth), min_size=1, max_size=3)
+
+
+@cache
+def alternatives() -> st.SearchStrategy[Filter]:
+    """Return conditions of which one has to hold: most rows meet them."""
+    return st.lists(conditions(1), min_size=2, max_size=3).map(lambda parts: AnyOf(tuple(parts)))
 
 
 @cache

@@ -1,0 +1,228 @@
+"""Conditions joined by AND, OR and NOT, and patterns: limits, edges, and the domain that they leave."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+
+import duckdb
+import pytest
+
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.filters import (
+    AllOf,
+    AnyOf,
+    Bound,
+    Filter,
+    In,
+    Like,
+    Range,
+    pattern_of,
+    regular_expression,
+)
+from dp_service.queries.policy import Policy, parse_policy
+from dp_service.queries.render import render
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import MAXIMUM_DEPTH, MAXIMUM_FILTERS, HistogramQuery, Measure
+from dp_service.releases.kinds import kind_of
+from tests.support.queries.duckdb_rows import store
+from tests.support.queries.odd_conditions import CONDITIONS, DROPPED, KEPT, ROWS, asked
+from tests.support.queries.policies import POLICY, POLICY_TEXT, fingerprint, resolved
+from tests.support.queries.reference import answer
+from tests.support.queries.strategies import NOW
+
+
+@pytest.mark.parametrize("policy", [DROPPED, KEPT], ids=["dropped", "kept"])
+def test_each_form_is_met_by_the_rows_of_the_reference(policy: Policy) -> None:
+    """On texts that are near to the patterns, and each number and day beside them, NULL too."""
+    with duckdb.connect() as engine:
+        engine.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, number BIGINT, flag BOOLEAN, day DATE)")
+        store(engine, "t", ROWS)
+        for condition in CONDITIONS:
+            for by, counted in (("text", "*"), ("number", "DISTINCT member")):
+                query = asked(condition, policy, by, counted)
+                sql = render(resolve(query, policy, now=NOW), "duckdb")
+                assert answer(query, policy, ROWS, now=NOW) == engine.execute(sql).fetchall(), condition
+
+
+def test_a_pattern_goes_through_a_text_once_for_each_part() -> None:
+    """An engine that tries every place for every part, as Python does too, would not come back from this text."""
+    text = "a" * 20_000 + "b"
+    assert pattern_of("%a%a%a%b", folds=True).fullmatch(text)
+    assert not pattern_of("%a%a%a%a", folds=False).fullmatch(text)
+    assert regular_expression("%a%b", folds=False, backtracks=False) == ".*?a.*b"
+
+
+def nested(depth: int) -> Filter:
+    """Return conditions that are in one another so many times."""
+    condition: Filter = In("active", (True,))
+    for level in range(depth):
+        other = Range("score", Bound(level), None)
+        condition = AnyOf((condition, other)) if level % 2 else AllOf((condition, other))
+    return condition
+
+
+@pytest.mark.parametrize(
+    ("accepted", "refused", "message"),
+    [
+        (nested(MAXIMUM_DEPTH), nested(MAXIMUM_DEPTH + 1), "in one another at most 8 times"),
+        (
+            AnyOf((In("active", (True,)),) * MAXIMUM_FILTERS),
+            AnyOf((In("active", (True,)),) * (MAXIMUM_FILTERS + 1)),
+            "at most 128 conditions",
+        ),
+    ],
+)
+def test_conditions_have_limits(accepted: Filter, refused: Filter, message: str) -> None:
+    """Of their number and of how deep they are in one another."""
+    query = HistogramQuery("engagement", ("article_id",), Measure.EVENTS)
+    assert fingerprint(replace(query, filters=(accepted,)))
+    with pytest.raises(QuestionError, match=message):
+        replace(query, filters=(refused,))
+
+
+def test_patterns_have_limits() -> None:
+    """Runs of % are one."""
+    assert Like("article_id", "%%a%b_%c%%")
+    with pytest.raises(QuestionError, match="at most 4 signs %"):
+        Like("article_id", "%a%b%c%d%")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        In("country", ("DE", "XX")),
+        AnyOf((In("country", ("XX",)), AnyOf((In("country", ("DE",)),)))),
+        AllOf((AnyOf((In("country", ("DE",)), In("country", ("XX",)))),)),
+    ],
+    ids=["a list", "alternatives", "nested"],
+)
+def test_a_list_is_checked_as_a_whole_however_it_is_written(condition: Filter) -> None:
+    """A value that no answer could show is a slip, beside one that an answer shows."""
+    query = HistogramQuery("engagement", ("country",), Measure.DISTINCT_MEMBERS, (condition,))
+    with pytest.raises(QuestionError, match="1 of 2 values are not in the column's domain"):
+        resolve(query, POLICY, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "(active AND NOT active) OR (score > 3 AND score < 2)",
+        "article_id NOT LIKE '%'",
+        "article_id IS NULL",
+        "active AND (article_id IS NULL OR score > 3 AND score < 3)",
+    ],
+)
+def test_alternatives_that_no_row_can_meet_are_an_error(condition: str) -> None:
+    """As of one column."""
+    with pytest.raises(QuestionError, match="contradict"):
+        resolved(f"SELECT article_id, COUNT(*) FROM engagement WHERE {condition} GROUP BY article_id")
+
+
+@pytest.mark.parametrize(
+    "condition", ["active OR NOT active", "active OR article_id = 'x' OR active = FALSE"]
+)
+def test_alternatives_that_every_row_meets_are_none(condition: str) -> None:
+    """Where NULL is kept."""
+    head, tail = "SELECT cohort, COUNT(*) FROM engagement", "GROUP BY cohort"
+    assert resolved(f"{head} {tail}") == resolved(f"{head} WHERE {condition} {tail}")
+
+
+def test_a_wide_gap_is_written_by_its_ends() -> None:
+    """A list of a million numbers would be no query."""
+    sql = "SELECT country, COUNT(*) FROM engagement WHERE score NOT BETWEEN 0 AND 1000000 GROUP BY country"
+    rendered = render(resolved(sql), "duckdb")
+    assert '(("score" >= -9223372036854775807 AND "score" <= -1) OR ("score" >= 1000001))' in rendered
+
+
+TIMES = parse_policy("""
+epsilon_per: 1
+delta: 1e-2
+tables:
+  t:
+    member: m
+    time: {column: at, type: timestamp, zone: Europe/Berlin}
+    measures: {distinct_members: true}
+    columns:
+      n: {type: int64, group_by: true, delta: 1, filter: [in]}
+""")
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("at < DATE '2024-03-31' OR at >= DATE '2024-04-01'", {0, 1, 4}),
+        ("NOT (at >= DATE '2024-03-31' AND at < DATE '2024-04-01')", {0, 1, 4}),
+        ("at NOT BETWEEN TIMESTAMP '2024-03-31 00:00:00' AND TIMESTAMP '2024-03-31 23:59:58'", {0, 1, 3, 4}),
+        ("n = 2 OR at > TIMESTAMP '2024-03-31 23:59:59'", {2, 4}),
+        ("(at > DATE '2024-03-31' OR n = 0) AND at < DATE '2024-04-01'", {0, 3}),
+    ],
+)
+def test_times_may_be_alternatives(condition: str, expected: set[int]) -> None:
+    """Days of the zone, of which this one has 23 hours; a row without a time is in no range."""
+    seconds = (1, 1_711_839_599, 1_711_839_600, 1_711_922_399, 1_711_922_400)
+    with duckdb.connect() as engine:
+        engine.execute('CREATE TABLE t (m BIGINT, n BIGINT, "at" TIMESTAMP)')
+        times = [datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=each) for each in seconds]
+        store(engine, "t", [*((i, i, each) for i, each in enumerate(times)), (5, 5, None)])
+        sql = f"SELECT n, COUNT(DISTINCT m) FROM t WHERE {condition} GROUP BY n"
+        rendered = render(resolve(parse_sql(sql, TIMES), TIMES, now=NOW), "duckdb")
+        assert {row[0] for row in engine.execute(rendered).fetchall()} == expected
+
+
+WEEK = parse_policy(
+    POLICY_TEXT.replace(
+        "domain: [DE, FR, AT], delta: 1", "domain: [Mon, Tue, Wed, Thu, Fri, Sat, Sun], delta: 5"
+    )
+)
+
+
+def asked_of_week(where: str, by: str = "country", policy: Policy = WEEK) -> Resolution:
+    """Return what the question for weekdays resolves to under a condition."""
+    condition = f"WHERE {where} " if where else ""
+    return resolved(
+        f"SELECT {by}, COUNT(DISTINCT member_id) FROM engagement {condition}GROUP BY {by}", policy
+    )
+
+
+@pytest.mark.parametrize(
+    ("where", "days", "delta"),
+    [
+        ("country IN ('Mon', 'Tue')", {"Mon", "Tue"}, 2),
+        ("country = 'Mon' OR country LIKE 'Tu%'", {"Mon", "Tue"}, 2),
+        ("country <> 'Sun'", {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat"}, 5),
+        ("country ILIKE 's%'", {"Sat", "Sun"}, 2),
+        ("NOT (country LIKE 'T%' OR country LIKE '_u%')", {"Mon", "Wed", "Fri", "Sat"}, 4),
+        ("country IS NOT NULL", {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}, 5),
+        # On another column too, it leaves none out.
+        ("country = 'Mon' OR active", {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}, 5),
+    ],
+)
+def test_a_condition_restricts_a_listed_domain(where: str, days: set[str], delta: int) -> None:
+    """What is left out is not released, not asked for, and not paid for."""
+    found, whole = asked_of_week(where), asked_of_week("")
+    assert {element[0] for element in found.parameters.domain or ()} == days
+    assert (found.parameters.delta_l0, found.row_limit) == (delta, len(days))
+    assert _price(found) <= _price(whole)
+    listed = ", ".join(f"'{day}'" for day in sorted(days))
+    assert f'"country" IN ({listed})' in render(found, "duckdb")
+
+
+def _price(resolution: Resolution) -> int:
+    information: int = kind_of(resolution.parameters).mechanism.worst_case_cost().information
+    return information
+
+
+def test_a_product_of_domains_is_restricted_column_by_column() -> None:
+    """By ranges of numbers too; beside a column of an unknown domain, the query and Delta are restricted as well."""
+    sql = "SELECT country, score, COUNT(DISTINCT member_id) FROM engagement WHERE country LIKE '%n' AND score >= 0"
+    product = resolved(f"{sql} GROUP BY country, score ORDER BY 3 DESC LIMIT 9", WEEK)
+    assert product.parameters.domain == (("Mon", 0), ("Mon", 1), ("Sun", 0), ("Sun", 1))
+    beside = asked_of_week("country LIKE '%n'", by="country, cohort")
+    assert beside.parameters.within == (("Mon", "Sun"), None)
+    assert (beside.parameters.delta_l0, asked_of_week("", by="country, cohort").parameters.delta_l0) == (
+        4,
+        10,
+    )
