@@ -72,6 +72,9 @@ def _engine() -> duckdb.DuckDBPyConnection:
             DATE '2018-12-31' + [0, 1, 2, 3, 31, 32][1 + i // 7 % 6]::INTEGER AS day
         FROM range(1260) r(i)
     """)
+    for name in ("distinctcount", "distinctcounthll"):
+        # Pinot's names of it.
+        engine.execute(f"CREATE MACRO {name}(x) AS count(DISTINCT x)")
     return engine
 
 
