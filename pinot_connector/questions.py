@@ -147,7 +147,7 @@ def structured_question(
         table=checked_text("table", table),
         dimensions=columns if length is None or column in columns else [column, *columns],
         measure=MEASURES[_measure(measure)],
-        filters=[_filter(column, condition) for column, condition in _conditions(where)],
+        filters=[column_filter(column, condition) for column, condition in _conditions(where)],
         k=_checked_k(k),
         omit_counts=not counts,
         aggregates=[
@@ -293,7 +293,12 @@ def _checked_k(k: int | None) -> int | None:
     return k
 
 
-def _filter(column: str, condition: Condition) -> question_pb2.Filter:
+def column_filter(column: str, condition: Condition) -> question_pb2.Filter:
+    """Builds a condition on one column.
+
+    Raises:
+        InvalidQuestion: a message cannot hold a value.
+    """
     built = question_pb2.Filter(column=checked_text("filters.column", column))
     match condition:
         case Between(lower, upper):

@@ -174,6 +174,7 @@ def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
         ((*QUESTION, "--from", "yesterday"), 2, "usage"),
         ((*QUESTION, "--sql", ARTICLES), 2, "usage"),
         (("--sql", ARTICLES, "--account", "t/half \ud83d"), 2, "invalid_question"),
+        (("--sql", ARTICLES, "--max-cost", "3"), 2, "invalid_question"),
         (("--by", "app"), 2, "usage"),
         (("--table", "feedback", "--k", "3"), 2, "usage"),
         (("--table", "feedback", "--no-counts"), 2, "usage"),
@@ -207,6 +208,10 @@ def test_every_refusal_has_its_exit_code(
     [
         (("--k", "0"), "--k: expected "),
         (
+            ("--k", "5", "--max-cost", "3"),
+            "--max-cost: the question may cost 11 information units and 1 call",
+        ),
+        (
             ("--from", "2019-01-01T00:00:00"),
             "--from: expected a time with its zone, such as 2019-04-01T12:00",
         ),
@@ -231,7 +236,7 @@ def test_what_is_wrong_with_a_question_is_said_of_the_flag(
         asked = [command, *QUESTION[:4], *flags, *_connection(world)]
         assert main(asked) == 2
         assert f"invalid question: {expected}" in capsys.readouterr().err
-        assert _json(capsys, *asked)[1]["error"]["field"].partition(".")[0] in ("k", "time_range", "filters")
+        assert _json(capsys, *asked)[1]["error"]["field"].partition(".")[0] in ("k", "time_range", "filters", "max_cost")
 
 
 @pytest.mark.parametrize(

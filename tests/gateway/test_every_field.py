@@ -302,6 +302,7 @@ AGENTS_LEFT_OUT = {
     "interval_kind": "what intervals cover is said",
     "key_id": _FOR_PROGRAMS,
     "query_id": _FOR_PROGRAMS,
+    "selected": "the order of columns in SQL; an answer has elements, counts and values by name",
 }
 
 
