@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -161,3 +161,15 @@ def test_the_scheme_is_found_by_its_name() -> None:
     """An installed gris-dp registers it; nothing is sent before the first connection."""
     engine = create_engine("gris://h:1/")
     assert ("gris", "gateway", True) == (engine.dialect.name, engine.driver, engine.hide_parameters)
+
+
+def test_autocommit_is_accepted_and_other_levels_are_refused() -> None:
+    """For an engine and for a connection; there are no transactions, so it sets nothing."""
+    engine = create_engine("gris://h:1/", isolation_level="AUTOCOMMIT")
+    for asking in (engine, create_engine("gris://h:1/").execution_options(isolation_level="AUTOCOMMIT")):
+        with asking.connect() as connection:
+            again = connection.execution_options(isolation_level="AUTOCOMMIT")
+            assert [(1,)] == [tuple(row) for row in again.execute(text("SELECT 1"))]
+            assert "AUTOCOMMIT" == again.get_isolation_level()
+    with pytest.raises(ArgumentError, match="there are no transactions"):
+        create_engine("gris://h:1/", isolation_level="SERIALIZABLE")
