@@ -283,8 +283,9 @@ def _typed(field: str, value: Value, kind: ColumnType | None) -> Value:
             return _TRUTHS.get(value.lower(), value)
         case ColumnType.DATE | ColumnType.TIMESTAMP:
             found = _time(field, value)
-            is_midnight = isinstance(found, datetime.datetime) and found.time() == _MIDNIGHT
-            return found.date() if is_midnight and kind is ColumnType.DATE else found
+            if kind is ColumnType.DATE and isinstance(found, datetime.datetime) and found.time() == _MIDNIGHT:
+                return found.date()
+            return found
     return value
 
 
@@ -298,13 +299,12 @@ def _bucket(stated: str | None, table: TableEntry | None) -> str | None:
 def _time_range(since: str | None, until: str | None) -> tuple[TimeBound, TimeBound] | None:
     if since is None and until is None:
         return None
-    ends = tuple(text and _time(field, text) for field, text in (("since", since), ("until", until)))
-    days = [each for each in ends if type(each) is datetime.date]
-    if len(days) == len(ends) and days[0] >= days[1]:
+    first, end = (text and _time(field, text) for field, text in (("since", since), ("until", until)))
+    if type(first) is type(end) is datetime.date and first >= end:
         raise InvalidQuestion(
             "until", "expected a later day than since: until itself is no part of the range"
         )
-    return ends
+    return first or None, end or None
 
 
 def _time(field: str, text: str) -> datetime.date:

@@ -52,7 +52,7 @@ def scalar(value: Any) -> Any:
     value = int(value) if isinstance(value, float) and value.is_integer() else value
     if isinstance(value, int) and abs(value) > MOST_EXACT_INTEGER:
         problem = f"expected integers beyond {MOST_EXACT_INTEGER} as texts of digits: as numbers clients change them"
-        raise PydanticCustomError(FORM, problem)  # type: ignore[arg-type]  # a text of ours
+        raise PydanticCustomError(FORM, problem)
     if not isinstance(value, str | int):
         raise PydanticCustomError(FORM, "expected a text, a whole number, or true or false")
     return value

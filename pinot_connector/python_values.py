@@ -60,7 +60,7 @@ def _of_python(field: str, value: Any) -> Any:
     if kind.__name__ in ("timedelta64", "NaTType"):
         raise _refused(field, value)
     if kind.__name__ == "datetime64":
-        return _moment(field, value)
+        return _microseconds(field, value)
     if kind.__name__ in ("bool", "bool_"):
         return bool(value)
     is_float = kind.__module__ == "numpy" and hasattr(value, "is_integer") and not isinstance(value, Integral)
@@ -68,11 +68,11 @@ def _of_python(field: str, value: Any) -> Any:
 
 
 def _whole(field: str, value: float | Decimal) -> int:
-    is_decimal = isinstance(value, Decimal)
-    is_finite = value.is_finite() and value.adjusted() < _DIGITS if is_decimal else math.isfinite(value)
+    of_decimal = isinstance(value, Decimal) and value.is_finite() and value.adjusted() < _DIGITS
+    is_finite = of_decimal or (isinstance(value, float) and math.isfinite(value))
     if not is_finite or value != int(value):
         raise InvalidQuestion(field, f"{_EXPECTED}, got {type(value).__name__}: a number that is not whole")
-    if not is_decimal and abs(value) > MOST_EXACT_INTEGER:
+    if isinstance(value, float) and abs(value) > MOST_EXACT_INTEGER:
         raise InvalidQuestion(
             field, f"expected integers beyond {MOST_EXACT_INTEGER} as int: a float changes them"
         )
@@ -85,15 +85,15 @@ def _of_64_bits(field: str, value: int) -> int:
     return value
 
 
-def _moment(field: str, value: Any) -> datetime.date:
+def _microseconds(field: str, value: Any) -> datetime.date:
     """Returns a day or a time of NumPy, whose unit may be finer than Python's."""
     found = value.astype("datetime64[us]")
     if found != value:
         raise InvalidQuestion(field, "expected timestamps of whole microseconds, and no NaT")
-    moment = found.item()
-    if not isinstance(moment, datetime.date):
+    plain = found.item()
+    if not isinstance(plain, datetime.date):
         raise InvalidQuestion(field, "expected a timestamp between the years 1 and 9999")
-    return moment
+    return plain
 
 
 def _refused(field: str, value: object) -> InvalidQuestion:

@@ -313,9 +313,10 @@ def column_filter(column: str, condition: Condition) -> question_pb2.Filter:
         case In(values):
             _in(built).values.extend(_value(column, value) for value in values)
         case _:
-            values = several(condition)
-            given = [condition] if values is None else values
-            _in(built).values.extend(_value(column, value) for value in given)
+            given = several(condition)
+            _in(built).values.extend(
+                _value(column, each) for each in ([condition] if given is None else given)
+            )
     return built
 
 

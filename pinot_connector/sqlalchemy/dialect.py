@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import exc
 from sqlalchemy.engine import URL, Engine
@@ -31,7 +31,7 @@ from pinot_connector.sqlalchemy.urls import parsed_url, require_gateway
 
 # Tools that want a schema are given one; SQL never names it.
 SCHEMA = "default"
-AUTOCOMMIT = "AUTOCOMMIT"
+AUTOCOMMIT: Final = "AUTOCOMMIT"
 _CATALOG = ("gris", "catalog")
 
 
@@ -120,7 +120,7 @@ class GrisDialect(DefaultDialect):
         self.default_schema_name = SCHEMA
         self.default_isolation_level = AUTOCOMMIT
 
-    def get_isolation_level_values(self, dbapi_conn: Any) -> list[str]:
+    def get_isolation_level_values(self, dbapi_conn: Any) -> Any:
         """Returns the one that there is: a question is paid for when it is executed."""
         return [AUTOCOMMIT]
 

@@ -133,7 +133,8 @@ VALUES: list[tuple[object, dict[str, object]]] = [
 @pytest.mark.parametrize(("value", "held"), VALUES)
 def test_values_of_numpy_and_pandas_are_values(value: Any, held: dict[str, object]) -> None:
     """Alone, in a list, a set, an array or a series."""
-    for condition in (value, [value], {value}, pd.Series([value]), np.array([value])):
+    forms: list[Any] = [value, [value], {value}, pd.Series([value]), np.array([value])]
+    for condition in forms:
         question = structured_question("t", "a", k=1, where={"c": condition})
         (built,) = MessageToDict(question)["structured"]["filters"]
         assert built["in"]["values"] == [held]

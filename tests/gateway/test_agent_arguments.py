@@ -17,6 +17,7 @@ from pinot_connector.catalog import ColumnEntry, TableEntry, TimeEntry
 from pinot_connector.engines.base import ColumnType, TimeUnit
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.parameters import Consistency
+from pinot_connector.questions import sql_question
 
 COLUMNS = {
     "country": ColumnType.STRING,
@@ -245,4 +246,4 @@ def test_a_past_question_is_shown_as_it_is_asked(arguments: dict[str, Any]) -> N
     """So that it can be asked again as it is read."""
     given = {"table": "t", **arguments}
     assert given == arguments_of(Question.model_validate(given).message(TABLE))
-    assert {"sql": "SELECT 2"} == arguments_of(Question(sql="SELECT 2").message())
+    assert {"sql": "SELECT 2"} == arguments_of(sql_question("SELECT 2"))

@@ -171,5 +171,6 @@ def test_autocommit_is_accepted_and_other_levels_are_refused() -> None:
             again = connection.execution_options(isolation_level="AUTOCOMMIT")
             assert [(1,)] == [tuple(row) for row in again.execute(text("SELECT 1"))]
             assert "AUTOCOMMIT" == again.get_isolation_level()
+        asking.dispose()
     with pytest.raises(ArgumentError, match="there are no transactions"):
         create_engine("gris://h:1/", isolation_level="SERIALIZABLE")
