@@ -32,7 +32,7 @@ def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
             require_data_of(question.table, connection.data)
             if question.plot is not None and question.sql:
                 require_counts(client.explain(asked).parameters)
-            result = client.ask(asked, confidence=question.confidence)
+            result = client.ask(asked, confidence=question.confidence, max_cost=question.max_cost)
             # If it was paid for before, the ledger was not asked.
             result = replace(result, remaining=remaining_after(result.remaining, client))
     print_result(result, questions_left(result.remaining, result.cost), as_json=as_json)

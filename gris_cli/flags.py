@@ -143,6 +143,11 @@ class AskFlags(QuestionFlags):
         "Of each interval, between 0.5 and 1; without it 0.95. Of a paid answer another one is free.",
         metavar="NUMBER",
     )
+    max_cost: int | None = flag(
+        None,
+        "Refuse the question, before anything is asked, if it may cost more information units.",
+        metavar="UNITS",
+    )
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,8 @@ def flags_named(flags: QuestionFlags) -> Iterator[None]:
         field_name, _, column = error.field.partition(".")
         if field_name in ("sharpening", "having"):
             column = ""
-        flag = _flag_of(field_name, flags) if not flags.sql or field_name == "sharpening" else ""
+        beside_sql = field_name in ("sharpening", "max_cost")
+        flag = _flag_of(field_name, flags) if not flags.sql or beside_sql else ""
         if flag:
             error.args = (f"{flag}{f' {column}' if column else ''}: {_in_flags(error.problem)}",)
         raise

@@ -28,7 +28,7 @@ from gris_gateway.rpc_errors import RequestError
 from gris_serving import logs
 from gris_serving.identity import Context
 from pinot_connector import telemetry
-from pinot_connector.checked_arguments import require_confidence
+from pinot_connector.checked_arguments import require_confidence, require_max_cost
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.results import PrivateResult
@@ -151,7 +151,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         self, account: Account, request: app_pb2.AskRequest, wait_seconds: float | None
     ) -> _Answer:
         question, request_id = _question(request.question), _request_id(request.request_id)
-        confidence = _confidence(request.confidence)
+        confidence, max_cost = _confidence(request.confidence), _max_cost(request)
         with self._alone(account, request_id) as alone:
             known = await self._history.find(account, request_id) if request_id else None
             if known is not None and (known.question, known.confidence) != (question, request.confidence):
@@ -167,7 +167,9 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             # An answer from what is kept takes no turn; the query pipeline takes it once there is none.
             turn = partial(current_call.get().turn, request.ByteSize())
             asking = self._client.on_behalf_of(account, admission=turn)
-            await asking.ask(question, confidence=confidence, paid=paid, wait_seconds=wait_seconds)
+            await asking.ask(
+                question, confidence=confidence, max_cost=max_cost, paid=paid, wait_seconds=wait_seconds
+            )
         return await asyncio.shield(finishing[0])
 
     def _begin_to_finish(
@@ -278,6 +280,12 @@ def _confidence(stated: float) -> float | None:
     if not stated:
         return None
     require_confidence(stated)
+    return stated
+
+
+def _max_cost(request: app_pb2.AskRequest) -> int | None:
+    stated = request.max_cost if request.HasField("max_cost") else None
+    require_max_cost(stated)
     return stated
 
 

@@ -1,27 +1,30 @@
 """The arguments of the tools, with their schemas, and the questions that they ask.
 
-No tool takes an account: whose budget pays follows from the token alone.
+No tool takes an account: whose budget pays follows from the token alone. `lenient` brings arguments into the form of
+the schemas first.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from gris_api.dp.v1 import question_pb2
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from gris_mcp import lenient
+from pinot_connector.catalog import TableEntry
+from pinot_connector.engines.base import ColumnType
 from pinot_connector.errors import InvalidQuestion
-from pinot_connector.json_values import MOST_EXACT_INTEGER
 from pinot_connector.questions import (
     Between,
-    Condition,
     In,
     NotIn,
     TimeBound,
     Value,
+    column_filter,
     sql_question,
     structured_question,
 )
@@ -31,10 +34,25 @@ MAX_NAME_CHARACTERS = 1000
 MAX_VALUES = 10_000
 MAX_LISTED = 64
 MOST_RELEASES = 20
-_DAY_LENGTH = 10
+DEFAULT_RELEASES = 5
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
+# Texts that may stand for values of another type than texts.
+_AMBIGUOUS = re.compile(r"-?[0-9]|(true|false)$", re.IGNORECASE)
+_TRUTHS = {"true": True, "false": False}
+_MIDNIGHT = datetime.time()
+_EXPECTED_TIME = (
+    "expected a day such as 2019-04-01, or a time with its zone such as 2019-04-01T12:00:00+00:00"
+)
 
 Name = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)]
+Text = Annotated[Name | None, BeforeValidator(lenient.text)]
+Truth = Annotated[bool | None, BeforeValidator(lenient.truth)]
+Number = Annotated[int | None, BeforeValidator(lenient.number)]
+Names = Annotated[list[Name], Field(max_length=MAX_LISTED), BeforeValidator(lenient.names)]
+Literal_ = Annotated[bool | int | str, BeforeValidator(lenient.scalar)]
+Values = Annotated[
+    list[Literal_], Field(min_length=1, max_length=MAX_VALUES), BeforeValidator(lenient.values)
+]
 
 
 class Arguments(BaseModel):
@@ -44,13 +62,15 @@ class Arguments(BaseModel):
 
 
 class Nothing(Arguments):
-    """A tool without arguments."""
+    """A tool without arguments, which ignores what it is given."""
+
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
 
 
 class CatalogArguments(Arguments):
     """What to list."""
 
-    table: Name = Field(
+    table: Annotated[Name, BeforeValidator(lenient.name)] = Field(
         "", description="The only table to describe, with the values of its domains; empty: all."
     )
 
@@ -58,174 +78,183 @@ class CatalogArguments(Arguments):
 class HistoryArguments(Arguments):
     """How much to list."""
 
-    most: int = Field(5, ge=1, le=MOST_RELEASES, description="How many answers, newest first.")
-
-
-class Day(Arguments):
-    """A day, for columns of days."""
-
-    day: Name = Field(description="YYYY-MM-DD")
-
-
-class Time(Arguments):
-    """A point in time, for columns of timestamps."""
-
-    time: Name = Field(description="ISO 8601 with a time zone, such as 2019-04-01T12:00:00+00:00")
-
-
-class Integer(Arguments):
-    """An integer as a text: clients that read every number as a double change those beyond 9007199254740991."""
-
-    integer: Name = Field(description='Decimal digits, such as "9007199254740993".')
-
-
-class Text(Arguments):
-    """A text; a plain JSON string means the same."""
-
-    text: Annotated[str, Field(max_length=MAX_SQL_CHARACTERS)]
-
-
-Literal_ = StrictBool | StrictInt | StrictStr | Day | Time | Integer | Text
-Values = Annotated[list[Literal_], Field(min_length=1, max_length=MAX_VALUES)]
+    most: Number = Field(
+        DEFAULT_RELEASES, ge=1, le=MOST_RELEASES, description="How many answers, newest first."
+    )
 
 
 class ColumnCondition(Arguments):
-    """A condition on one column: `one_of`, or `none_of`, or a range by `at_least` and `at_most`, both included."""
+    """Conditions on one column, all of which must hold."""
 
     column: Name
     one_of: Values | None = Field(
-        None, description='Such as ["de", "fr"], [1, 2] or [{"day": "2019-04-01"}].'
+        None,
+        description='Such as ["de", "fr"] or [1, 2]; days as "2019-04-01", times in ISO 8601 with their zone, integers '
+        "beyond 9007199254740991 as texts.",
     )
     none_of: Values | None = None
     at_least: Literal_ | None = None
     at_most: Literal_ | None = None
+    more_than: Literal_ | None = None
+    less_than: Literal_ | None = None
 
-    def condition(self) -> Condition:
-        """Return the condition.
+    def values(self) -> Iterator[tuple[str, Value]]:
+        """Yield every value, with the name of its field."""
+        for name in CONDITIONS:
+            given = getattr(self, name)
+            if isinstance(given, list):
+                yield from ((f"{name}[{place}]", each) for place, each in enumerate(given))
+            elif given is not None:
+                yield name, given
+
+    def filters(self, where: str, kind: ColumnType | None) -> Iterator[question_pb2.Filter]:
+        """Yield the conditions.
+
+        Args:
+            where: What errors call them.
+            kind: The type of the column; None: texts are texts.
 
         Raises:
-            InvalidQuestion: It is none, or more than one.
+            InvalidQuestion: There is none, or a value is none of the column's type.
         """
-        is_range = self.at_least is not None or self.at_most is not None
-        if (self.one_of is not None) + (self.none_of is not None) + is_range != 1:
-            raise InvalidQuestion("where", "expected one of one_of, none_of, or a range, for each column")
-        if self.one_of is not None:
-            return In(_values(self.one_of))
-        if self.none_of is not None:
-            return NotIn(_values(self.none_of))
-        return Between(_value_or_none(self.at_least), _value_or_none(self.at_most))
+        given = {name: _typed(f"{where}.{name}", value, kind) for name, value in self.values()}
+        if not given:
+            raise InvalidQuestion(where, f"expected one of {', '.join(CONDITIONS)} beside column")
+        for name, made in (("one_of", In), ("none_of", NotIn)):
+            if of := [value for each, value in given.items() if each.startswith(name)]:
+                yield column_filter(self.column, made(of))
+        lower, upper = (given.get(name) for name in ("at_least", "at_most"))
+        if lower is not None or upper is not None:
+            yield column_filter(self.column, Between(lower, upper))
+        lower, upper = (given.get(name) for name in ("more_than", "less_than"))
+        if lower is not None or upper is not None:
+            built = column_filter(self.column, Between(lower, upper))
+            for end in ("lower", "upper"):
+                if built.range.HasField(end):
+                    getattr(built.range, end).exclusive = True
+            yield built
+
+
+CONDITIONS = tuple(ColumnCondition.model_fields)[1:]
 
 
 class ColumnQuantiles(Arguments):
     """The quantiles of one column."""
 
     column: Name
-    of: list[Name] = Field(
-        min_length=1,
-        max_length=MAX_LISTED,
-        description='Decimal numbers between 0 and 1 as texts, "min" or "max": ["0.25", "0.5", "max"].',
+    of: Annotated[list[Name], Field(min_length=1, max_length=MAX_LISTED), BeforeValidator(lenient.ranks)] = (
+        Field(
+            description='Decimal numbers between 0 and 1 as texts, "min" or "max": ["0.25", "0.5", "max"].',
+        )
     )
 
 
 class Question(Arguments):
     """A question: SQL, or a table with what to count in it."""
 
-    sql: Annotated[str, Field(max_length=MAX_SQL_CHARACTERS)] | None = Field(
+    sql: Annotated[str | None, Field(max_length=MAX_SQL_CHARACTERS), BeforeValidator(lenient.text)] = Field(
         None,
         description="The question in SQL, such as SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app.",
     )
-    table: Name | None = Field(None, description="A table of the catalogue; not with sql.")
-    by: list[Name] = Field(
-        default_factory=list,
-        max_length=MAX_LISTED,
-        description="Up to four columns to group by; none: one total.",
-    )
-    k: int | None = Field(
+    table: Text = Field(None, description="A table of the catalogue; not with sql.")
+    by: Names = Field(default_factory=list, description="Up to four columns to group by; none: one total.")
+    k: Number = Field(
         None,
         ge=1,
         lt=2**63,
         description="The most elements to show, the largest first. It decides what is paid at most.",
     )
-    measure: Literal["distinct_members", "events"] | None = Field(
-        None, description="Count distinct members (default), or events, that is rows."
+    measure: Annotated[Literal["distinct_members", "events"] | None, BeforeValidator(lenient.measure)] = (
+        Field(None, description="Count distinct members (default), or events, that is rows.")
     )
-    where: list[ColumnCondition] = Field(
-        default_factory=list,
-        max_length=MAX_LISTED,
-        description="Conditions, all of which must hold; one for each column.",
-    )
-    since: Name | None = Field(None, description="From this day (YYYY-MM-DD) or time (with its zone) on.")
-    until: Name | None = Field(None, description="Before this day or time.")
-    counts: bool | None = Field(None, description="false: only the ranking, which costs less. Default true.")
-    sums: list[Name] = Field(default_factory=list, max_length=MAX_LISTED, description="Value columns to sum.")
-    averages: list[Name] = Field(
-        default_factory=list, max_length=MAX_LISTED, description="Value columns to average."
-    )
-    order_by: Name | None = Field(
+    where: Annotated[
+        list[ColumnCondition], Field(max_length=MAX_LISTED), BeforeValidator(lenient.conditions)
+    ] = Field(default_factory=list, description="Conditions, all of which must hold.")
+    since: Text = Field(None, description="From this day (YYYY-MM-DD) or time (with its zone) on.")
+    until: Text = Field(None, description="Before this day or time.")
+    counts: Truth = Field(None, description="false: only the ranking, which costs less. Default true.")
+    sums: Names = Field(default_factory=list, description="Value columns to sum.")
+    averages: Names = Field(default_factory=list, description="Value columns to average.")
+    order_by: Text = Field(
         None, description="sum:COLUMN or avg:COLUMN that is asked for; default: in the order of counts."
     )
-    quantiles: list[ColumnQuantiles] = Field(
-        default_factory=list, max_length=MAX_LISTED, description="Quantiles to show instead of counts."
-    )
-    bucket: Name | None = Field(
+    quantiles: Annotated[
+        list[ColumnQuantiles], Field(max_length=MAX_LISTED), BeforeValidator(lenient.quantiles)
+    ] = Field(default_factory=list, description="Quantiles to show instead of counts.")
+    bucket: Annotated[Name | None, BeforeValidator(lenient.bucket)] = Field(
         None, description="Buckets of time, LENGTH:COLUMN with day, week, month, quarter or year: month:day."
     )
-    ranked: bool | None = Field(
+    ranked: Truth = Field(
         None, description="With bucket: in the order of counts instead of time. Default false."
     )
-
-    having: list[Name] = Field(
+    having: Annotated[list[Name], Field(max_length=MAX_LISTED), BeforeValidator(lenient.texts)] = Field(
         default_factory=list,
-        max_length=MAX_LISTED,
         description='Leave out elements by what is released, for free: "count >= 100", "sum:COLUMN < 25".',
     )
-
-    totals_by: Name | None = Field(
+    totals_by: Text = Field(
         None, description="One of exactly two columns of by: totals by it, and what the rows leave of each."
     )
+    max_cost: Number = Field(
+        None,
+        ge=0,
+        lt=2**63,
+        description="Refuse the question, before anything is asked, if it may cost more information units.",
+    )
 
-    def message(self) -> question_pb2.Question:
+    @property
+    def needs_types(self) -> bool:
+        """Whether only the catalogue says what is meant: of texts that may be other values, or of the time column."""
+        if self.sql is not None or not self.table:
+            return False
+        given = (value for each in self.where for _, value in each.values())
+        is_ambiguous = any(isinstance(each, str) and _AMBIGUOUS.match(each) for each in given)
+        return is_ambiguous or (self.bucket is not None and ":" not in self.bucket)
+
+    def message(self, table: TableEntry | None = None) -> question_pb2.Question:
         """Return the question as it is sent.
+
+        Args:
+            table: What the catalogue says of the table; None: texts are texts.
 
         Raises:
             InvalidQuestion: Fields do not belong together, or a value is none that a question can hold.
         """
         if self.sql is not None:
-            others = sorted(self.model_fields_set & set(Question.model_fields) - {"sql"})
+            others = [each for each in _STRUCTURED if getattr(self, each) not in (None, [])]
             if others:
-                raise InvalidQuestion("sql", f"expected nothing beside it, and not {', '.join(others)}")
+                raise InvalidQuestion("sql", f"expected it alone, without {', '.join(others)}")
             return sql_question(self.sql)
-        if self.table is None:
+        if not self.table:
             raise InvalidQuestion("table", "expected a table of the catalogue, or a question in sql")
-        return structured_question(
+        counted = self.measure or "distinct_members"
+        built = structured_question(
             self.table,
             self.by,
             k=self.k,
-            measure=self.measure or "distinct_members",
-            where=self._conditions(),
+            measure=counted,
             time_range=_time_range(self.since, self.until),
             counts=self.counts is not False,
             sums=self.sums,
             averages=self.averages,
-            order_by=self.order_by,
+            order_by=lenient.order(self.order_by, counted),
             quantiles={each.column: each.of for each in self.quantiles},
-            bucket=self.bucket,
+            bucket=_bucket(self.bucket, table),
             ranked=self.ranked is True,
-            having=self.having,
+            having=[lenient.having(each, counted) for each in self.having],
             totals_by=self.totals_by,
         )
+        for place, each in enumerate(self.where):
+            built.structured.filters.extend(each.filters(f"where[{place}]", _type_of(each.column, table)))
+        return built
 
-    def _conditions(self) -> dict[str, Condition]:
-        conditions = {each.column: each.condition() for each in self.where}
-        if len(conditions) < len(self.where):
-            raise InvalidQuestion("where", "expected one condition for each column")
-        return conditions
+
+_STRUCTURED = [each for each in Question.model_fields if each not in ("sql", "max_cost")]
 
 
 class Asked(Question):
     """A question that is paid for."""
 
-    confidence: float | None = Field(
+    confidence: Annotated[float | None, BeforeValidator(lenient.fraction)] = Field(
         None,
         gt=0.5,
         lt=1,
@@ -233,64 +262,59 @@ class Asked(Question):
     )
 
 
-def _values(given: Sequence[Literal_]) -> list[Value]:
-    return [_value(each) for each in given]
+def _type_of(column: str, table: TableEntry | None) -> ColumnType | None:
+    if table is None:
+        return None
+    if table.time is not None and table.time.column == column:
+        return next((each.type for each in table.columns if each.name == column), ColumnType.TIMESTAMP)
+    return next((each.type for each in table.columns if each.name == column), None)
 
 
-def _value_or_none(given: Literal_ | None) -> Value | None:
-    return None if given is None else _value(given)
+def _typed(field: str, value: Value, kind: ColumnType | None) -> Value:
+    """Return a value of a column's type for a text that stands for one."""
+    if not isinstance(value, str):
+        return value
+    match kind:
+        case ColumnType.INT64:
+            if not _INTEGER.fullmatch(value):
+                raise InvalidQuestion(field, "expected an integer, as the column has them, got another text")
+            return int(value)
+        case ColumnType.BOOL:
+            return _TRUTHS.get(value.lower(), value)
+        case ColumnType.DATE | ColumnType.TIMESTAMP:
+            found = _time(field, value)
+            if kind is ColumnType.DATE and isinstance(found, datetime.datetime) and found.time() == _MIDNIGHT:
+                return found.date()
+            return found
+    return value
 
 
-def _value(given: Literal_) -> Value:
-    match given:
-        case Day(day=text):
-            return _day("where", text)
-        case Time(time=text):
-            return _time("where", text)
-        case Integer(integer=text):
-            return _integer(text)
-        case Text(text=text):
-            return text
-        case int() if abs(given) > MOST_EXACT_INTEGER:
-            raise InvalidQuestion(
-                "where",
-                f"expected integers beyond {MOST_EXACT_INTEGER} as objects with a text, such as "
-                '{"integer": "9007199254740993"}: as numbers some clients change them',
-            )
-        case _:
-            return given
-
-
-def _integer(text: str) -> int:
-    if not _INTEGER.fullmatch(text):
-        raise InvalidQuestion("where", "expected an integer as decimal digits, such as 9007199254740993")
-    return int(text)
+def _bucket(stated: str | None, table: TableEntry | None) -> str | None:
+    """Return a bucket with its column: a length alone means the one time column that the table has."""
+    if stated is None or ":" in stated or table is None or table.time is None:
+        return stated
+    return f"{stated}:{table.time.column}"
 
 
 def _time_range(since: str | None, until: str | None) -> tuple[TimeBound, TimeBound] | None:
     if since is None and until is None:
         return None
-    return _time_bound("since", since), _time_bound("until", until)
+    first, end = (text and _time(field, text) for field, text in (("since", since), ("until", until)))
+    if type(first) is type(end) is datetime.date and first >= end:
+        raise InvalidQuestion(
+            "until", "expected a later day than since: until itself is no part of the range"
+        )
+    return first or None, end or None
 
 
-def _time_bound(field: str, text: str | None) -> TimeBound:
-    if text is None:
-        return None
-    return _day(field, text) if len(text) == _DAY_LENGTH else _time(field, text)
-
-
-def _day(field: str, text: str) -> datetime.date:
+def _time(field: str, text: str) -> datetime.date:
+    """Return a day, or a point in time; midnight without a zone is the day that begins then."""
     try:
-        return datetime.date.fromisoformat(text)
+        found = datetime.datetime.fromisoformat(text.strip())
     except ValueError:
-        raise InvalidQuestion(field, "expected a day as YYYY-MM-DD") from None
-
-
-def _time(field: str, text: str) -> datetime.datetime:
-    try:
-        found = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidQuestion(field, "expected a day, or a time with its zone, in ISO 8601") from None
-    if found.tzinfo is None:
-        raise InvalidQuestion(field, "expected a time with its zone, such as 2019-04-01T12:00:00+00:00")
-    return found
+        raise InvalidQuestion(field, f"{_EXPECTED_TIME}, got another text") from None
+    if found.tzinfo is not None:
+        return found
+    if found.time() == _MIDNIGHT:
+        return found.date()
+    raise InvalidQuestion(field, f"{_EXPECTED_TIME}, got a time without a zone")

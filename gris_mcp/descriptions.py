@@ -54,3 +54,43 @@ units that questions cost; a question is refused if either is missing on any enf
 
 REPEATED = "This answer was paid for before; it cost nothing now, and asking again would not change it."
 ROWS_LEFT_OUT = "Only the first rows are shown here. Ask for fewer elements, or in larger groups."
+
+# Arguments that are accepted, by the field that was wrong.
+EXAMPLES = {
+    "sql": '{"sql": "SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app"}',
+    "table": '{"table": "feedback", "by": ["app"]}',
+    "by": '{"by": ["app", "country"]}',
+    "k": '{"k": 10}',
+    "measure": '{"measure": "events"}',
+    "where": '{"where": [{"column": "app", "one_of": ["web"]}, {"column": "hour", "at_least": 9, "at_most": 17}]}',
+    "since": '{"since": "2019-04-01", "until": "2019-05-01"}',
+    "until": '{"since": "2019-04-01", "until": "2019-05-01"}',
+    "counts": '{"counts": false}',
+    "sums": '{"sums": ["amount"]}',
+    "averages": '{"averages": ["amount"]}',
+    "order_by": '{"sums": ["amount"], "order_by": "sum:amount"}',
+    "quantiles": '{"quantiles": [{"column": "amount", "of": ["0.5", "max"]}]}',
+    "bucket": '{"bucket": "month:day", "since": "2019-01-01", "until": "2020-01-01"}',
+    "having": '{"having": ["count >= 100"]}',
+    "totals_by": '{"by": ["country", "app"], "totals_by": "country"}',
+    "max_cost": '{"max_cost": 100}',
+    "confidence": '{"confidence": 0.95}',
+    "most": '{"most": 5}',
+}
+
+# Fields as other tools call them.
+OTHER_NAMES = {
+    **dict.fromkeys(("group_by", "groupby", "dimensions", "dimension", "columns", "breakdown"), ("by",)),
+    **dict.fromkeys(("limit", "top", "top_k", "n", "count"), ("k", "most")),
+    **dict.fromkeys(("filter", "filters", "conditions"), ("where",)),
+    **dict.fromkeys(("from", "start", "start_date", "start_time"), ("since",)),
+    **dict.fromkeys(("to", "end", "end_date", "end_time"), ("until",)),
+    **dict.fromkeys(("sort", "sort_by", "order", "orderby"), ("order_by",)),
+    **dict.fromkeys(("metric", "metrics", "aggregate", "aggregation"), ("measure",)),
+    **dict.fromkeys(("avg", "average", "mean"), ("averages",)),
+    **dict.fromkeys(("percentiles", "percentile", "median"), ("quantiles",)),
+    **dict.fromkeys(("interval", "granularity", "time_grain"), ("bucket",)),
+    **dict.fromkeys(("query", "q", "statement"), ("sql",)),
+    **dict.fromkeys(("field", "name"), ("column",)),
+    **dict.fromkeys(("budget", "max_price", "max_units"), ("max_cost",)),
+}

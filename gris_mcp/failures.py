@@ -1,10 +1,11 @@
 """Errors as a model reads them: what happened, where, and what to do, in constant texts.
 
-Of what a caller sent, nothing is repeated. Numbers, times and levels of budgets are fields of their own.
+Of what a caller sent, no value is repeated. Numbers, times and levels of budgets are fields of their own.
 """
 
 from __future__ import annotations
 
+import difflib
 import logging
 import re
 from typing import Any
@@ -12,8 +13,9 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field, ValidationError
 
-from gris_mcp.arguments import Arguments
-from gris_mcp.results import Instant, view_of
+from gris_mcp import descriptions, lenient
+from gris_mcp.arguments import Arguments, ColumnCondition, ColumnQuantiles
+from gris_mcp.results import Instant, Whole, view_of
 from pinot_connector.errors import (
     BudgetExhausted,
     BudgetHeld,
@@ -35,8 +37,8 @@ class Missing(BaseModel):
 
     account: list[str] = Field(validation_alias="level")
     unit: str
-    asked_for: int = Field(validation_alias="requested")
-    left: int = Field(validation_alias="remaining")
+    asked_for: Whole = Field(validation_alias="requested")
+    left: Whole = Field(validation_alias="remaining")
     refreshes_at: Instant | None = Field(description="None: never.")
 
 
@@ -46,6 +48,7 @@ class Failure(BaseModel):
     error: str
     message: str
     field: str | None = None
+    example: str | None = None
     what_to_do: str
     missing: list[Missing] = Field(default_factory=list)
     refreshes_at: str | None = None
@@ -60,13 +63,13 @@ class Failure(BaseModel):
 _WHAT_TO_DO = {
     ErrorCode.INVALID_QUESTION: "Correct the field and ask again; nothing was charged.",
     ErrorCode.REFUSED_BY_POLICY: (
-        "Read the catalogue and ask something that it allows; nothing was charged. Do not retry."
+        "Read the catalogue and ask something that it allows; nothing was charged. The same question is refused again."
     ),
     ErrorCode.BUDGET_EXHAUSTED: (
         "Stop asking until the budget is refreshed, or ask for something cheaper; nothing was charged. Repeats of paid "
         "questions stay free."
     ),
-    ErrorCode.ACCOUNT_UNKNOWN: "The operator has to give this account a budget. Do not retry.",
+    ErrorCode.ACCOUNT_UNKNOWN: "The operator has to give this account a budget; until then every question is refused.",
     ErrorCode.UNAVAILABLE: "Try again later; nothing was charged.",
     ErrorCode.UNEXPECTED: "Tell the operator. Do not retry.",
 }
@@ -106,30 +109,46 @@ _ARGUMENTS = {
     "ordered_by": "order_by",
     "time_range": "since, until",
 }
-_PROBLEMS = {
+_LIMITS = {
     "missing": "expected this field",
-    "extra_forbidden": "expected no further fields",
-    "greater_than_equal": "expected a larger number",
-    "less_than_equal": "expected a smaller number",
-    "less_than": "expected a smaller number",
-    "too_long": "expected fewer entries",
+    "greater_than": "expected a number above {gt}",
+    "greater_than_equal": "expected a number of at least {ge}",
+    "less_than_equal": "expected a number of at most {le}",
+    "less_than": "expected a number below {lt}",
+    "too_long": "expected at most {max_length} entries",
     "too_short": "expected at least one entry",
-    "string_too_long": "expected a shorter text",
-    "literal_error": "expected one of the values in the schema",
+    "string_too_long": "expected at most {max_length} characters",
 }
 _TYPES = {
     "string": "expected a text",
     "int": "expected a whole number",
+    "float": "expected a number",
     "bool": "expected true or false",
     "list": "expected a list",
     "model": "expected an object",
 }
+_KINDS = {
+    "NoneType": "null",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "list": "a list",
+    "dict": "an object",
+}
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 
 
-def failure_of(error: Exception) -> Failure:
-    """Return what is reported of an error; of one that nobody expected only that it happened."""
+def failure_of(error: Exception, takes: type[Arguments] = Arguments, *, in_sql: bool = False) -> Failure:
+    """Return what is reported of an error of a tool; of one that nobody expected only that it happened.
+
+    Args:
+        error: What the tool raised.
+        takes: Its arguments.
+        in_sql: Whether the question was SQL, for which other fields are no examples.
+    """
     if isinstance(error, ValidationError):
-        return _of_arguments(error)
+        return _of_arguments(error, takes)
     if not isinstance(error, GrisError):
         fields = {"error": type(error).__name__}
         log.error("A tool failed.", extra={"event": "mcp.failed", "fields": fields})
@@ -138,13 +157,16 @@ def failure_of(error: Exception) -> Failure:
             message="the server failed",
             what_to_do=_WHAT_TO_DO[ErrorCode.UNEXPECTED],
         )
+    field = _field(error) if isinstance(error, InvalidQuestion) else None
     shortfalls = error.shortfalls if isinstance(error, BudgetExhausted | BudgetHeld) else ()
     times = [each.refreshes_at for each in shortfalls]
     known = [each for each in times if each is not None]
     return Failure(
         error="budget_held" if isinstance(error, BudgetHeld) else error.code.value,
-        message=error.problem if isinstance(error, InvalidQuestion) else _message(error),
-        field=_field(error) if isinstance(error, InvalidQuestion) else None,
+        # Below the first line of what is wrong in SQL stands the SQL itself.
+        message=error.problem.partition("\n")[0] if isinstance(error, InvalidQuestion) else _message(error),
+        field=field,
+        example=None if in_sql and field != "sql" else _example(field),
         what_to_do=_what_to_do(error),
         missing=[view_of(Missing, each) for each in shortfalls],
         # The last of them decides; a level that is never refreshed has none.
@@ -163,40 +185,71 @@ def _message(error: GrisError) -> str:
 
 def _field(error: InvalidQuestion) -> str | None:
     """Return the argument that is wrong, without what stands behind it: the name of a column comes from the caller."""
+    if error.field.startswith("where["):
+        return error.field
     (name, *_) = re.split(r"[.\[]", error.field.removeprefix("question.").removeprefix("structured."))
     return _ARGUMENTS.get(name, name) or None
+
+
+def _example(field: str | None) -> str | None:
+    """Return arguments with which a field is accepted."""
+    return descriptions.EXAMPLES.get(re.split(r"[,.\[]", field or "")[0])
 
 
 def _what_to_do(error: GrisError) -> str:
     return next((text for kind, text in _OF_KINDS if isinstance(error, kind)), _WHAT_TO_DO[error.code])
 
 
-def _of_arguments(error: ValidationError) -> Failure:
-    """Return what is wrong with arguments: the field that the schema has, and never a name or value that was sent."""
-    first: dict[str, Any] = dict(
-        error.errors(include_url=False, include_context=False, include_input=False)[0]
-    )
+def _of_arguments(error: ValidationError, takes: type[Arguments]) -> Failure:
+    """Return what is wrong with arguments: the field, what was expected there and the kind of what was got.
+
+    Of what was sent, only names of fields that are none are repeated, and of these only names.
+    """
+    first: dict[str, Any] = dict(error.errors(include_url=False)[0])
     path = list(first["loc"])
     if first["type"] == "extra_forbidden":
-        path = path[:-1]
-    known = _known_names()
-    field = ".".join(str(part) for part in path if isinstance(part, int) or part in known)
-    kind = str(first["type"])
-    problem = _PROBLEMS.get(kind) or _TYPES.get(kind.partition("_")[0]) or "expected a value of another type"
+        problem = _no_such_field(path.pop(), _NESTED.get(path[0], takes) if path else takes)
+    else:
+        problem = _problem(first)
+    # What else stands in a path is the type that pydantic tried.
+    known = {each for kind in (takes, *_NESTED.values()) for each in kind.model_fields}
+    named = (
+        f"[{part}]" if isinstance(part, int) else f".{part}"
+        for part in path
+        if isinstance(part, int) or part in known
+    )
+    field = "".join(named).removeprefix(".") or None
     return Failure(
         error=ErrorCode.INVALID_QUESTION.value,
         message=problem,
-        field=field or None,
+        field=field,
+        example=_example(field),
         what_to_do=_WHAT_TO_DO[ErrorCode.INVALID_QUESTION],
     )
 
 
-def _known_names() -> frozenset[str]:
-    """Return the names of all arguments."""
-    found: set[str] = set()
-    unseen: list[type[Arguments]] = [Arguments]
-    while unseen:
-        each = unseen.pop()
-        found |= each.model_fields.keys()
-        unseen += each.__subclasses__()
-    return frozenset(found)
+def _problem(first: dict[str, Any]) -> str:
+    """Return what was expected, and the kind of what was got, where that says more."""
+    kind, context = str(first["type"]), first.get("ctx", {})
+    if kind in _LIMITS:
+        return _LIMITS[kind].format(**context)
+    expected = _TYPES.get(kind.partition("_")[0], "expected a value of another type")
+    if kind == lenient.FORM:
+        expected = str(first["msg"])
+    elif kind == "literal_error":
+        expected = f"expected {context['expected']}"
+    return f"{expected}, got {_KINDS.get(type(first['input']).__name__, 'something else')}"
+
+
+def _no_such_field(name: object, kind: type[Arguments]) -> str:
+    """Return that a field is none, and those that there are; the one that is meant by a usual other name."""
+    fields = list(kind.model_fields)
+    sent = str(name) if _FIELD.fullmatch(str(name)) else ""
+    means = [each for each in descriptions.OTHER_NAMES.get(sent.lower(), ()) if each in fields]
+    meant = next(iter(means or difflib.get_close_matches(sent, fields, n=1, cutoff=0.8)), None)
+    hint = f" (did you mean {meant}?)" if meant else ""
+    more = "; conditions of other kinds are asked in sql" if kind is ColumnCondition else ""
+    return f"there is no field {sent or 'of that name'}{hint}; the fields are {', '.join(fields)}{more}"
+
+
+_NESTED: dict[Any, type[Arguments]] = {"where": ColumnCondition, "quantiles": ColumnQuantiles}

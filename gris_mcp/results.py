@@ -16,13 +16,13 @@ from operator import attrgetter
 from types import SimpleNamespace
 from typing import Annotated, Any, TypeVar
 
-from google.protobuf.json_format import MessageToDict
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from gris_mcp import descriptions
+from gris_mcp.past_questions import arguments_of
 from pinot_connector.budgets import Level, Mode, questions_left
 from pinot_connector.errors import IntegrityError
-from pinot_connector.json_values import MOST_EXACT_INTEGER
+from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.past_results import PastResult
 from pinot_connector.results import Explanation, PrivateResult, Row
@@ -50,9 +50,8 @@ def element_of(value: ShownScalar) -> Element:
 
 
 def _plain(value: int | datetime.date) -> int | str:
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    return value if abs(value) <= MOST_EXACT_INTEGER else str(value)
+    plain: int | str = to_json(value)
+    return plain
 
 
 def _end(value: int | Fraction | datetime.date) -> int | float | str:
@@ -61,6 +60,7 @@ def _end(value: int | Fraction | datetime.date) -> int | float | str:
 
 Element = Annotated[str | int | bool | UnseenText, BeforeValidator(element_of)]
 End = Annotated[int | float | str, BeforeValidator(_end)]
+Whole = Annotated[int | str, BeforeValidator(to_json)]
 Instant = Annotated[str, BeforeValidator(datetime.datetime.isoformat)]
 
 
@@ -79,8 +79,8 @@ class Interval(BaseModel):
 class Price(BaseModel):
     """What a question costs, in the two units of a budget."""
 
-    information: int
-    calls: int
+    information: Whole
+    calls: Whole
 
 
 class LeftOfLevel(BaseModel):
@@ -119,11 +119,11 @@ class Value(BaseModel):
 class AnswerRow(BaseModel):
     """One element of the answer. `element` is data, in the order of `columns`.
 
-    Integers that a double does not hold are texts; `where` takes them as {"integer": "9007199254740993"}.
+    Integers that a double does not hold are texts, and `where` takes them as such.
     """
 
     element: list[Element]
-    count: int | float | None = Field(
+    count: Annotated[int | float | str | None, BeforeValidator(to_json)] = Field(
         validation_alias="noisy_count",
         description="Noisy; null where no counts were asked for.",
     )
@@ -137,10 +137,10 @@ class AnswerTotal(BaseModel):
     """A total, and what the rows that are shown leave of it."""
 
     value: Element
-    count: int = Field(validation_alias="noisy_count")
+    count: Whole = Field(validation_alias="noisy_count")
     interval: Interval
     values: list[Value] = Field(validation_alias="sums", description="Its sums, in the order of value_names.")
-    other_count: int = Field(
+    other_count: Whole = Field(
         description="The total less all rows of it in the answer, also those left out here."
     )
     other_interval: Interval
@@ -189,7 +189,7 @@ class PriceOfQuestion(BaseModel):
     """What a question would cost and how exact it would be."""
 
     price: Price = Field(validation_alias="worst_case_cost", description="At most.")
-    questions_left: int | None = Field(
+    questions_left: Whole | None = Field(
         description="How many such questions the budget pays for; null: no limit."
     )
     typical_error: int | None = Field(
@@ -209,7 +209,7 @@ class PastAnswer(BaseModel):
     """An answer that was paid for before."""
 
     asked_at: Instant = Field(validation_alias="released_at")
-    question: dict[str, Any] = Field(description="Data: what was asked.")
+    question: dict[str, Any] = Field(description="Data: what was asked, as ask takes it.")
     answer: Answer
     rows_not_kept: bool = Field(validation_alias="elements_omitted")
 
@@ -281,7 +281,7 @@ def price_of(explanation: Explanation, levels: Iterable[Level]) -> PriceOfQuesti
 
 def past_answer_of(past: PastResult) -> PastAnswer:
     """Return an answer that was paid for."""
-    question = seen(MessageToDict(past.question, preserving_proto_field_name=True))
+    question = seen(arguments_of(past.question))
     return view_of(PastAnswer, past, question=question, answer=answer_of(past.result, MOST_PAST_ROWS))
 
 

@@ -6,23 +6,34 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gris_api.dp.v1 import question_pb2
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel
 
 from gris_mcp import descriptions
-from gris_mcp.arguments import Arguments, Asked, CatalogArguments, HistoryArguments, Nothing, Question
+from gris_mcp.arguments import (
+    DEFAULT_RELEASES,
+    Arguments,
+    Asked,
+    CatalogArguments,
+    HistoryArguments,
+    Nothing,
+    Question,
+)
 from gris_mcp.catalog_results import Tables, tables_of
 from gris_mcp.failures import failure_of
 from gris_mcp.results import (
     Answer,
     Budget,
     History,
+    PastAnswer,
     PriceOfQuestion,
     answer_of,
     budget_of,
     past_answer_of,
     price_of,
 )
+from pinot_connector.budgets import require_within
 from pinot_connector.gateway_client import AsyncGatewayClient
 from pinot_connector.past_results import PastResult
 
@@ -31,20 +42,30 @@ async def _catalog(client: AsyncGatewayClient, arguments: CatalogArguments) -> T
     return tables_of(await client.catalog(arguments.table), with_values=bool(arguments.table))
 
 
+async def _message(client: AsyncGatewayClient, arguments: Question) -> question_pb2.Question:
+    """Return the question; the catalogue is read only where it says what a text means."""
+    tables = (await client.catalog(arguments.table or "")).tables if arguments.needs_types else (None,)
+    return arguments.message(tables[0])
+
+
 async def _explain(client: AsyncGatewayClient, arguments: Question) -> PriceOfQuestion:
-    explanation = await client.explain(arguments.message())
+    explanation = await client.explain(await _message(client, arguments))
+    require_within(arguments.max_cost, explanation.worst_case_cost)
     return price_of(explanation, await client.remaining())
 
 
 async def _ask(client: AsyncGatewayClient, arguments: Asked) -> Answer:
-    return answer_of(await client.ask(arguments.message(), confidence=arguments.confidence))
+    message = await _message(client, arguments)
+    asked = client.ask(message, confidence=arguments.confidence, max_cost=arguments.max_cost)
+    return answer_of(await asked)
 
 
 async def _history(client: AsyncGatewayClient, arguments: HistoryArguments) -> History:
-    answers = []
-    async for release in client.releases(page_size=arguments.most):
+    answers: list[PastAnswer] = []
+    most = arguments.most or DEFAULT_RELEASES
+    async for release in client.releases(page_size=most):
         answers.append(past_answer_of(PastResult.of(release)))
-        if len(answers) == arguments.most:
+        if len(answers) == most:
             break
     return History(answers=answers)
 
@@ -87,7 +108,7 @@ class PrivateTool:
         try:
             returned = await self.run(client, self.takes.model_validate(dict(arguments)))
         except Exception as error:
-            return failure_of(error).result()
+            return failure_of(error, self.takes, in_sql=bool(arguments.get("sql"))).result()
         content = returned.model_dump(mode="json")
         # Clients that know no structured results read the same as text.
         return CallToolResult(

@@ -12,7 +12,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
-from pinot_connector.errors import IntegrityError, Shortfall
+from pinot_connector.errors import IntegrityError, InvalidQuestion, Shortfall
 from pinot_connector.views import view
 
 INFORMATION = "information"
@@ -60,6 +60,17 @@ class Charge:
 
     charged: Cost
     remaining: tuple[Level, ...]
+
+
+def require_within(max_cost: int | None, worst_case: Cost) -> None:
+    """Raises InvalidQuestion if a question may cost more information units than its caller is willing to pay."""
+    if max_cost is not None and worst_case.information > max_cost:
+        calls = f" and {worst_case.calls} call{'s' * (worst_case.calls != 1)}" if worst_case.calls else ""
+        raise InvalidQuestion(
+            "max_cost",
+            f"the question may cost {worst_case.information} information units{calls}, and at most {max_cost} are "
+            "allowed; nothing was asked or charged",
+        )
 
 
 def questions_left(levels: Iterable[Level], price: Cost, *, together: int = 1) -> int | None:

@@ -31,6 +31,12 @@ def require_confidence(confidence: float) -> None:
         )
 
 
+def require_max_cost(max_cost: int | None) -> None:
+    """Raises InvalidQuestion unless it is None or a number of information units."""
+    if max_cost is not None and (type(max_cost) is not int or not 0 <= max_cost < 2**63):
+        raise InvalidQuestion("max_cost", "expected a whole number of information units, at least 0")
+
+
 def checked_texts(field: str, texts: object) -> list[str]:
     """Returns several texts if a message can hold them.
 

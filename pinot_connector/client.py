@@ -13,7 +13,7 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Cost, Level, level_of, questions_left
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
-from pinot_connector.checked_arguments import checked_texts, require_confidence
+from pinot_connector.checked_arguments import checked_texts, require_confidence, require_max_cost
 from pinot_connector.client_base import ClientBase
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.endpoints import Address
@@ -113,6 +113,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         question: question_pb2.Question,
         *,
         confidence: float | None = None,
+        max_cost: int | None = None,
         paid: Paid | None = None,
         wait_seconds: float | None = None,
     ) -> PrivateResult:
@@ -127,6 +128,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             question: what to ask.
             confidence: the probability that an interval covers the number before noise, strictly between 0.5 and 1;
                 None: that of the client. Of a release that is paid for, any confidence is free.
+            max_cost: the most information units that the question may cost: one whose worst case is more is refused
+                before anything is asked. What is paid for stays free. None: whatever the budget holds.
             paid: called with the result once it is charged, even if the caller has been cancelled by then.
             wait_seconds: how long to wait for budget that questions hold which run now; at most, and by default,
                 `Timeouts.budget_held`. Questions of one account wait in order.
@@ -135,7 +138,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             The result, which has been charged; nothing of it is available before.
 
         Raises:
-            InvalidQuestion: the question or the confidence is malformed; `field` says where.
+            InvalidQuestion: the question, the confidence or `max_cost` is malformed, or the question may cost more than
+                that; `field` says which.
             RefusedByPolicy: the policy forbids the question.
             BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
             BudgetHeld: other questions held the budget all that time; it is not exhausted.
@@ -151,7 +155,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         self._require_open()
         if confidence is not None:
             require_confidence(confidence)
-        return await self._pipeline.ask(question, paid, wait_seconds, confidence)
+        require_max_cost(max_cost)
+        return await self._pipeline.ask(question, paid, wait_seconds, confidence, max_cost)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
         """Returns what a question would cost at most, its share of the budget, and what would be done.

@@ -29,7 +29,13 @@ class ClientBase(ABC, Generic[Answered]):
     """
 
     @abstractmethod
-    def ask(self, question: question_pb2.Question, *, confidence: float | None = None) -> Answered:
+    def ask(
+        self,
+        question: question_pb2.Question,
+        *,
+        confidence: float | None = None,
+        max_cost: int | None = None,
+    ) -> Answered:
         """Answers a question that `structured_question` or `sql_question` built.
 
         `top_k`, `histogram` and `sql` build such a question and call this method.
@@ -41,6 +47,8 @@ class ClientBase(ABC, Generic[Answered]):
             question: what to ask.
             confidence: the probability that an interval covers the number before noise, strictly between 0.5 and 1;
                 None: that of the client, or of the gateway. Of a release that is paid for, any confidence is free.
+            max_cost: the most information units that the question may cost: one whose worst case is more is refused
+                before anything is asked. What is paid for stays free. None: whatever the budget holds.
 
         Returns:
             The result, which has been charged; nothing of it is available before.

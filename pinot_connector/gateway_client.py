@@ -25,7 +25,12 @@ from pinot_connector.budgets import Charge, Level, cost_of, level_of, questions_
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import open_channel
-from pinot_connector.checked_arguments import checked_text, checked_texts, require_confidence
+from pinot_connector.checked_arguments import (
+    checked_text,
+    checked_texts,
+    require_confidence,
+    require_max_cost,
+)
 from pinot_connector.client_base import ClientBase
 from pinot_connector.element_messages import merged
 from pinot_connector.endpoints import Address, Credentials, Endpoint
@@ -123,7 +128,12 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         self._stub: app_pb2_grpc.PrivateQueryServiceAsyncStub = gateway  # type: ignore[assignment]
 
     async def ask(
-        self, question: question_pb2.Question, *, request_id: str = "", confidence: float | None = None
+        self,
+        question: question_pb2.Question,
+        *,
+        request_id: str = "",
+        confidence: float | None = None,
+        max_cost: int | None = None,
     ) -> PrivateResult:
         """Answers a question that `structured_question` or `sql_question` built.
 
@@ -136,12 +146,15 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
                 the result that was paid for, without a second charge; empty: a retry is another request.
             confidence: the probability that an interval covers the number before noise, strictly between 0.5 and 1;
                 None: that of the gateway. Of a release that is paid for, any confidence is free.
+            max_cost: the most information units that the question may cost: one whose worst case is more is refused
+                before anything is asked. What is paid for stays free. None: whatever the budget holds.
 
         Returns:
             The result, which has been charged; nothing of it is available before.
 
         Raises:
-            InvalidQuestion: the question or the confidence is malformed; `field` says where.
+            InvalidQuestion: the question, the confidence or `max_cost` is malformed, or the question may cost more than
+                that; `field` says which.
             RefusedByPolicy: the policy forbids the question.
             BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
             AccountUnknown: the account has no budget.
@@ -155,11 +168,13 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         """
         if confidence is not None:
             require_confidence(confidence)
+        require_max_cost(max_cost)
         request = app_pb2.AskRequest(
             question=question,
             account=self._account,
             request_id=checked_text("request_id", request_id),
             confidence=confidence,
+            max_cost=max_cost,
         )
         return await self._asked(request)
 

@@ -44,7 +44,7 @@ from gris_api.dp.v1 import question_pb2
 
 from pinot_connector import telemetry
 from pinot_connector.budget_service_client import BudgetServiceClient
-from pinot_connector.budgets import Charge, Cost, largest_k
+from pinot_connector.budgets import Charge, Cost, cost_of, largest_k, require_within
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engine_calls import EngineCalls
@@ -84,12 +84,16 @@ _Key: TypeAlias = tuple[str, tuple[str, ...] | None]
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, who hears of its charge, until when its caller waits for budget at the latest, and the confidence."""
+    """A question, who hears of its charge, until when its caller waits for budget at the latest, and the confidence.
+
+    `max_cost`: the most information units that its caller is willing to pay.
+    """
 
     question: question_pb2.Question
     paid: Paid | None
     latest: float
     confidence: float
+    max_cost: int | None
 
     def shown(self, charged: Charged) -> PrivateResult:
         """Returns the result; who is to hear of it does so even if the caller has left."""
@@ -162,6 +166,7 @@ class QueryPipeline:
         paid: Paid | None = None,
         wait_seconds: float | None = None,
         confidence: float | None = None,
+        max_cost: int | None = None,
     ) -> PrivateResult:
         """Returns the paid result of a question.
 
@@ -173,13 +178,14 @@ class QueryPipeline:
             paid: called with the result once it is charged, even if the caller has been cancelled by then.
             wait_seconds: the longest wait for budget that other questions hold, if it is less than the time-out.
             confidence: that of the intervals; None: the pipeline's own.
+            max_cost: the most information units that it may cost; None: whatever the budget holds.
 
         Raises:
             GrisError: there is no result; see `errors` for what each kind means.
         """
         with self._registered(), telemetry.question():
             latest = math.inf if wait_seconds is None else _now() + wait_seconds
-            asked = Asked(question, paid, latest, confidence or self._confidence)
+            asked = Asked(question, paid, latest, confidence or self._confidence, max_cost)
             for _ in range(TRIES_ON_MOVING_DATA - 1):
                 with suppress(DataChanged, PlanExpired):
                     return await self._ask(asked)
@@ -221,6 +227,7 @@ class QueryPipeline:
         with Turn(self._turns) as paying, Turn(self._turns) as drawing:
             if (paid_before := await self._paid_before(translated, asked.confidence, paying)) is not None:
                 return asked.shown(paid_before)
+            require_within(asked.max_cost, cost_of(translated.translation.worst_case_cost))
             # What is given needs no admission: it has been returned by now.
             await self._admission()
             translated, found = await self._kept_or_query(translated, drawing)
@@ -302,6 +309,8 @@ class QueryPipeline:
     async def _reserved(self, translated: Translated, asked: Asked) -> AsyncIterator[Reserved]:
         """Reserves the worst case; a refusal for an exhausted budget says the largest k that it would hold."""
         translation = translated.translation
+        # The policy may have another price for it since it was looked up.
+        require_within(asked.max_cost, cost_of(translation.worst_case_cost))
         deadline = min(asked.latest, _now() + self._timeouts.budget_held)
         try:
             async with Reservation(self._budget, translation, deadline) as reservation:

@@ -18,6 +18,7 @@ from pinot_connector.checked_arguments import checked_text, checked_texts
 from pinot_connector.days import days_of
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.having import having_conditions
+from pinot_connector.python_values import plain_value, several
 from pinot_connector.views import numbers
 
 # A `datetime.datetime` is a `datetime.date` to Python; as a value it needs a time zone.
@@ -147,7 +148,7 @@ def structured_question(
         table=checked_text("table", table),
         dimensions=columns if length is None or column in columns else [column, *columns],
         measure=MEASURES[_measure(measure)],
-        filters=[_filter(column, condition) for column, condition in _conditions(where)],
+        filters=[column_filter(column, condition) for column, condition in _conditions(where)],
         k=_checked_k(k),
         omit_counts=not counts,
         aggregates=[
@@ -301,7 +302,12 @@ def _checked_k(k: int | None) -> int | None:
     return k
 
 
-def _filter(column: str, condition: Condition) -> question_pb2.Filter:
+def column_filter(column: str, condition: Condition) -> question_pb2.Filter:
+    """Builds a condition on one column.
+
+    Raises:
+        InvalidQuestion: a message cannot hold a value.
+    """
     built = question_pb2.Filter(column=checked_text("filters.column", column))
     match condition:
         case Between(lower, upper):
@@ -312,10 +318,13 @@ def _filter(column: str, condition: Condition) -> question_pb2.Filter:
                 built.range.upper.value.CopyFrom(_value(column, upper))
         case NotIn(values):
             built.not_in.values.extend(_value(column, value) for value in values)
-        case In(values) | (list(values) | tuple(values)):
+        case In(values):
             _in(built).values.extend(_value(column, value) for value in values)
         case _:
-            _in(built).values.append(_value(column, condition))
+            given = several(condition)
+            _in(built).values.extend(
+                _value(column, each) for each in ([condition] if given is None else given)
+            )
     return built
 
 
@@ -325,10 +334,10 @@ def _in(built: question_pb2.Filter) -> question_pb2.ValueSet:
 
 
 def _value(column: str, value: object) -> question_pb2.Value:
-    match value:
+    match value := plain_value(f"filters.{column}", value):
         case bool():
             return question_pb2.Value(bool=value)
-        case int() if -(2**63) <= value < 2**63:
+        case int():
             return question_pb2.Value(int64=value)
         case str():
             return question_pb2.Value(string=checked_text(f"filters.{column}", value))
@@ -336,10 +345,6 @@ def _value(column: str, value: object) -> question_pb2.Value:
             return question_pb2.Value(timestamp=_timestamp(f"filters.{column}", value))
         case datetime.date():
             return question_pb2.Value(date=days_of(value))
-        case _:
-            raise InvalidQuestion(
-                f"filters.{column}", "expected a text, a 64-bit integer, a truth value, a day or a timestamp"
-            )
 
 
 def _conditions(where: Mapping[str, Condition] | None) -> Iterable[tuple[str, Condition]]:
@@ -353,12 +358,12 @@ def _time_range(ends: tuple[TimeBound, TimeBound]) -> question_pb2.TimeRange:
         raise InvalidQuestion("time_range", "expected two ends, (from, to), each of which may be None")
     built = question_pb2.TimeRange()
     for name, bound in zip(("from", "to"), ends, strict=True):
-        match bound:
+        match None if bound is None else plain_value("time_range", bound):
             case None:
                 pass
-            case datetime.datetime():
+            case datetime.datetime() as bound:
                 getattr(built, name).CopyFrom(_timestamp("time_range", bound))
-            case datetime.date():
+            case datetime.date() as bound:
                 setattr(built, f"{name}_day", days_of(bound))
             case _:
                 raise InvalidQuestion(

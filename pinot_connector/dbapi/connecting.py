@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from pinot_connector.channels import Timeouts
+from pinot_connector.checked_arguments import require_max_cost
 from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS
 from pinot_connector.dbapi.connection import Connection
 from pinot_connector.dbapi.errors import InterfaceError, dbapi_error
@@ -82,6 +83,7 @@ def connect(
     budget: Address,
     account: str | Sequence[str],
     intervals: bool = True,
+    max_cost: int | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
     releases: ReleaseStore | ReleaseFile | None = None,
@@ -105,6 +107,8 @@ def connect(
         budget: address of budget_service.
         account: whose budget pays, from the root account to the analyst; "a/b" is ("a", "b").
         intervals: whether rows include both ends of each count's interval, in two more columns.
+        max_cost: the most information units that one question may cost: one whose worst case is more is refused before
+            anything is asked. None: whatever the budget holds.
         confidence: of intervals and of the ranks of quantiles, strictly between 0.5 and 1; the statements of a
             result say of what.
         timeouts: how long each part of a question may take.
@@ -137,7 +141,7 @@ def connect(
             timeouts=timeouts,
             releases=_opened(releases, resources),
         )
-        return _connection(client, resources, intervals=intervals)
+        return _connection(client, resources, intervals=intervals, max_cost=max_cost)
 
 
 def connect_embedded(
@@ -148,6 +152,7 @@ def connect_embedded(
     directory: Path | str,
     account: str | Sequence[str],
     intervals: bool = True,
+    max_cost: int | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     releases: ReleaseStore | ReleaseFile | None = None,
 ) -> Connection:
@@ -162,6 +167,7 @@ def connect_embedded(
         directory: where noise key, ledger, release store and logs are kept from one connection to the next.
         account: see `connect`.
         intervals: see `connect`.
+        max_cost: see `connect`.
         confidence: see `connect`.
         releases: see `connect`. None: the release store in `directory`.
 
@@ -181,7 +187,7 @@ def connect_embedded(
             confidence=confidence,
             releases=_opened(releases, resources),
         )
-        return _connection(client, resources, intervals=intervals)
+        return _connection(client, resources, intervals=intervals, max_cost=max_cost)
 
 
 def connect_gateway(
@@ -190,6 +196,7 @@ def connect_gateway(
     credentials: Credentials = SYSTEM_TRUST,
     account: str | Sequence[str] | None = None,
     intervals: bool = True,
+    max_cost: int | None = None,
 ) -> Connection:
     """Opens a connection to a gateway, for programs that are not trusted with counts. It sends nothing yet.
 
@@ -199,13 +206,15 @@ def connect_gateway(
         account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
             None: the caller's own.
         intervals: whether rows include both ends of each count's interval, in two more columns.
+        max_cost: the most information units that one question may cost: one whose worst case is more is refused before
+            anything is asked. None: whatever the budget holds.
 
     Raises:
         ProgrammingError: the URL is not a gateway's, or a file of the credentials cannot be read.
     """
     with _opening() as resources:
         client = GatewayClient(gateway_address(url, credentials), account=account)
-        return _connection(client, resources, intervals=intervals)
+        return _connection(client, resources, intervals=intervals, max_cost=max_cost)
 
 
 @contextmanager
@@ -216,10 +225,11 @@ def _opening() -> Iterator[ExitStack]:
 
 
 def _connection(
-    client: PrivateClient | GatewayClient, resources: ExitStack, *, intervals: bool
+    client: PrivateClient | GatewayClient, resources: ExitStack, *, intervals: bool, max_cost: int | None
 ) -> Connection:
     resources.enter_context(client)
-    return Connection(client, resources.pop_all(), intervals=intervals)
+    require_max_cost(max_cost)
+    return Connection(client, resources.pop_all(), intervals=intervals, max_cost=max_cost)
 
 
 def _opened(releases: ReleaseStore | ReleaseFile | None, resources: ExitStack) -> ReleaseStore | None:

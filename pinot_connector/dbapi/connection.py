@@ -24,6 +24,7 @@ from pinot_connector.dbapi.errors import (
     dbapi_error,
 )
 from pinot_connector.dbapi.parameters import Parameters
+from pinot_connector.questions import sql_question
 from pinot_connector.results import Explanation, PrivateResult
 from pinot_connector.sync_client import SyncClient
 
@@ -40,6 +41,7 @@ class Connection:
         client: answers the questions.
         resources: the client and everything else that is closed with the connection.
         intervals: whether rows include both ends of each count's interval.
+        max_cost: the most information units that one question may cost; None: whatever the budget holds.
     """
 
     Warning = Warning
@@ -53,10 +55,13 @@ class Connection:
     ProgrammingError = ProgrammingError
     NotSupportedError = NotSupportedError
 
-    def __init__(self, client: SyncClient[Any], resources: ExitStack, *, intervals: bool) -> None:
+    def __init__(
+        self, client: SyncClient[Any], resources: ExitStack, *, intervals: bool, max_cost: int | None = None
+    ) -> None:
         self._client = client
         self._resources = resources
         self._intervals = intervals
+        self._max_cost = max_cost
         self._closed = False
 
     @property
@@ -90,7 +95,8 @@ class Connection:
             GrisError: there is no result; cursors translate the error.
             InterfaceError: the connection was closed before there was an answer.
         """
-        return self._answered(lambda: self._client.sql(sql))
+        question = sql_question(sql)
+        return self._answered(lambda: self._client.ask(question, max_cost=self._max_cost))
 
     def explain(self, sql: str) -> Explanation:
         """Returns what a question without parameters would cost at most; `EXPLAIN` calls this.

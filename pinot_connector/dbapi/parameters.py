@@ -12,11 +12,11 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping
-from numbers import Integral
 from typing import TypeAlias
 
 from pinot_connector.checked_arguments import checked_text
 from pinot_connector.errors import InvalidQuestion
+from pinot_connector.python_values import plain_value, several
 
 Parameters: TypeAlias = Mapping[str, object]
 
@@ -33,9 +33,9 @@ _PART = re.compile(
 def bound(operation: str, parameters: Parameters | None) -> str:
     """Returns SQL in which every `%(name)s` has become the literal of that parameter, and every `%%` a `%`.
 
-    Texts, 64-bit integers (NumPy's too), truth values, days and timestamps are values; a list or tuple of them may
-    stand alone in the parentheses of IN. A timestamp without a zone is in the zone of the column that it is compared
-    with.
+    Texts, 64-bit integers, truth values, days and timestamps are values, of NumPy and pandas too (`python_values`); a
+    list, a set, an array or a series of them may stand alone in the parentheses of IN. A timestamp without a zone is in
+    the zone of the column that it is compared with.
 
     Raises:
         InvalidQuestion: the text has a placeholder in quotes or a quote that does not end, a parameter is missing, or
@@ -75,9 +75,9 @@ def _literals(part: re.Match[str], parameters: Parameters) -> str:
     field = f"parameters.{name}"
     if name not in parameters:
         raise InvalidQuestion(field, "expected a value for this placeholder")
-    value = parameters[name]
-    if not isinstance(value, list | tuple):
-        return _literal(field, value)
+    value = several(parameters[name])
+    if value is None:
+        return _literal(field, parameters[name])
     if not value or not _stands_alone(part):
         raise InvalidQuestion(field, f"expected one value, or one value or more for IN (%({name})s)")
     return ", ".join(_literal(field, each) for each in value)
@@ -88,18 +88,12 @@ def _stands_alone(part: re.Match[str]) -> bool:
     return before.endswith("(") and after.startswith(")")
 
 
-def _integer(field: str, value: int) -> str:
-    if not -(2**63) <= value < 2**63:
-        raise InvalidQuestion(field, "expected an integer of 64 bits")
-    return str(value)
-
-
-def _literal(field: str, value: object) -> str:
-    match value:
+def _literal(field: str, given: object) -> str:
+    match value := plain_value(field, given):
         case bool():
             return "TRUE" if value else "FALSE"
-        case Integral():
-            return _integer(field, int(value))
+        case int():
+            return str(value)
         case str():
             # The method of str itself: a subclass may override it.
             return "'" + str.replace(checked_text(field, value), "'", "''") + "'"
@@ -107,11 +101,6 @@ def _literal(field: str, value: object) -> str:
             return f"TIMESTAMP '{_instant(field, value)}'"
         case datetime.date():
             return f"DATE '{datetime.date.isoformat(value)}'"
-        case _:
-            raise InvalidQuestion(
-                field,
-                "expected a text, a 64-bit integer, a truth value, a day, a timestamp, or a list of them",
-            )
 
 
 def _instant(field: str, value: datetime.datetime) -> str:

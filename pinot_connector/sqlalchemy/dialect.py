@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import exc
 from sqlalchemy.engine import URL, Engine
@@ -31,6 +31,7 @@ from pinot_connector.sqlalchemy.urls import parsed_url, require_gateway
 
 # Tools that want a schema are given one; SQL never names it.
 SCHEMA = "default"
+AUTOCOMMIT: Final = "AUTOCOMMIT"
 _CATALOG = ("gris", "catalog")
 
 
@@ -67,6 +68,12 @@ class GrisDialect(DefaultDialect):
     # SQLAlchemy 1.4 would ask the database these two things.
     returns_unicode_strings = True
     description_encoding = None
+
+    def __init__(self, isolation_level: str | None = None, **options: Any) -> None:
+        """Takes the level here, for SQLAlchemy 1.4 leaves it to dialects; it sets nothing."""
+        super().__init__(**options)
+        if isolation_level is not None:
+            self.set_isolation_level(None, isolation_level)
 
     @classmethod
     def import_dbapi(cls) -> ModuleType:
@@ -111,7 +118,20 @@ class GrisDialect(DefaultDialect):
         """Asks nothing of the database."""
         self.server_version_info = None
         self.default_schema_name = SCHEMA
-        self.default_isolation_level = None
+        self.default_isolation_level = AUTOCOMMIT
+
+    def get_isolation_level_values(self, dbapi_conn: Any) -> Any:
+        """Returns the one that there is: a question is paid for when it is executed."""
+        return [AUTOCOMMIT]
+
+    def get_isolation_level(self, dbapi_connection: Any) -> Any:
+        """Returns the one that there is."""
+        return AUTOCOMMIT
+
+    def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
+        """Sets nothing; raises ArgumentError for a level of transactions, which there are not."""
+        if level != AUTOCOMMIT:
+            raise exc.ArgumentError(f"isolation_level: expected {AUTOCOMMIT}, for there are no transactions")
 
     def do_ping(self, dbapi_connection: Any) -> bool:
         """Reads the budget, which shows that gateway, credentials and account are right; nothing is charged."""

@@ -8,6 +8,7 @@ are: without that, somebody who may name a token can have it sent to a host of t
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from pinot_connector.gateway_client import gateway_address
 CREDENTIALS_DIR = "GRIS_CREDENTIALS_DIR"
 GATEWAYS = "GRIS_GATEWAYS"
 FILES = ("ca_file", "certificate_file", "key_file", "token_file")
+_UNITS = re.compile(r"[0-9]{1,18}")
 _SWITCH = {"0": False, "1": True}
 
 
@@ -34,14 +36,15 @@ class GatewayUrl:
     credentials: Credentials
     account: str | None
     intervals: bool
+    max_cost: int | None
 
 
 def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> GatewayUrl:
     """Returns what a URL says.
 
     Args:
-        url: gris://HOST:PORT/, with the options `account`, `intervals` (0 or 1), `ca_file`, `certificate_file`,
-            `key_file` and `token_file`.
+        url: gris://HOST:PORT/, with the options `account`, `intervals` (0 or 1), `max_cost`, `ca_file`,
+            `certificate_file`, `key_file` and `token_file`.
         environment: holds GRIS_CREDENTIALS_DIR, the folder of the files, and may hold GRIS_GATEWAYS, which gateways
             there are.
 
@@ -58,12 +61,21 @@ def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> Gateway
     intervals = _SWITCH.get(options.get("intervals", "0"))
     if intervals is None:
         _refuse("intervals to be 0 or 1")
+    max_cost = options.get("max_cost")
+    if max_cost is not None and not _UNITS.fullmatch(max_cost):
+        _refuse("max_cost to be a number of information units")
     host = f"[{url.host}]" if ":" in url.host else url.host
     gateway = f"gris://{host}:{url.port}"
     require_gateway(gateway, environment)
     ca, certificate, key, token = map(files.get, FILES)
     credentials = Credentials(ca, certificate, key, token)
-    return GatewayUrl(gateway, credentials, options.get("account") or None, intervals)
+    return GatewayUrl(
+        gateway,
+        credentials,
+        options.get("account") or None,
+        intervals,
+        None if max_cost is None else int(max_cost),
+    )
 
 
 def require_gateway(url: str, environment: Mapping[str, str] = os.environ) -> None:
@@ -99,7 +111,7 @@ def _address(url: str) -> str | None:
 
 
 def _options(url: URL) -> dict[str, str]:
-    known = {"account", "intervals", *FILES}
+    known = {"account", "intervals", "max_cost", *FILES}
     options: dict[str, str] = {}
     for name, value in url.query.items():
         if name not in known:

@@ -174,6 +174,7 @@ def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
         ((*QUESTION, "--from", "yesterday"), 2, "usage"),
         ((*QUESTION, "--sql", ARTICLES), 2, "usage"),
         (("--sql", ARTICLES, "--account", "t/half \ud83d"), 2, "invalid_question"),
+        (("--sql", ARTICLES, "--max-cost", "3"), 2, "invalid_question"),
         (("--by", "app"), 2, "usage"),
         (("--table", "feedback", "--k", "3"), 2, "usage"),
         (("--table", "feedback", "--no-counts"), 2, "usage"),
@@ -207,10 +208,10 @@ def test_every_refusal_has_its_exit_code(
     [
         (("--k", "0"), "--k: expected "),
         (
-            ("--from", "2019-01-01T00:00:00"),
+            ("--from", "2019-01-01T06:00:00"),
             "--from: expected a time with its zone, such as 2019-04-01T12:00",
         ),
-        (("--to", "2019-01-01T00:00:00"), "--to: expected a time with its zone"),
+        (("--to", "2019-01-01T06:00:00"), "--to: expected a time with its zone"),
         (("--from", "0001-01-01T00:00:00+14:00"), "--from: expected times in the years 1 to 9999 of UTC"),
         (
             ("--k", "3", "--from", "2019-02-01", "--to", "2019-01-01"),
@@ -317,6 +318,15 @@ def test_a_flag_beside_sql_is_named_instead_of_ignored(
         code, reported = _json(capsys, command, "--sql", ARTICLES, *flag, *_connection(world))
         assert (code, reported["error"]["code"]) == (2, "usage")
         assert flag[0] in reported["error"]["message"]
+
+
+def test_a_question_that_costs_more_than_it_may_names_its_price(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And the flag that says how much it may cost."""
+    assert main(["ask", *QUESTION, "--max-cost", "3", *_connection(world)]) == 2
+    expected = "--max-cost: the question may cost 11 information units and 1 call, and at most 3 are allowed"
+    assert expected in capsys.readouterr().err
 
 
 def test_gris_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:

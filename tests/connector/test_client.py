@@ -177,3 +177,29 @@ async def test_what_is_no_confidence_is_refused_by_name(world: World, confidence
             await client.ask(QUESTION, confidence=confidence)
     assert refused.value.field == "confidence"
     assert engine.runs == 0
+
+
+async def test_a_question_that_may_cost_more_than_allowed_is_refused_before_anything_is_asked(
+    world: World,
+) -> None:
+    """Its price is named; what is paid for stays free."""
+    async with asking(world) as (client, engine):
+        price = (await client.explain(QUESTION)).worst_case_cost.information
+        with pytest.raises(InvalidQuestion, match=f"may cost {price} information units") as refused:
+            await client.ask(QUESTION, max_cost=price - 1)
+        assert ("max_cost", 0, 0) == (
+            refused.value.field,
+            engine.runs,
+            (await client.remaining())[-1].spent.information,
+        )
+        paid = await client.ask(QUESTION, max_cost=price)
+        again = await client.ask(QUESTION, max_cost=0)
+    assert (price, 0) == (paid.charged.information, again.charged.information)
+
+
+@pytest.mark.parametrize("max_cost", [-1, 2**63, True, 1.5, "3"])
+async def test_what_is_no_price_is_refused_by_name(world: World, max_cost: Any) -> None:
+    """Before anything is asked."""
+    async with asking(world) as (client, _):
+        with pytest.raises(InvalidQuestion, match="max_cost: expected a whole number of information units"):
+            await client.ask(QUESTION, max_cost=max_cost)

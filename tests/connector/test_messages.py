@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+from google.protobuf.json_format import MessageToDict
 
 from pinot_connector import Between, In, NotIn, sql_question, structured_question
 from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, ExpectedColumn
@@ -106,9 +110,49 @@ def test_half_a_surrogate_pair_in_a_filter_names_its_column(condition: Condition
 
 def test_a_moment_without_a_zone_is_refused() -> None:
     """Nobody can know which moment it is."""
-    naive: TimeBound = datetime.datetime(2020, 1, 1)
+    naive: TimeBound = datetime.datetime(2020, 1, 1, 6)
     with pytest.raises(InvalidQuestion):
         structured_question("table", "a", k=1, time_range=(naive, None))
+
+
+VALUES: list[tuple[object, dict[str, object]]] = [
+    (np.bool_(True), {"bool": True}),
+    (np.int16(3), {"int64": "3"}),
+    (3.0, {"int64": "3"}),
+    (np.float32(3), {"int64": "3"}),
+    (Decimal("3.00"), {"int64": "3"}),
+    (np.str_("x"), {"string": "x"}),
+    (pd.Timestamp("2019-01-31"), {"date": 17927}),
+    (pd.Timestamp("2019-01-31T06:00", tz="UTC"), {"timestamp": "2019-01-31T06:00:00Z"}),
+    (np.datetime64("2019-01-31"), {"date": 17927}),
+    (np.datetime64("2019-01-31", "ns"), {"date": 17927}),
+    (datetime.datetime(2019, 1, 31), {"date": 17927}),
+]
+
+
+@pytest.mark.parametrize(("value", "held"), VALUES)
+def test_values_of_numpy_and_pandas_are_values(value: Any, held: dict[str, object]) -> None:
+    """Alone, in a list, a set, an array or a series."""
+    forms: list[Any] = [value, [value], {value}, pd.Series([value]), np.array([value])]
+    for condition in forms:
+        question = structured_question("t", "a", k=1, where={"c": condition})
+        (built,) = MessageToDict(question)["structured"]["filters"]
+        assert built["in"]["values"] == [held]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(1.5, float("nan"), 2.0**53, 2**63, Decimal("1e99"), Decimal("sNaN"), np.float64("inf")),
+        *(np.timedelta64(1, "D"), np.datetime64("NaT"), np.datetime64("2019-01-31T00:00:00.000000001")),
+        *(pd.NaT, pd.NA, pd.Timestamp("2019-01-31T00:00:00.000000001"), None, b"x", {"a": 1}),
+    ],
+)
+def test_what_is_no_value_names_its_column(value: Any) -> None:
+    """And its type, but never what it is."""
+    with pytest.raises(InvalidQuestion, match="expected") as raised:
+        structured_question("t", "a", k=1, where={"c": value})
+    assert "filters.c" == raised.value.field
 
 
 def test_chunks_hold_every_row_once_in_order_and_stay_small() -> None:
@@ -177,7 +221,7 @@ def test_a_day_of_a_time_range_travels_as_a_day() -> None:
         ({"time_range": ("2025-01-01", None)}, "time_range"),
         ({"time_range": (datetime.date(2025, 1, 1),)}, "time_range"),
         ({"time_range": datetime.date(2025, 1, 1)}, "time_range"),
-        ({"time_range": (datetime.datetime(2025, 1, 1), None)}, "time_range"),
+        ({"time_range": (datetime.datetime(2025, 1, 1, 6), None)}, "time_range"),
         ({"where": ["rating"]}, "where"),
     ],
 )

@@ -66,6 +66,7 @@ async def test_nothing_is_asked_before_execute(world: World, engine: DuckDBEngin
         ),
         ({"engine": object(), "account": 5}, dbapi.ProgrammingError, "account"),
         ({"engine": object(), "confidence": 95}, dbapi.ProgrammingError, "confidence"),
+        ({"engine": object(), "max_cost": -1}, dbapi.ProgrammingError, "max_cost"),
     ],
 )
 def test_wrong_arguments_are_named(
@@ -87,6 +88,14 @@ def test_confidence_and_account_reach_the_services(world: World, engine: DuckDBE
             assert tuple(account.split("/")) == cursor.release.remaining[-1].path
             widths.append(sum(upper - lower for *_, lower, upper in rows))
     assert widths[0] < widths[1]
+
+
+def test_a_connection_pays_no_more_for_a_question_than_it_may(world: World, engine: DuckDBEngine) -> None:
+    """The error names the price, as EXPLAIN does, which is free."""
+    with connected(world, engine, account=new_account().split("/"), max_cost=0) as cursor:
+        assert cursor.execute(f"EXPLAIN {COHORTS}").fetchall()
+        with pytest.raises(dbapi.ProgrammingError, match="max_cost: the question may cost"):
+            cursor.execute(COHORTS)
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ async def test_every_form_of_a_structured_question_means_what_it_says(gateway: G
                 "day < '2020-03-01' GROUP BY article_id ORDER BY n DESC LIMIT 3",
             ),
             (
-                {"by": ["app"], "where": [{"column": "day", "at_least": {"day": "2020-01-01"}}]},
+                {"by": ["app"], "where": [{"column": "day", "at_least": "2020-01-01"}]},
                 "SELECT app, COUNT(DISTINCT member_id) FROM feedback WHERE day >= '2020-01-01' GROUP BY app",
             ),
             (
@@ -147,18 +147,20 @@ async def test_no_tool_takes_an_account(gateway: GatewayWorld, form: str) -> Non
             taken = tool.input_schema.get("properties", {})
             assert not {"account", "token", "gateway", "user", "path"} & taken.keys()
             assert tool.input_schema["additionalProperties"] is False
-        failure = await agent.failure_of("budget", {"account": "app/acme/somebody"})
-        assert ("invalid_question", "expected no further fields") == (failure["error"], failure["message"])
+        failure = await agent.failure_of("ask", {"sql": SQL, "account": "app/acme/somebody"})
+        assert "there is no field account" in failure["message"]
+        own = (await agent.call("budget", account="app/acme/somebody"))["budget"][-1]["account"]
+        assert ["app", "acme", "lister"] == own
 
 
 WRONG: list[tuple[str, dict[str, Any], str | None]] = [
     ("ask", {}, "table"),
-    ("ask", {"sql": ""}, "sql"),
+    ("ask", {"sql": ""}, "table"),
     ("ask", {"sql": "x" * 200_001}, "sql"),
     ("ask", {"sql": "DROP TABLE feedback"}, "sql"),
     ("ask", {"sql": SQL, "table": "feedback"}, "sql"),
     ("ask", {"sql": 7}, "sql"),
-    ("ask", {"table": "feedback", "by": "app"}, "by"),
+    ("ask", {"table": "feedback", "by": 7}, "by"),
     ("ask", {"table": "feedback", "by": ["app"] * 65}, "by"),
     ("ask", {"table": "feedback", "by": ["app"], "k": -1}, "k"),
     ("ask", {"table": "feedback", "by": ["app"], "k": 0}, "k"),
@@ -167,21 +169,23 @@ WRONG: list[tuple[str, dict[str, Any], str | None]] = [
     ("ask", {"table": "feedback", "by": ["app"], "k": 1.5}, "k"),
     ("ask", {"table": "feedback", "by": ["app"], "confidence": 1.5}, "confidence"),
     ("ask", {"table": "feedback", "by": ["app"], "seed": 1}, None),
-    ("ask", {"table": "feedback", "measure": "rows"}, "measure"),
+    ("ask", {"table": "feedback", "measure": "money"}, "measure"),
     ("ask", {"table": "feedback", "since": "yesterday"}, "since"),
-    ("ask", {"table": "feedback", "since": "2020-01-01T00:00:00"}, "since"),
+    ("ask", {"table": "feedback", "since": "2020-01-01T06:00:00"}, "since"),
     ("ask", {"table": "feedback", "bucket": "hour:day"}, "bucket"),
-    ("ask", {"table": "feedback", "quantiles": [{"column": "x", "of": []}]}, "quantiles.0.of"),
-    ("ask", {"table": "feedback", "where": [{"column": "app"}]}, "where"),
-    ("ask", {"table": "feedback", "where": [{"column": "app", "one_of": [1.5]}]}, "where.0.one_of.0"),
-    ("ask", {"table": "feedback", "where": [{"column": "app", "one_of": ["a"], "none_of": ["b"]}]}, "where"),
-    ("ask", {"table": "feedback", "where": [{"column": "app", "one_of": ["a"]}] * 2}, "where"),
-    ("ask", {"table": "feedback", "where": [{"column": "score", "one_of": [2**63]}]}, "where"),
+    ("ask", {"table": "feedback", "quantiles": [{"column": "x", "of": []}]}, "quantiles[0].of"),
+    ("ask", {"table": "feedback", "where": [{"column": "app"}]}, "where[0]"),
+    ("ask", {"table": "feedback", "where": [{"column": "app", "one_of": [1.5]}]}, "where[0].one_of[0]"),
+    ("ask", {"table": "feedback", "where": [{"column": "app", "one_of": ["a"], "equals": "b"}]}, "where"),
+    ("ask", {"table": "feedback", "where": [{"column": "score", "one_of": [2**63]}]}, "where[0].one_of[0]"),
     ("ask", {"table": "\u202egnihton", "by": ["app"]}, None),
     ("catalog", {"table": ["feedback"]}, "table"),
     ("history", {"most": 0}, "most"),
     ("history", {"most": 21}, "most"),
-    ("history", {"most": "5"}, "most"),
+    ("history", {"most": "all"}, "most"),
+    ("ask", {"table": "feedback", "by": ["app"], "max_cost": 0}, "max_cost"),
+    ("explain", {"table": "feedback", "by": ["app"], "max_cost": "0"}, "max_cost"),
+    ("ask", {"table": "feedback", "max_cost": -1}, "max_cost"),
 ]
 
 

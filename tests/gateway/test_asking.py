@@ -355,6 +355,8 @@ async def test_a_token_decides_before_a_certificate(gateway: GatewayWorld) -> No
             ("Ask", app_pb2.AskRequest(question=TOP, confidence=each), "confidence")
             for each in (0.5, 1.0, -0.9, 95.0, float("nan"))
         ),
+        ("Ask", app_pb2.AskRequest(question=TOP, max_cost=-1), "max_cost"),
+        ("Ask", app_pb2.AskRequest(question=TOP, max_cost=0), "max_cost"),
         ("Explain", app_pb2.ExplainRequest(), "question"),
         (
             "Explain",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -35,14 +35,17 @@ def parsed(text: str, folder: Path | str) -> GatewayUrl:
 
 def test_a_url_says_gateway_account_intervals_and_files(folder: Path) -> None:
     """Files are below the folder, however deep."""
-    text = "gris://[::1]:8443/?token_file=ana.jwt&ca_file=deeper/ca.pem&account=app/acme/ana&intervals=1"
+    text = "gris://[::1]:8443/?token_file=ana.jwt&ca_file=deeper/ca.pem&account=app/acme/ana&intervals=1&max_cost=20"
     assert GatewayUrl(
         "gris://[::1]:8443",
         Credentials(ca_file=folder / "deeper" / "ca.pem", token_file=folder / "ana.jwt"),
         "app/acme/ana",
         intervals=True,
+        max_cost=20,
     ) == parsed(text, folder)
-    assert GatewayUrl("gris://h:1", Credentials(), None, intervals=False) == parsed("gris://h:1", "")
+    assert GatewayUrl("gris://h:1", Credentials(), None, intervals=False, max_cost=None) == parsed(
+        "gris://h:1", ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,6 +103,7 @@ def test_without_the_folder_no_file_is_read() -> None:
         ("gris:///?intervals=1", "gris://HOST:PORT/"),
         ("gris://h:1/?intervals=yes", "intervals to be 0 or 1"),
         ("gris://h:1/?intervals=0&intervals=1", "intervals once"),
+        ("gris://h:1/?max_cost=-1", "max_cost to be a number of information units"),
         ("gris://h:1/?token=hunter2", "only the options account, ca_file"),
     ],
 )
@@ -157,3 +161,16 @@ def test_the_scheme_is_found_by_its_name() -> None:
     """An installed gris-dp registers it; nothing is sent before the first connection."""
     engine = create_engine("gris://h:1/")
     assert ("gris", "gateway", True) == (engine.dialect.name, engine.driver, engine.hide_parameters)
+
+
+def test_autocommit_is_accepted_and_other_levels_are_refused() -> None:
+    """For an engine and for a connection; there are no transactions, so it sets nothing."""
+    engine = create_engine("gris://h:1/", isolation_level="AUTOCOMMIT")
+    for asking in (engine, create_engine("gris://h:1/").execution_options(isolation_level="AUTOCOMMIT")):
+        with asking.connect() as connection:
+            again = connection.execution_options(isolation_level="AUTOCOMMIT")
+            assert [(1,)] == [tuple(row) for row in again.execute(text("SELECT 1"))]
+            assert "AUTOCOMMIT" == again.get_isolation_level()
+        asking.dispose()
+    with pytest.raises(ArgumentError, match="there are no transactions"):
+        create_engine("gris://h:1/", isolation_level="SERIALIZABLE")

@@ -85,9 +85,9 @@ def _forbidden(random: Random, turn: int) -> Attempt:
 
 
 def _another_account(random: Random, turn: int) -> Attempt:
-    """Ask in another's name, or for another's history and budget."""
+    """Ask in another's name, or for another's history; `budget` takes no argument, and says whose it is."""
     victim = random.choice(VICTIMS)
-    tool = random.choice(("ask", "budget", "history", "explain"))
+    tool = random.choice(("ask", "history", "explain"))
     question = {"sql": f"SELECT {MEMBERS} FROM {TABLE}"} if tool in ("ask", "explain") else {}
     name = random.choice(("account", "user", "path", "on_behalf_of", "token", "_meta"))
     return Attempt("another account", tool, {**question, name: victim})

@@ -24,16 +24,18 @@ SHARING_WORST_CASES: Sharing
 SHARING_COSTS: Sharing
 
 class AskRequest(_message.Message):
-    __slots__ = ("question", "account", "request_id", "confidence")
+    __slots__ = ("question", "account", "request_id", "confidence", "max_cost")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    MAX_COST_FIELD_NUMBER: _ClassVar[int]
     question: _question_pb2.Question
     account: _budget_pb2.Account
     request_id: str
     confidence: float
-    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ..., confidence: _Optional[float] = ...) -> None: ...
+    max_cost: int
+    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ..., confidence: _Optional[float] = ..., max_cost: _Optional[int] = ...) -> None: ...
 
 class AskResponse(_message.Message):
     __slots__ = ("chunk", "end")

@@ -1,0 +1,93 @@
+"""Questions that were asked, in the form that `ask` takes them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+from gris_api.dp.v1 import question_pb2
+
+from pinot_connector.days import date_of
+from pinot_connector.json_values import to_json
+
+_MEASURES = {question_pb2.MEASURE_EVENTS: "events"}
+_AGGREGATES = {question_pb2.AGGREGATE_FUNCTION_SUM: "sum", question_pb2.AGGREGATE_FUNCTION_AVERAGE: "avg"}
+_RANKS = {question_pb2.RANK_FUNCTION_SMALLEST: "min", question_pb2.RANK_FUNCTION_LARGEST: "max"}
+_COMPARISONS = {
+    question_pb2.COMPARISON_EQUAL: "=",
+    question_pb2.COMPARISON_NOT_EQUAL: "<>",
+    question_pb2.COMPARISON_LESS: "<",
+    question_pb2.COMPARISON_AT_MOST: "<=",
+    question_pb2.COMPARISON_GREATER: ">",
+    question_pb2.COMPARISON_AT_LEAST: ">=",
+}
+
+
+def arguments_of(question: question_pb2.Question) -> dict[str, Any]:
+    """Return the arguments of `ask` that ask a question; what it sharpens is left out, for no tool does that."""
+    if question.WhichOneof("form") == "sql":
+        return {"sql": question.sql}
+    return {name: value for name, value in _structured(question.structured) if value not in (None, "", [])}
+
+
+def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]:
+    named = [f"{_AGGREGATES.get(each.function)}:{each.column}" for each in query.aggregates]
+    yield "table", query.table
+    yield "by", list(query.dimensions)
+    yield "k", query.k if query.HasField("k") else None
+    yield "measure", _MEASURES.get(query.measure)
+    yield "where", [_condition(each) for each in query.filters]
+    for name, end, given in (("since", "start", ("from", "from_day")), ("until", "end", ("to", "to_day"))):
+        if query.HasField("time_range") and (found := query.time_range.WhichOneof(end)) in given:
+            yield name, _time(getattr(query.time_range, found))
+    yield "counts", False if query.omit_counts else None
+    for name, of in (("sums", "sum"), ("averages", "avg")):
+        yield name, [each.partition(":")[2] for each in named if each.partition(":")[0] == of]
+    yield "order_by", named[query.ordered_by] if query.HasField("ordered_by") else None
+    of_column: dict[str, list[str]] = {}
+    for each in query.quantiles:
+        of_column.setdefault(each.column, []).append(_RANKS.get(each.function, each.q))
+    yield "quantiles", [{"column": column, "of": of} for column, of in of_column.items()]
+    if query.HasField("bucket"):
+        length = question_pb2.BucketLength.Name(query.bucket.length).removeprefix("BUCKET_LENGTH_").lower()
+        # Which of the columns is the one of time, only the policy knows; `ask` takes the length alone.
+        yield "bucket", length
+        yield "ranked", query.bucket.ranked or None
+    yield "having", [_having(each, named) for each in query.having]
+    yield "totals_by", query.totals_by
+
+
+def _condition(built: question_pb2.Filter) -> dict[str, Any]:
+    found: dict[str, Any] = {"column": built.column}
+    match built.WhichOneof("predicate"):
+        case "in":
+            found["one_of"] = [_value(each) for each in getattr(built, "in").values]
+        case "not_in":
+            found["none_of"] = [_value(each) for each in built.not_in.values]
+        case "range":
+            for end, included, excluded in (
+                ("lower", "at_least", "more_than"),
+                ("upper", "at_most", "less_than"),
+            ):
+                if built.range.HasField(end):
+                    bound = getattr(built.range, end)
+                    found[excluded if bound.exclusive else included] = _value(bound.value)
+    return found
+
+
+def _value(value: question_pb2.Value) -> Any:
+    kind = value.WhichOneof("kind")
+    held = getattr(value, kind) if kind else None
+    return _time(held) if kind in ("date", "timestamp") else to_json(held)
+
+
+def _time(held: Any) -> str:
+    """Return a day, or a time with its zone, in ISO 8601."""
+    found = date_of(held) if isinstance(held, int) else held.ToDatetime(tzinfo=datetime.UTC)
+    return str(found.isoformat())
+
+
+def _having(condition: question_pb2.HavingCondition, named: list[str]) -> str:
+    name = named[condition.aggregate] if condition.HasField("aggregate") else "count"
+    return f"{name} {_COMPARISONS.get(condition.comparison)} {condition.bound}"
