@@ -73,7 +73,7 @@ def test_a_condition_that_changes_its_meaning_is_noticed(monkeypatch: pytest.Mon
         return found
 
     monkeypatch.setattr(conditions._Filters, "_comparison", careless)
-    with pytest.raises(AssertionError, match="an engine reads the text otherwise|another question"):
+    with pytest.raises(AssertionError, match=r"an engine reads the text otherwise|another question"):
         fuzz(2000, seed=6)
 
 
