@@ -36,7 +36,7 @@ from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded
 from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
-from dp_service.queries.filters import Value
+from dp_service.queries.filters import In, Value
 from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
@@ -158,7 +158,8 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     restricted = restricted_values(dimensions)
     for condition in in_canonical_order(query.filters):
         check_filter(table, condition)
-    for shown in with_whole_lists(query.filters):
+    whole = with_whole_lists(query.filters)
+    for shown in in_canonical_order(each for each in whole if isinstance(each, In)):
         check_shown(shown, restricted)
     if query.time_range is not None:
         table.time_column()

@@ -17,6 +17,7 @@ from dp_service.queries.canonical_query import (
     Restriction,
     Some,
     TextRestriction,
+    column_conditions,
 )
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
@@ -58,17 +59,10 @@ def _written(condition: Condition, dialect: Dialect, *, is_nested: bool) -> str:
             word = " AND " if isinstance(condition, Every) else " OR "
             return f"({word.join(_written(each, dialect, is_nested=is_nested) for each in condition.parts)})"
         case PatternCondition():
-            key = column_expression(condition.column, dialect)
-            found = [dialect.matches(key, condition)]
-            excludes = True
+            return dialect.matches(column_expression(condition.column, dialect), condition)
         case _:
-            key = column_expression(condition.column, dialect)
             found = list(_conditions(condition, dialect, is_nested=is_nested))
-            excludes = isinstance(condition, TextRestriction) and condition.excluded
-    if excludes and dialect.well_formed is not None:
-        # A text that is not UTF-8 is none of the policy's.
-        found.append(dialect.well_formed(key))
-    return found[0] if len(found) == 1 else f"({' AND '.join(found)})"
+            return found[0] if len(found) == 1 else f"({' AND '.join(found)})"
 
 
 def _name_conditions(resolution: Resolution, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
@@ -179,7 +173,9 @@ def text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
         excluding = [column for column, excluded in lists.items() if excluded]
         # Nor does it equal a key, but a key that is none of the file's may count.
         keys = [column.lookup.key for column in (*texts, *lists) if column.lookup is not None]
-        looked_at = [key for key in keys if key.type is ColumnType.STRING]
+        # Where another alternative holds, its row is left out all the same, as engines do that hold no such text.
+        alternatives = [each.column for one in resolution.query.conditions for each in column_conditions(one)]
+        looked_at = [column for column in (*keys, *alternatives) if column.type is ColumnType.STRING]
         for column in dict.fromkeys([*shown, *excluding, *looked_at]):
             yield dialect.well_formed(column_expression(column, dialect))
 

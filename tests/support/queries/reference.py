@@ -3,6 +3,8 @@
 import datetime
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from itertools import accumulate
+from operator import or_
 from typing import Any, NamedTuple
 
 from dp_service.bounding.order import kept
@@ -79,7 +81,7 @@ def _is_like(pattern: str, text: str) -> bool:
     matched = [not place for place in range(len(text) + 1)]
     for sign in pattern:
         if sign == "%":
-            matched = [any(matched[: place + 1]) for place in range(len(text) + 1)]
+            matched = [*accumulate(matched, or_)]
         else:
             matched = [False, *(matched[i] and sign in ("_", each) for i, each in enumerate(text))]
     return matched[-1]
