@@ -18,18 +18,18 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 29_600,
+    "dp_service": 31_900,
     "budget_service": 19_800,
-    "pinot_connector": 19_500,
+    "pinot_connector": 19_800,
     "gris_gateway": 3_200,
     "gris_console": 3_850,
-    "gris_mcp": 1_600,
+    "gris_mcp": 2_100,
     "gris_data": 5_400,
     "gris_lab": 4_400,
     "gris_cli": 7_600,
     "gris_serving": 3_300,
 }
-LINES_OF_TESTS = 115_000
+LINES_OF_TESTS = 116_500
 OPTIONAL_FIELDS = 460
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
