@@ -18,7 +18,6 @@ from dp_service.queries.filters import (
     Like,
     NotIn,
     Range,
-    Value,
     opposite,
 )
 from dp_service.queries.sql import tree
@@ -101,16 +100,6 @@ def _says_nothing(condition: Filter, scope: Scope, grouped: tuple[str, ...]) -> 
     )
 
 
-def _with_joined_lists(parts: tuple[Filter, ...]) -> tuple[Filter, ...]:
-    """Return conditions joined by OR with all values that one column may have in one list, as IN has them."""
-    values: dict[str, list[Value]] = {}
-    for each in parts:
-        if isinstance(each, In):
-            values.setdefault(each.column, []).extend(each.values)
-    lists = (In(column, tuple(listed)) for column, listed in values.items())
-    return (*lists, *(each for each in parts if not isinstance(each, In)))
-
-
 class _Filters:
     """Reads the conditions of one question."""
 
@@ -144,8 +133,6 @@ class _Filters:
             return decides
         if not parts:
             return not decides
-        if kind is AnyOf:
-            parts = _with_joined_lists(parts)
         return parts[0] if len(parts) == 1 else kind(parts)
 
     def _on_column(self, node: tree.Expression) -> Filter:

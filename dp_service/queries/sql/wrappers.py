@@ -51,6 +51,7 @@ def _of_answer(select: tree.Select, source: tree.Derived, inner: tree.Select) ->
             "a number computed of an answer is not accepted: ask the inner statement, and compute from the rows that "
             "come back",
         )
+    inner = _by_expressions(inner)
     items = tuple(_outer_items(select, source, inner))
     if len(items) != len(inner.items):
         refuse(
@@ -70,6 +71,34 @@ def _of_answer(select: tree.Select, source: tree.Derived, inner: tree.Select) ->
         limit = min(limit, inner.limit, key=lambda each: int(each.text))
     where, having = _inner_conditions(select, source, inner)
     return replace(inner, items=items, order=order, limit=limit or inner.limit, where=where, having=having)
+
+
+def _by_expressions(inner: tree.Select) -> tree.Select:
+    """Return a statement whose clauses name no positions and aliases, which the outer statement may change."""
+    aliases = {item.alias.value: item.value for item in inner.items if item.alias is not None}
+
+    places = {str(place): item.value for place, item in enumerate(inner.items, start=1)}
+
+    def named(node: tree.Expression) -> tree.Expression:
+        if isinstance(node, tree.Name) and len(node.parts) == 1:
+            return aliases.get(node.parts[0].value, node)
+        return node if isinstance(node, tree.Name) else tree.with_parts(node, named)
+
+    def key(node: tree.Expression) -> tree.Expression:
+        if isinstance(node, tree.Number) and not node.negative:
+            return places.get(node.text, node)
+        return named(node)
+
+    group = inner.group
+    if group is not None:
+        sets = tuple(tuple(map(key, each)) for each in group.sets)
+        group = replace(group, keys=tuple(map(key, group.keys)), sets=sets)
+    return replace(
+        inner,
+        group=group,
+        having=None if inner.having is None else named(inner.having),
+        order=tuple(replace(each, value=key(each.value)) for each in inner.order),
+    )
 
 
 def _inner_conditions(

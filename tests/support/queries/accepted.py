@@ -277,7 +277,7 @@ ACCEPTED = {
             "engagement",
             ("country",),
             Measure.DISTINCT_MEMBERS,
-            (AnyOf((In("country", ("AT",)), Like("country", "%r", folds=True))),),
+            (AnyOf((Like("country", "%r", folds=True), In("country", ("AT",)))),),
         ),
         "a3f491a60213f6d2",
         r"""SELECT "country", COUNT(DISTINCT "member_id") AS "gris_count"
