@@ -208,6 +208,8 @@ def test_a_console_logs_nothing_of_its_people(stage: Stage, tmp_path: Path) -> N
         key = client.get("/ask").text.partition('name="form_key" value="')[2].partition('"')[0]
         asked = client.post("/price", data={"form_key": key, "sql": "SELECT secret_marker FROM nowhere"})
         assert asked.status_code in {422, 403}
+        # What is wrong is pointed at, in its line.
+        assert "^^^^^^^" in asked.text.partition("<pre>")[2]
         assert client.get("/answers/answer-marker?page=x").status_code in (404, 422)
         assert client.get("/static/console.css").status_code == 200
         assert client.get("/static/../process.py").status_code == 404

@@ -163,7 +163,7 @@ def _having(
     """Return the conditions on what is released; of a total that there are rows is none, for it is always shown."""
     if select.having is None:
         return ()
-    if not selected.dimensions and says_that_rows_are(select.having):
+    if not selected.dimensions and says_that_rows_are(select.having, scope):
         return ()
     return tuple(having_of(select.having, lambda node: place_of_number(node, selected, measure, scope)))
 
@@ -178,7 +178,9 @@ def _check_clauses(select: tree.Select, selected: SelectList, totals: str | None
     if not selected.quantiles and totals is None:
         return
     beside, because = _BESIDE[bool(selected.quantiles)]
-    is_said = not selected.dimensions and select.having is not None and says_that_rows_are(select.having)
+    is_said = (
+        not selected.dimensions and select.having is not None and says_that_rows_are(select.having, scope)
+    )
     if select.having is not None and not is_said:
         refuse(select.having, f"HAVING is not accepted beside {beside}: {because}")
     if select.order and not (selected.quantiles and is_of_elements(select.order, selected, scope)):
@@ -188,11 +190,13 @@ def _check_clauses(select: tree.Select, selected: SelectList, totals: str | None
 
 
 def _most_rows(selected: SelectList, totals: str | None, scope: Scope) -> float:
-    """Return how many rows an answer can have, as far as the policy tells."""
+    """Return how many rows an answer can have: as many as the policy tells, and no answer more than a million."""
     sizes = {name: len(scope.table.column(name).domain or ()) or inf for name in selected.names}
-    return prod(sizes.values()) + (0 if totals is None else sizes[totals])
+    return min(_NO_LIMIT, prod(sizes.values()) + (0 if totals is None else sizes[totals]))
 
 
+# What clients write that limit every question.
+_NO_LIMIT = 1_000_000
 _ROWS = "no rows are shown, only counts: expected COUNT(*) or COUNT(DISTINCT member), and GROUP BY with the columns"
 _DISTINCT = (
     "SELECT DISTINCT without a count is answered of columns whose domain the policy lists, without other conditions: "

@@ -22,7 +22,7 @@ from dp_service.queries.filters import (
 )
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.literals import value_of
-from dp_service.queries.sql.numbers import is_count
+from dp_service.queries.sql.numbers import is_count, measure_of
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, refused_node
 from dp_service.terms import ColumnType, Comparison
@@ -227,14 +227,16 @@ def having_of(
                 refuse(node, _HAVING)
 
 
-def says_that_rows_are(root: tree.Expression) -> bool:
+def says_that_rows_are(root: tree.Expression, scope: Scope) -> bool:
     """Return whether a condition is COUNT(..) > 0, which tools write of a total that is shown if there are rows."""
     match root:
         case tree.Compared(
             comparison=sign, left=left, right=tree.Number(text="0" | "1" as text, negative=False)
         ):
             least = {"0": Comparison.GREATER, "1": Comparison.AT_LEAST}[text]
-            return is_count(left) and sign is least
+            if isinstance(left, tree.Call) and is_count(left) and sign is least:
+                measure_of(left, scope)
+                return True
     return False
 
 

@@ -205,7 +205,7 @@ def _of_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> t
         source=inner.source,
         where=where,
         group=group,
-        having=None if select.having is None else renamed.changed(select.having),
+        having=None if select.having is None else renamed.within(select.having),
         order=tuple(replace(each, value=renamed.key(each.value)) for each in select.order),
     )
 
@@ -245,6 +245,10 @@ class _Renamed:
         if isinstance(node, tree.Name) and len(node.parts) == 1 and node.parts[0].value not in self._columns:
             return node
         return self.changed(node)
+
+    def within(self, node: tree.Expression) -> tree.Expression:
+        """Return a condition on numbers, which the outer statement may call by its own aliases."""
+        return self.key(node) if isinstance(node, tree.Name) else tree.with_parts(node, self.within)
 
     def changed(self, node: tree.Expression) -> tree.Expression:
         """Return an expression of the outer statement as one of the inner statement's table."""
