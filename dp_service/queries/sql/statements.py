@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import TypeVar
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.expressions import ExpressionReader, named
@@ -43,6 +45,9 @@ _STATEMENTS = frozenset(
 # A bucket is most often called by its length.
 _LENGTHS = frozenset(["DAY", "HOUR", "MINUTE", "MONTH", "SECOND", "YEAR"])
 _MAXIMUM_DEPTH = 8
+# More than the most quantiles of a question, with its columns.
+_MAXIMUM_PARTS = 1_024
+T = TypeVar("T")
 
 
 def _statement_named(token: Token) -> str:
@@ -125,9 +130,15 @@ class StatementReader(ExpressionReader):
     def _items(self) -> tuple[tree.Item, ...]:
         if self.next.word == "FROM" or self.next.kind == "end":
             refuse(self.next, "expected SELECT with columns and the count")
-        found = [self._item()]
+        return self._few(self._item)
+
+    def _few(self, read: Callable[[], T]) -> tuple[T, ...]:
+        """Read one part or more, with commas between them."""
+        found = [read()]
         while self.takes(","):
-            found.append(self._item())
+            found.append(read())
+            if len(found) > _MAXIMUM_PARTS:
+                refuse(self.last, f"more than {_MAXIMUM_PARTS:,} parts of a clause are not accepted")
         return tuple(found)
 
     def _item(self) -> tree.Item:
@@ -154,7 +165,9 @@ class StatementReader(ExpressionReader):
         return token.kind == "quoted" or (token.kind == "word" and KEYWORDS.fullmatch(token.word) is None)
 
     def _name_of(self, what: str) -> Token:
-        if self.next.kind not in ("word", "quoted") or NO_NAMES.fullmatch(self.next.word):
+        # A table called orders is often misspelt.
+        is_name = self.next.word in ("ORDER", "GROUP") and self.ahead().word != "BY"
+        if self.next.kind not in ("word", "quoted") or (NO_NAMES.fullmatch(self.next.word) and not is_name):
             self.unexpected(what)
         return self.take()
 
@@ -198,16 +211,10 @@ class StatementReader(ExpressionReader):
             return tree.Grouping(first, self.take(), all_selected=True)
         if self.takes("GROUPING", "SETS"):
             return self._grouping_sets(first)
-        keys = self._listed_expressions()
+        keys = self._few(self._key)
         if self.next.word == "WITH":
             refuse(self.next, "ROLLUP, CUBE and TOTALS are not accepted: GROUPING SETS ((a, b), (a)) is")
         return tree.Grouping(first, self.last, keys)
-
-    def _listed_expressions(self) -> tuple[Expression, ...]:
-        found = [self._key()]
-        while self.takes(","):
-            found.append(self._key())
-        return tuple(found)
 
     def _key(self) -> Expression:
         if self.next.text == "," or self.next.kind == "end" or self.next.word in ("ORDER", "LIMIT", "HAVING"):
@@ -216,11 +223,9 @@ class StatementReader(ExpressionReader):
 
     def _grouping_sets(self, first: Token) -> tree.Grouping:
         self.expect("(")
-        sets = [self._set()]
-        while self.takes(","):
-            sets.append(self._set())
+        sets = self._few(self._set)
         self.expect(")")
-        return tree.Grouping(first, self.last, sets=tuple(sets))
+        return tree.Grouping(first, self.last, sets=sets)
 
     def _set(self) -> tuple[Expression, ...]:
         found = self.value()
@@ -228,10 +233,7 @@ class StatementReader(ExpressionReader):
 
     def _order(self) -> tuple[tree.Key, ...]:
         self.expect("BY")
-        found = [self._order_key()]
-        while self.takes(","):
-            found.append(self._order_key())
-        return tuple(found)
+        return self._few(self._order_key)
 
     def _order_key(self) -> tree.Key:
         first, value = self.next, self._key()
