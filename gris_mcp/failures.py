@@ -73,6 +73,10 @@ _WHAT_TO_DO = {
     ErrorCode.UNAVAILABLE: "Try again later; nothing was charged.",
     ErrorCode.UNEXPECTED: "Tell the operator. Do not retry.",
 }
+_MAX_COST = "max_cost"
+_CHEAPER = (
+    "Ask for something cheaper, or find out whether the question may cost that much; nothing was charged."
+)
 _HELD = (
     "Other questions of this account hold the budget now. Try again in a few seconds; nothing was charged."
 )
@@ -163,10 +167,9 @@ def failure_of(error: Exception, takes: type[Arguments] = Arguments, *, in_sql: 
     known = [each for each in times if each is not None]
     return Failure(
         error="budget_held" if isinstance(error, BudgetHeld) else error.code.value,
-        # Below the first line of what is wrong in SQL stands the SQL itself.
-        message=error.problem.partition("\n")[0] if isinstance(error, InvalidQuestion) else _message(error),
+        message=_asked_badly(error, in_sql=in_sql) if isinstance(error, InvalidQuestion) else _message(error),
         field=field,
-        example=None if in_sql and field != "sql" else _example(field),
+        example=None if field == _MAX_COST or (in_sql and field != "sql") else _example(field),
         what_to_do=_what_to_do(error),
         missing=[view_of(Missing, each) for each in shortfalls],
         # The last of them decides; a level that is never refreshed has none.
@@ -196,7 +199,15 @@ def _example(field: str | None) -> str | None:
     return descriptions.EXAMPLES.get(re.split(r"[,.\[]", field or "")[0])
 
 
+def _asked_badly(error: InvalidQuestion, *, in_sql: bool) -> str:
+    """Return what is wrong: without the SQL, which stands below the first line, and in the words of the form used."""
+    (problem, *_) = error.problem.split("\n")
+    return problem if in_sql else re.sub(r" \(in SQL[^)]*\)", "", problem)
+
+
 def _what_to_do(error: GrisError) -> str:
+    if isinstance(error, InvalidQuestion) and error.field == _MAX_COST:
+        return _CHEAPER
     return next((text for kind, text in _OF_KINDS if isinstance(error, kind)), _WHAT_TO_DO[error.code])
 
 

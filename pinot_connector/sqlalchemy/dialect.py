@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Final
 
-from sqlalchemy import exc
+from sqlalchemy import String, exc
 from sqlalchemy.engine import URL, Engine
 from sqlalchemy.engine.default import DefaultDialect
-from sqlalchemy.sql.compiler import IdentifierPreparer
+from sqlalchemy.sql.compiler import IdentifierPreparer, SQLCompiler
 
 from pinot_connector import dbapi
 from pinot_connector.catalog import Catalog, TableEntry
@@ -51,6 +51,24 @@ class _Identifiers(IdentifierPreparer):
         return True
 
 
+class _Compiler(SQLCompiler):
+    """Writes ILIKE as such: a function of a column, which stands for it elsewhere, has no private meaning."""
+
+    def visit_ilike_op_binary(self, binary: Any, operator: Any, **options: Any) -> str:
+        return self._ilike(binary, "ILIKE", **options)
+
+    def visit_not_ilike_op_binary(self, binary: Any, operator: Any, **options: Any) -> str:
+        return self._ilike(binary, "NOT ILIKE", **options)
+
+    def _ilike(self, binary: Any, word: str, **options: Any) -> str:
+        written = f"{self.process(binary.left, **options)} {word} {self.process(binary.right, **options)}"
+        escape = binary.modifiers.get("escape")
+        # It is no word of the accepted SQL, and must not be lost.
+        return (
+            written if escape is None else f"{written} ESCAPE {self.render_literal_value(escape, String())}"
+        )
+
+
 class GrisDialect(DefaultDialect):
     """SQLAlchemy's dialect for a gateway; see `docs/sqlalchemy.md`."""
 
@@ -58,6 +76,7 @@ class GrisDialect(DefaultDialect):
     driver = "gateway"
     default_paramstyle = "pyformat"
     preparer = _Identifiers
+    statement_compiler = _Compiler
     supports_statement_cache = True
     supports_native_boolean = True
     supports_alter = False

@@ -208,6 +208,8 @@ async def test_bad_arguments_are_named_and_never_repeated(gateway: GatewayWorld)
             assert failure["error"] in ("invalid_question", "refused_by_policy"), (arguments, failure)
             assert failure["message"], arguments
             assert failure["what_to_do"], arguments
+            if field == "max_cost" and arguments[field] != -1:
+                assert "find out whether the question may cost that much" in failure["what_to_do"]
             if field is not None:
                 assert field == failure["field"], (arguments, failure)
             assert "ignore all" not in str(failure), (arguments, failure)

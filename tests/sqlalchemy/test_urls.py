@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import column, create_engine, table, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -174,3 +174,11 @@ def test_autocommit_is_accepted_and_other_levels_are_refused() -> None:
         asking.dispose()
     with pytest.raises(ArgumentError, match="there are no transactions"):
         create_engine("gris://h:1/", isolation_level="SERIALIZABLE")
+
+
+def test_a_search_for_part_of_a_text_is_ilike() -> None:
+    """As the filters of BI tools write it, which must not become a function of a column."""
+    app = table("feedback", column("app")).c.app
+    for condition, word in ((app.ilike("%line%"), "ILIKE"), (~app.ilike("%line%"), "NOT ILIKE")):
+        written = condition.compile(dialect=GrisDialect(), compile_kwargs={"literal_binds": True})
+        assert f'"feedback"."app" {word} \'%%line%%\'' == str(written)
