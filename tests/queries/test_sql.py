@@ -6,6 +6,7 @@ import re
 import pytest
 
 from dp_service.queries.canonical_bytes import canonical_bytes
+from dp_service.queries.filters import In
 from dp_service.queries.render import render
 from dp_service.queries.sql import parse_sql
 from tests.support.queries.accepted import ACCEPTED, Accepted
@@ -113,3 +114,11 @@ def test_the_longest_conjunction_is_parsed() -> None:
     head, tail = "SELECT article_id, COUNT(*) FROM engagement WHERE", "GROUP BY article_id LIMIT 1"
     with pytest.raises(ValueError, match="at most 128 conditions"):
         parse_sql(f"{head} {conditions} {tail}", POLICY)
+
+
+def test_a_named_statement_hides_a_table_in_any_case_of_letters() -> None:
+    """As engines read it: otherwise its conditions would be lost."""
+    text = (
+        "WITH Engagement AS (SELECT * FROM engagement WHERE country = 'DE') SELECT COUNT(*) FROM engagement"
+    )
+    assert parse_sql(text, POLICY).filters == (In("country", ("DE",)),)

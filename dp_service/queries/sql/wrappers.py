@@ -17,6 +17,8 @@ from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.tokens import Token
 
 MAXIMUM_DEPTH = 8
+# Names that stand for expressions multiply from statement to statement: a text of 2 kB could say 30^7 conditions.
+MAXIMUM_SIZE = 100_000
 
 
 def flattened(select: tree.Select, depth: int = 0) -> tree.Select:
@@ -192,6 +194,7 @@ class _Renamed:
 
     def __init__(self, source: tree.Derived, inner: tree.Select) -> None:
         self._source, self._inner = source, inner
+        self._size = 0
         self._all = any(isinstance(each.value, tree.Star) for each in inner.items)
         self._columns: Mapping[str | None, tree.Expression] = {
             _name_of(each): each.value for each in inner.items if not isinstance(each.value, tree.Star)
@@ -224,6 +227,9 @@ class _Renamed:
         name = _plain(node, self._source)
         found = self._columns.get(name.value)
         if found is not None:
+            self._size += tree.size_of(found)
+            if self._size > MAXIMUM_SIZE:
+                refuse(node, "statements in one another that repeat an expression so often are not accepted")
             return found
         if not self._all:
             refuse(node, f"expected the name of a column that the inner statement selects{self._names}")
