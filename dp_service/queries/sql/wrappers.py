@@ -14,6 +14,8 @@ from dataclasses import replace
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import is_number
 from dp_service.queries.sql.places import refuse, refused
+from dp_service.queries.sql.scope import whole_number
+from dp_service.queries.sql.select_list import own_name
 from dp_service.queries.sql.tokens import Token
 
 MAXIMUM_DEPTH = 8
@@ -34,7 +36,7 @@ def flattened(select: tree.Select, depth: int = 0) -> tree.Select:
         refuse(source, f"more than {MAXIMUM_DEPTH} statements in one another are not accepted")
     inner = flattened(source.select, depth + 1)
     if inner.group is not None or any(is_number(each.value) for each in inner.items):
-        return _of_answer(select, source, inner)
+        return _of_answer(select, source, _spelt_out(inner))
     return _of_rows(select, source, inner)
 
 
@@ -74,6 +76,40 @@ def _of_answer(select: tree.Select, source: tree.Derived, inner: tree.Select) ->
     return replace(inner, items=items, order=order, limit=limit or inner.limit, where=where, having=having)
 
 
+def _spelt_out(inner: tree.Select) -> tree.Select:
+    """Return a statement whose clauses name its numbers and columns by themselves.
+
+    Its aliases and positions are not the ones that the statement around it gives the same columns.
+    """
+    named = {
+        each.alias.value: each.value
+        for each in inner.items
+        if each.alias is not None and each.alias.value != own_name(each.value)
+    }
+
+    def spelt(node: tree.Expression) -> tree.Expression:
+        if isinstance(node, tree.Name) and len(node.parts) == 1:
+            return named.get(node.parts[0].value, node)
+        return node if isinstance(node, tree.Name | tree.Call) else tree.with_parts(node, spelt)
+
+    def key(node: tree.Expression) -> tree.Expression:
+        place = whole_number(node)
+        if place is None:
+            return spelt(node)
+        return inner.items[place - 1].value if 1 <= place <= len(inner.items) else node
+
+    group = inner.group
+    if group is not None:
+        sets = tuple(tuple(map(key, each)) for each in group.sets)
+        group = replace(group, keys=tuple(map(key, group.keys)), sets=sets)
+    return replace(
+        inner,
+        group=group,
+        having=None if inner.having is None else spelt(inner.having),
+        order=tuple(replace(each, value=key(each.value)) for each in inner.order),
+    )
+
+
 def _inner_conditions(
     select: tree.Select, source: tree.Derived, inner: tree.Select
 ) -> tuple[tree.Expression | None, tree.Expression | None]:
@@ -83,6 +119,8 @@ def _inner_conditions(
         return where, having
     if inner.limit is not None:
         refuse(inner.limit, "LIMIT inside a statement that is filtered is not accepted: filter the inner one")
+    if inner.group is not None and inner.group.sets:
+        refuse(select.where, "WHERE around GROUPING SETS is not accepted: filter the inner statement")
     renamed = _Renamed(source, inner)
     for each in tree.conjunction(select.where):
         part = renamed.changed(each)
@@ -166,6 +204,8 @@ def _of_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> t
         refuse(inner.limit, "LIMIT of rows is not accepted, leave it out: it would count some of them")
     if inner.distinct is not None:
         refuse(inner.distinct, "DISTINCT of rows is not accepted: COUNT(DISTINCT member) counts members")
+    if inner.having is not None:
+        refuse(inner.having, "HAVING without GROUP BY is not accepted in a statement of rows")
     renamed = _Renamed(source, inner)
     where = _both(inner.where, None if select.where is None else renamed.changed(select.where))
     group = select.group
@@ -178,7 +218,7 @@ def _of_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> t
         source=inner.source,
         where=where,
         group=group,
-        having=None if select.having is None else renamed.changed(select.having),
+        having=None if select.having is None else renamed.having(select.having),
         order=tuple(replace(each, value=renamed.key(each.value)) for each in select.order),
     )
 
@@ -196,9 +236,14 @@ class _Renamed:
         self._source, self._inner = source, inner
         self._size = 0
         self._all = any(isinstance(each.value, tree.Star) for each in inner.items)
-        self._columns: Mapping[str | None, tree.Expression] = {
-            _name_of(each): each.value for each in inner.items if not isinstance(each.value, tree.Star)
-        }
+        items = [each for each in inner.items if not isinstance(each.value, tree.Star)]
+        self._columns: Mapping[str | None, tree.Expression] = {_name_of(each): each.value for each in items}
+        seen: set[str] = set()
+        for each in items:
+            name = (_name_of(each) or "").casefold()
+            if name and name in seen:
+                refuse(each.value, "a column whose name an inner statement gives twice is not accepted")
+            seen.add(name)
 
     @property
     def _names(self) -> str:
@@ -219,6 +264,12 @@ class _Renamed:
         if isinstance(node, tree.Name) and len(node.parts) == 1 and node.parts[0].value not in self._columns:
             return node
         return self.changed(node)
+
+    def having(self, node: tree.Expression) -> tree.Expression:
+        """Return a condition on numbers, which the outer statement's own aliases may stand for."""
+        if isinstance(node, tree.Name):
+            return self.key(node)
+        return self.changed(node) if isinstance(node, tree.Call) else tree.with_parts(node, self.having)
 
     def changed(self, node: tree.Expression) -> tree.Expression:
         """Return an expression of the outer statement as one of the inner statement's table."""

@@ -41,6 +41,31 @@ MALFORMED = {
         PLAIN.replace("article_id", f"DATE_TRUNC('day', day){'::DATE' * 5000}", 1),
         "more than 2 casts",
     ),
+    "totals of a filtered answer": (
+        "SELECT * FROM (SELECT country, score, COUNT(*) AS n FROM engagement "
+        "GROUP BY GROUPING SETS ((country, score), (country))) x WHERE score = 1",
+        "WHERE around GROUPING SETS",
+    ),
+    "rows that have a number": (
+        "SELECT COUNT(*) FROM (SELECT country FROM engagement HAVING COUNT(*) > 5) x",
+        "HAVING without GROUP BY",
+    ),
+    "two inner columns of one name": (
+        "SELECT COUNT(*) FROM (SELECT country AS a, article_id AS A FROM engagement) x WHERE a = 'DE'",
+        "gives twice",
+    ),
+    "listed values by their counts": (
+        "SELECT DISTINCT country FROM engagement GROUP BY country ORDER BY COUNT(*) DESC",
+        "SELECT DISTINCT without a count",
+    ),
+    "listed values and totals": (
+        "SELECT country, score FROM engagement GROUP BY GROUPING SETS ((country, score), (country))",
+        "GROUPING SETS without a number",
+    ),
+    "listed values with a condition on several columns": (
+        "SELECT DISTINCT country, score FROM engagement WHERE country = 'DE' OR score = 1",
+        "SELECT DISTINCT without a count",
+    ),
     "names that multiply": (_multiplied(statements=7, names=30), "repeat an expression so often"),
     "nothing selected": (
         "SELECT FROM engagement GROUP BY article_id LIMIT 5",
