@@ -6,6 +6,7 @@ import re
 import pytest
 
 from dp_service.queries.canonical_bytes import canonical_bytes
+from dp_service.queries.filters import In
 from dp_service.queries.render import render
 from dp_service.queries.sql import parse_sql
 from tests.support.queries.accepted import ACCEPTED, Accepted
@@ -113,3 +114,39 @@ def test_the_longest_conjunction_is_parsed() -> None:
     head, tail = "SELECT article_id, COUNT(*) FROM engagement WHERE", "GROUP BY article_id LIMIT 1"
     with pytest.raises(ValueError, match="at most 128 conditions"):
         parse_sql(f"{head} {conditions} {tail}", POLICY)
+
+
+def test_a_named_statement_hides_a_table_in_any_case_of_letters() -> None:
+    """As engines read it: otherwise its conditions would be lost."""
+    text = (
+        "WITH Engagement AS (SELECT * FROM engagement WHERE country = 'DE') SELECT COUNT(*) FROM engagement"
+    )
+    assert parse_sql(text, POLICY).filters == (In("country", ("DE",)),)
+
+
+@pytest.mark.parametrize("order", ["2", "n", "COUNT(*)"])
+@pytest.mark.parametrize("group", ["1, 3", "land, score", "country, 3"])
+def test_what_a_statement_is_ordered_and_grouped_by_is_not_what_another_one_around_it_calls_so(
+    order: str, group: str
+) -> None:
+    """Neither other aliases nor other positions of its columns change what its own clauses mean."""
+    inner = (
+        "SELECT country AS land, COUNT(*) AS n, score FROM engagement GROUP BY g HAVING n > 3 ORDER BY o DESC"
+    )
+    inner = f"{inner} LIMIT 2".replace("BY g", f"BY {group}").replace("BY o", f"BY {order}")
+    outer = "SELECT score AS n, n AS land, land AS x FROM (Q) x".replace("Q", inner)
+    plain, around = parse_sql(inner, POLICY), parse_sql(outer, POLICY)
+    assert around.dimensions == ("score", "country")
+    assert (around.ordered_by, around.having, around.by_element, around.k) == (
+        plain.ordered_by,
+        plain.having,
+        plain.by_element,
+        2,
+    )
+
+
+def test_having_may_name_an_alias_around_a_statement_that_renames() -> None:
+    """An alias of the outer statement is no column of the inner one."""
+    text = "SELECT land, COUNT(*) AS n FROM (SELECT country AS land FROM engagement) x GROUP BY land HAVING n > 5"
+    plain = "SELECT country, COUNT(*) AS n FROM engagement GROUP BY country HAVING n > 5"
+    assert parse_sql(text, POLICY).having == parse_sql(plain, POLICY).having

@@ -116,14 +116,17 @@ def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -
     if select.distinct is None and select.group is None:
         refuse(select.items[0].value, _ROWS)
     filters = filters_of(select.where, scope, selected.names)
-    named = {each.column for one in filters or () for each in column_filters(one)}
-    columns = [scope.column(_column_of(item)) for item in select.items]
-    is_known = all(column.domain is not None and column.group_by for column in columns)
-    if not is_known or selected.bucket is not None or not named <= set(selected.names) or select.having:
+    named = [{each.column for each in column_filters(one)} for one in filters or ()]
+    # Of conditions on several columns together the combinations that meet them are not listed.
+    is_apart = all(len(columns) == 1 and columns <= set(selected.names) for columns in named)
+    asked = [scope.column(_column_of(item)) for item in select.items]
+    is_known = all(column.domain is not None and column.group_by for column in asked)
+    if not is_known or selected.bucket is not None or not is_apart or select.having:
         refuse(select.distinct or select, _DISTINCT)
-    if select.group is not None:
-        totals_by(select, selected, scope)
-    order_of(select.order, selected, scope)
+    if select.group is not None and totals_by(select, selected, scope) is not None:
+        refuse(select.group, "GROUPING SETS without a number is not accepted: GROUP BY the selected columns")
+    if not order_of(select.order, selected, scope).by_element and select.order:
+        refuse(select.order[0].value, _DISTINCT)
     return HistogramQuery(
         table=scope.table.name,
         dimensions=selected.names,

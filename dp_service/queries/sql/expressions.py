@@ -199,6 +199,8 @@ class ExpressionReader:
         first = self.next
         found = self._signed()
         while self.takes("::"):
+            if isinstance(found, tree.Cast) and isinstance(found.value, tree.Cast):
+                refuse(self.last, "more than 2 casts of one value are not accepted: leave them out")
             found = self._cast_to(first, found)
         if self.next.kind == "sign" and self.next.text in _ARITHMETIC:
             refuse(self.next, _ARITHMETIC[self.next.text])
@@ -256,11 +258,12 @@ class ExpressionReader:
 
     def _cast(self) -> Expression:
         first = self.take()
-        self.expect("(")
+        self._deeper(self.expect("("))
         value = self.value()
         self.expect("AS")
         found = self._cast_to(first, value)
         self.expect(")")
+        self._depth -= 1
         return found
 
     def _cast_to(self, first: Token, value: Expression) -> Expression:

@@ -62,7 +62,9 @@ def is_count(node: tree.Expression) -> bool:
 
 
 def _sums_ones(call: tree.Call) -> bool:
-    return call.name == "SUM" and len(call.arguments) == 1 and _is_one(call.arguments[0])
+    return (
+        call.name == "SUM" and not call.distinct and len(call.arguments) == 1 and _is_one(call.arguments[0])
+    )
 
 
 def _is_one(node: tree.Expression) -> bool:

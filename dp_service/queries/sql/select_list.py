@@ -206,7 +206,7 @@ def _check_aliases(select: tree.Select, found: SelectList, scope: Scope) -> None
             continue
         folded = item.alias.value.casefold()
         taken = {each.casefold() for each in found.names} if is_count(item.value) else columns
-        if folded in taken and item.alias.value != _own_name(item.value):
+        if folded in taken and item.alias.value != own_name(item.value):
             refuse(
                 item.alias,
                 "an alias that is the name of a column is not accepted: a comma may be missing before it",
@@ -216,7 +216,7 @@ def _check_aliases(select: tree.Select, found: SelectList, scope: Scope) -> None
         seen.add(folded)
 
 
-def _own_name(node: tree.Expression) -> str | None:
+def own_name(node: tree.Expression) -> str | None:
     """Return the name of the column that is selected, or whose buckets are; None: a number is."""
     bucket = bucket_of(node)
     column = node if bucket is None else bucket[1]

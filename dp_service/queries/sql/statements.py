@@ -84,8 +84,12 @@ class StatementReader(ExpressionReader):
             refuse(self.next, "WITH RECURSIVE is not accepted")
         while True:
             name = self._name_of("a name behind WITH")
+            # Engines ignore case here: a name in another case must not mean the table that it hides.
+            folded = name.value.casefold()
+            if folded in self._named:
+                refuse(name, "a name behind WITH that is given twice is not accepted")
             self.expect("AS", "(")
-            self._named[name.value] = self._nested()
+            self._named[folded] = self._nested()
             self.expect(")")
             if not self.takes(","):
                 return
@@ -192,7 +196,7 @@ class StatementReader(ExpressionReader):
             refuse(Span(first.start, self.next.start), "a function in the place of a table is not accepted")
         last = self.last
         alias = self._table_alias()
-        select = self._named.get(parts[0].value) if len(parts) == 1 else None
+        select = self._named.get(parts[0].value.casefold()) if len(parts) == 1 else None
         if select is not None:
             return tree.Derived(first, last, select, alias or parts[0])
         return tree.TableName(first, last, tuple(parts), alias)

@@ -251,6 +251,15 @@ def parts_of(node: Expression) -> Iterator[Expression]:
                 yield each  # type: ignore[misc]
 
 
+def size_of(node: Expression) -> int:
+    """Return of how many expressions an expression consists, itself one of them."""
+    waiting, size = [node], 0
+    while waiting:
+        waiting += parts_of(waiting.pop())
+        size += 1
+    return size
+
+
 def with_parts(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """Return an expression whose parts are changed."""
     changed: dict[str, object] = {}

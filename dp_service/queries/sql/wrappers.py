@@ -14,9 +14,13 @@ from dataclasses import replace
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import is_number
 from dp_service.queries.sql.places import refuse, refused
+from dp_service.queries.sql.scope import whole_number
+from dp_service.queries.sql.select_list import own_name
 from dp_service.queries.sql.tokens import Token
 
 MAXIMUM_DEPTH = 8
+# Names that stand for expressions multiply from statement to statement: a text of 2 kB could say 30^7 conditions.
+MAXIMUM_SIZE = 100_000
 
 
 def flattened(select: tree.Select, depth: int = 0) -> tree.Select:
@@ -32,7 +36,7 @@ def flattened(select: tree.Select, depth: int = 0) -> tree.Select:
         refuse(source, f"more than {MAXIMUM_DEPTH} statements in one another are not accepted")
     inner = flattened(source.select, depth + 1)
     if inner.group is not None or any(is_number(each.value) for each in inner.items):
-        return _of_answer(select, source, inner)
+        return _of_answer(select, source, _spelt_out(inner))
     return _of_rows(select, source, inner)
 
 
@@ -51,7 +55,6 @@ def _of_answer(select: tree.Select, source: tree.Derived, inner: tree.Select) ->
             "a number computed of an answer is not accepted: ask the inner statement, and compute from the rows that "
             "come back",
         )
-    inner = _by_expressions(inner)
     items = tuple(_outer_items(select, source, inner))
     if len(items) != len(inner.items):
         refuse(
@@ -73,21 +76,27 @@ def _of_answer(select: tree.Select, source: tree.Derived, inner: tree.Select) ->
     return replace(inner, items=items, order=order, limit=limit or inner.limit, where=where, having=having)
 
 
-def _by_expressions(inner: tree.Select) -> tree.Select:
-    """Return a statement whose clauses name no positions and aliases, which the outer statement may change."""
-    aliases = {item.alias.value: item.value for item in inner.items if item.alias is not None}
+def _spelt_out(inner: tree.Select) -> tree.Select:
+    """Return a statement whose clauses name its numbers and columns by themselves.
 
-    places = {str(place): item.value for place, item in enumerate(inner.items, start=1)}
+    Its aliases and positions are not the ones that the statement around it gives the same columns.
+    """
+    named = {
+        each.alias.value: each.value
+        for each in inner.items
+        if each.alias is not None and each.alias.value != own_name(each.value)
+    }
 
-    def named(node: tree.Expression) -> tree.Expression:
+    def spelt(node: tree.Expression) -> tree.Expression:
         if isinstance(node, tree.Name) and len(node.parts) == 1:
-            return aliases.get(node.parts[0].value, node)
-        return node if isinstance(node, tree.Name) else tree.with_parts(node, named)
+            return named.get(node.parts[0].value, node)
+        return node if isinstance(node, tree.Name | tree.Call) else tree.with_parts(node, spelt)
 
     def key(node: tree.Expression) -> tree.Expression:
-        if isinstance(node, tree.Number) and not node.negative:
-            return places.get(node.text, node)
-        return named(node)
+        place = whole_number(node)
+        if place is None:
+            return spelt(node)
+        return inner.items[place - 1].value if 1 <= place <= len(inner.items) else node
 
     group = inner.group
     if group is not None:
@@ -96,7 +105,7 @@ def _by_expressions(inner: tree.Select) -> tree.Select:
     return replace(
         inner,
         group=group,
-        having=None if inner.having is None else named(inner.having),
+        having=None if inner.having is None else spelt(inner.having),
         order=tuple(replace(each, value=key(each.value)) for each in inner.order),
     )
 
@@ -110,6 +119,8 @@ def _inner_conditions(
         return where, having
     if inner.limit is not None:
         refuse(inner.limit, "LIMIT inside a statement that is filtered is not accepted: filter the inner one")
+    if inner.group is not None and inner.group.sets:
+        refuse(select.where, "WHERE around GROUPING SETS is not accepted: filter the inner statement")
     renamed = _Renamed(source, inner)
     for each in tree.conjunction(select.where):
         part = renamed.changed(each)
@@ -193,6 +204,8 @@ def _of_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> t
         refuse(inner.limit, "LIMIT of rows is not accepted, leave it out: it would count some of them")
     if inner.distinct is not None:
         refuse(inner.distinct, "DISTINCT of rows is not accepted: COUNT(DISTINCT member) counts members")
+    if inner.having is not None:
+        refuse(inner.having, "HAVING without GROUP BY is not accepted in a statement of rows")
     renamed = _Renamed(source, inner)
     where = _both(inner.where, None if select.where is None else renamed.changed(select.where))
     group = select.group
@@ -205,7 +218,7 @@ def _of_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> t
         source=inner.source,
         where=where,
         group=group,
-        having=None if select.having is None else renamed.within(select.having),
+        having=None if select.having is None else renamed.having(select.having),
         order=tuple(replace(each, value=renamed.key(each.value)) for each in select.order),
     )
 
@@ -221,15 +234,16 @@ class _Renamed:
 
     def __init__(self, source: tree.Derived, inner: tree.Select) -> None:
         self._source, self._inner = source, inner
+        self._size = 0
         self._all = any(isinstance(each.value, tree.Star) for each in inner.items)
-        self._columns: Mapping[str | None, tree.Expression] = {
-            _name_of(each): each.value for each in inner.items if not isinstance(each.value, tree.Star)
-        }
-
-    @property
-    def _names(self) -> str:
-        """The names of the inner statement's own columns, if SQL's words or its table's columns they are not."""
-        return "" if None in self._columns else ", as it calls them"
+        items = [each for each in inner.items if not isinstance(each.value, tree.Star)]
+        self._columns: Mapping[str | None, tree.Expression] = {_name_of(each): each.value for each in items}
+        seen: set[str] = set()
+        for each in items:
+            name = (_name_of(each) or "").casefold()
+            if name and name in seen:
+                refuse(each.value, "a column whose name an inner statement gives twice is not accepted")
+            seen.add(name)
 
     def item(self, item: tree.Item) -> tree.Item:
         """Return what is selected, with the outer name of a column as its alias."""
@@ -246,9 +260,11 @@ class _Renamed:
             return node
         return self.changed(node)
 
-    def within(self, node: tree.Expression) -> tree.Expression:
-        """Return a condition on numbers, which the outer statement may call by its own aliases."""
-        return self.key(node) if isinstance(node, tree.Name) else tree.with_parts(node, self.within)
+    def having(self, node: tree.Expression) -> tree.Expression:
+        """Return a condition on numbers, which the outer statement's own aliases may stand for."""
+        if isinstance(node, tree.Name):
+            return self.key(node)
+        return self.changed(node) if isinstance(node, tree.Call) else tree.with_parts(node, self.having)
 
     def changed(self, node: tree.Expression) -> tree.Expression:
         """Return an expression of the outer statement as one of the inner statement's table."""
@@ -257,7 +273,10 @@ class _Renamed:
         name = _plain(node, self._source)
         found = self._columns.get(name.value)
         if found is not None:
+            self._size += tree.size_of(found)
+            if self._size > MAXIMUM_SIZE:
+                refuse(node, "statements in one another that repeat an expression so often are not accepted")
             return found
         if not self._all:
-            refuse(node, f"expected the name of a column that the inner statement selects{self._names}")
+            refuse(node, "expected the name of a column that the inner statement selects")
         return tree.Name(node.first, node.last, (name,))

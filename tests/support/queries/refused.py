@@ -12,6 +12,15 @@ def where(condition: str) -> str:
     return f"{HEAD} WHERE {condition} {TAIL}"
 
 
+def _multiplied(statements: int, names: int) -> str:
+    """Return statements in one another, each of which names the one column of the next so many times."""
+    text = "SELECT COUNT(*) FROM (SELECT active AS a FROM engagement) x WHERE a"
+    inner = "(SELECT (a) AS a FROM (".replace("(a)", f"({' AND '.join(['a'] * names)})")
+    for _ in range(statements):
+        text = text.replace("(SELECT active", f"{inner}SELECT active").replace(") x WHERE", ") x) x WHERE")
+    return text
+
+
 A_FUNCTION = (
     r"COUNT\(\*\) are, SUM and AVG of value columns, DATE_TRUNC of the time column, and no other function"
 )
@@ -19,6 +28,45 @@ NOT_ASCII = "a character that is no part of a question"
 MALFORMED = {
     "empty": ("", "begins with SELECT"),
     "blank": (" \n", "begins with SELECT"),
+    "distinct ones": ("SELECT SUM(DISTINCT 1) FROM engagement", "equal values"),
+    "a named statement twice": (
+        "WITH x AS (SELECT * FROM engagement), X AS (SELECT * FROM engagement) SELECT COUNT(*) FROM x",
+        "given twice",
+    ),
+    "casts in one another": (
+        PLAIN.replace("article_id", f"{'CAST(' * 300}day{' AS DATE)' * 300}", 1),
+        "more than 32 parentheses",
+    ),
+    "casts behind one another": (
+        PLAIN.replace("article_id", f"DATE_TRUNC('day', day){'::DATE' * 5000}", 1),
+        "more than 2 casts",
+    ),
+    "totals of a filtered answer": (
+        "SELECT * FROM (SELECT country, score, COUNT(*) AS n FROM engagement "
+        "GROUP BY GROUPING SETS ((country, score), (country))) x WHERE score = 1",
+        "WHERE around GROUPING SETS",
+    ),
+    "rows that have a number": (
+        "SELECT COUNT(*) FROM (SELECT country FROM engagement HAVING COUNT(*) > 5) x",
+        "HAVING without GROUP BY",
+    ),
+    "two inner columns of one name": (
+        "SELECT COUNT(*) FROM (SELECT country AS a, article_id AS A FROM engagement) x WHERE a = 'DE'",
+        "gives twice",
+    ),
+    "listed values by their counts": (
+        "SELECT DISTINCT country FROM engagement GROUP BY country ORDER BY COUNT(*) DESC",
+        "SELECT DISTINCT without a count",
+    ),
+    "listed values and totals": (
+        "SELECT country, score FROM engagement GROUP BY GROUPING SETS ((country, score), (country))",
+        "GROUPING SETS without a number",
+    ),
+    "listed values with a condition on several columns": (
+        "SELECT DISTINCT country, score FROM engagement WHERE country = 'DE' OR score = 1",
+        "SELECT DISTINCT without a count",
+    ),
+    "names that multiply": (_multiplied(statements=7, names=30), "repeat an expression so often"),
     "nothing selected": (
         "SELECT FROM engagement GROUP BY article_id LIMIT 5",
         "SELECT with columns and the count",
