@@ -318,3 +318,32 @@ def test_no_text_changes_the_structure_of_any_question(
     operation = f"{HEAD} cohort = {before}%(p)s{after} {TAIL}"
     shapes = [shape(outcome(operation, text), text) for text in (first, second)]
     assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "SELECT 1 -- %(p)s",
+        "SELECT 1 /* %(p)s */",
+        "SELECT 1 /*\n%(p)s\n*/",
+        "SELECT `%(p)s`",
+        "SELECT 1 -- ' %(p)s '",
+        "SELECT 1 /* %(p)s",
+        "SELECT `%(p)s",
+    ],
+)
+def test_a_placeholder_in_a_comment_or_in_backquotes_is_refused(operation: str) -> None:
+    """There a value could end them: a new line ends one comment, and */ the other."""
+    with pytest.raises(InvalidQuestion, match="quote"):
+        bound(operation, {"p": "x"})
+
+
+@pytest.mark.parametrize("comment", ["-- don't\n", "/* don't */", '-- 5" %%\n', "-- `\r", "/* -- ' */"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_quote_in_a_comment_quotes_nothing(comment: str, text: str) -> None:
+    """What stands behind it is bound as without it."""
+    plain = f"{HEAD} cohort = %(p)s {TAIL}"
+    commented = bound(f"{HEAD} {comment} cohort = %(p)s {TAIL}", {"p": text})
+    assert parse_sql(commented, POLICY) == parse_sql(bound(plain, {"p": text}), POLICY)
+    with pytest.raises(InvalidQuestion):
+        bound(f"{HEAD} {comment} cohort = '%(p)s' {TAIL}", {"p": text})
