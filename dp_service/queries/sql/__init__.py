@@ -52,11 +52,11 @@ def parse_sql(text: str, policy: Policy) -> HistogramQuery:
         QuestionError: A construct is not accepted; the message names it, and where it stands.
         RefusedByPolicyError: The policy does not list a name.
     """
-    return located(lambda: _question(_statement(text), policy), text, policy.names)
+    return located(lambda: _question(_statement(text, policy), policy), text, policy.names)
 
 
-def _statement(text: str) -> tree.Select:
-    return flattened(StatementReader(tokens_of(text)).statement())
+def _statement(text: str, policy: Policy) -> tree.Select:
+    return flattened(StatementReader(tokens_of(text)).statement(), policy.names)
 
 
 def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
