@@ -260,11 +260,6 @@ class _Renamed:
                 refuse(each.value, "a column whose name an inner statement gives twice is not accepted")
             seen.add(name)
 
-    @property
-    def _names(self) -> str:
-        """The names of the inner statement's own columns, if SQL's words or its table's columns they are not."""
-        return "" if None in self._columns else ", as it calls them"
-
     def item(self, item: tree.Item) -> tree.Item:
         """Return what is selected, with the outer name of a column as its alias."""
         value = self.changed(item.value)
@@ -298,5 +293,5 @@ class _Renamed:
                 refuse(node, "statements in one another that repeat an expression so often are not accepted")
             return found
         if not self._all:
-            refuse(node, f"expected the name of a column that the inner statement selects{self._names}")
+            refuse(node, "expected the name of a column that the inner statement selects, as it calls it")
         return tree.Name(node.first, node.last, (name,))
