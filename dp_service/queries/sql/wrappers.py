@@ -20,7 +20,7 @@ from dp_service.queries.sql.tokens import Token
 
 MAXIMUM_DEPTH = 8
 # Names that stand for expressions multiply from statement to statement: a text of 2 kB could say 30^7 conditions.
-MAXIMUM_SIZE = 100_000
+MAXIMUM_SIZE = 20_000
 
 
 def flattened(select: tree.Select, names: Collection[str], depth: int = 0) -> tree.Select:
