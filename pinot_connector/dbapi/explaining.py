@@ -8,7 +8,7 @@ from pinot_connector.dbapi.tables import Column
 from pinot_connector.dbapi.types import STRING
 
 # Pinot says EXPLAIN PLAN FOR, everybody else EXPLAIN.
-_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?:PLAN\s+FOR\s+)?(?=SELECT\b)", re.IGNORECASE)
+_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?:PLAN\s+FOR\s+)?(?=(?:SELECT|WITH)\b)", re.IGNORECASE)
 
 EXPLANATION_DESCRIBED: tuple[Column, ...] = (
     ("property", STRING, None, None, None, None, False),

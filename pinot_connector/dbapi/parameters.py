@@ -1,10 +1,11 @@
 """Binds parameters: they become literals of the accepted SQL, so that no value can be more than a value.
 
-Why that holds: a text is accepted here only if it falls into whole quoted words, per cent signs, placeholders and
-pieces without a quote, and placeholders stand only outside of quoted words. A value becomes one whole literal, with
-its quotes doubled, between spaces. So the quoted words of the SQL that results are exactly the text's own and the
-values', whatever the values hold. dp_service splits SQL into the same words, knows no other escape, and refuses
-comments and every other kind of quoting; and of what it accepts an engine only ever sees its own rendering.
+Why that holds: a text is accepted here only if it falls into whole quoted words, whole comments, per cent signs,
+placeholders and pieces without a quote, and placeholders stand only outside of quoted words and comments. A value
+becomes one whole literal, with its quotes doubled, between spaces. So the quoted words and comments of the SQL that
+results are exactly the text's own and the values', whatever the values hold. dp_service splits SQL into the same words
+and comments, knows no other escape, and refuses every other kind of quoting; and of what it accepts an engine only ever
+sees its own rendering.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from pinot_connector.python_values import plain_value, several
 Parameters: TypeAlias = Mapping[str, object]
 
 _PART = re.compile(
-    r"""(?P<quoted>'(?:[^']|'')*+'|"[^"]*+")
+    r"""(?P<quoted>'(?:[^']|'')*+'|"[^"]*+"|`[^`]*+`|--[^\r\n]*+|/\*.*?\*/)
       | (?P<percent>%%)
       | %\((?P<name>[^()'"]*+)\)s
-      | (?P<open>['"])
-      | (?P<plain>[^'"%]++|%)""",
-    re.VERBOSE,
+      | (?P<open>['"`]|/\*)
+      | (?P<plain>[^'"`%/-]++|[%/-])""",
+    re.VERBOSE | re.DOTALL,
 )
 
 
@@ -38,8 +39,8 @@ def bound(operation: str, parameters: Parameters | None) -> str:
     the zone of the column that it is compared with.
 
     Raises:
-        InvalidQuestion: the text has a placeholder in quotes or a quote that does not end, a parameter is missing, or
-            is no such value. The message names the parameter and never holds its value.
+        InvalidQuestion: the text has a placeholder in quotes or a comment, or one of these does not end; a parameter is
+            missing, or is no such value. The message names the parameter and never holds its value.
     """
     text = checked_text("sql", operation)
     if not isinstance(parameters, Mapping | None):
@@ -56,7 +57,7 @@ def _written(part: re.Match[str], parameters: Parameters) -> str:
         case "name":
             return f" {_literals(part, parameters)} "
         case "open":
-            raise InvalidQuestion("sql", "expected an end of every quoted word")
+            raise InvalidQuestion("sql", "expected an end of every quoted word and comment")
         case _:
             return part.group()
 
@@ -65,7 +66,7 @@ def _unescaped(quoted: str) -> str:
     pieces = quoted.split("%%")
     if any("%(" in piece for piece in pieces):
         raise InvalidQuestion(
-            "sql", "expected placeholders outside of quotes, and %% for a per cent sign before ("
+            "sql", "expected placeholders outside of quotes and comments, and %% for a per cent sign before ("
         )
     return "%".join(pieces)
 

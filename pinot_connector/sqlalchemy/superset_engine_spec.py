@@ -70,7 +70,7 @@ class GrisEngineSpec(BaseEngineSpec):  # type: ignore[misc]  # Superset is not i
     ) -> str | None:
         """Returns the literal for a time in a column of this type.
 
-        It is a plain text: of DATE '..' Superset would make CAST('..' AS DATE), which is not accepted.
+        It is a plain text, which a column of days and one of timestamps both take.
         """
         kind = target_type.upper()
         if kind == "DATE":

@@ -18,6 +18,7 @@ from dp_service.queries.filters import Filter, In, NotIn, Range, Value
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
+from pinot_connector.dbapi.explaining import explained_question
 from pinot_connector.dbapi.parameters import bound
 from pinot_connector.errors import InvalidQuestion
 from tests.support.examples import examples
@@ -318,3 +319,39 @@ def test_no_text_changes_the_structure_of_any_question(
     operation = f"{HEAD} cohort = {before}%(p)s{after} {TAIL}"
     shapes = [shape(outcome(operation, text), text) for text in (first, second)]
     assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "SELECT 1 -- %(p)s",
+        "SELECT 1 /* %(p)s */",
+        "SELECT 1 /*\n%(p)s\n*/",
+        "SELECT `%(p)s`",
+        "SELECT 1 -- ' %(p)s '",
+        "SELECT 1 /* %(p)s",
+        "SELECT `%(p)s",
+    ],
+)
+def test_a_placeholder_in_a_comment_or_in_backquotes_is_refused(operation: str) -> None:
+    """There a value could end them: a new line ends one comment, and */ the other."""
+    with pytest.raises(InvalidQuestion, match="quote"):
+        bound(operation, {"p": "x"})
+
+
+@pytest.mark.parametrize("comment", ["-- don't\n", "/* don't */", '-- 5" %%\n', "-- `\r", "/* -- ' */"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_quote_in_a_comment_quotes_nothing(comment: str, text: str) -> None:
+    """What stands behind it is bound as without it."""
+    plain = f"{HEAD} cohort = %(p)s {TAIL}"
+    commented = bound(f"{HEAD} {comment} cohort = %(p)s {TAIL}", {"p": text})
+    assert parse_sql(commented, POLICY) == parse_sql(bound(plain, {"p": text}), POLICY)
+    with pytest.raises(InvalidQuestion):
+        bound(f"{HEAD} {comment} cohort = '%(p)s' {TAIL}", {"p": text})
+
+
+@pytest.mark.parametrize("question", ["SELECT 1", "WITH x AS (SELECT 2) SELECT 1 FROM x"])
+def test_explain_stands_before_every_question(question: str) -> None:
+    """Also before one that begins with a named statement."""
+    assert explained_question(f" EXPLAIN {question}") == question
+    assert explained_question(f"explain plan for {question}") == question

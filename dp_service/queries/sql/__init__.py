@@ -52,11 +52,11 @@ def parse_sql(text: str, policy: Policy) -> HistogramQuery:
         QuestionError: A construct is not accepted; the message names it, and where it stands.
         RefusedByPolicyError: The policy does not list a name.
     """
-    return located(lambda: _question(_statement(text), policy), text, policy.names)
+    return located(lambda: _question(_statement(text, policy), policy), text, policy.names)
 
 
-def _statement(text: str) -> tree.Select:
-    return flattened(StatementReader(tokens_of(text)).statement())
+def _statement(text: str, policy: Policy) -> tree.Select:
+    return flattened(StatementReader(tokens_of(text)).statement(), policy.names)
 
 
 def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
@@ -113,15 +113,16 @@ def _asks_for_values(select: tree.Select, selected: SelectList, scope: Scope) ->
 
 def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -> HistogramQuery:
     """Return the question for the values of columns whose domains the policy lists, which needs no release."""
-    if select.distinct is None and select.group is None:
-        refuse(select.items[0].value, _ROWS)
     filters = filters_of(select.where, scope, selected.names)
+    is_of_columns = _asks_for_columns(select, filters)
+    if select.distinct is None and select.group is None and not is_of_columns:
+        refuse(select.items[0].value, _ROWS)
     named = [{each.column for each in column_filters(one)} for one in filters or ()]
     # Of conditions on several columns together the combinations that meet them are not listed.
     is_apart = all(len(columns) == 1 and columns <= set(selected.names) for columns in named)
     asked = [scope.column(_column_of(item)) for item in select.items]
     is_known = all(column.domain is not None and column.group_by for column in asked)
-    if not is_known or selected.bucket is not None or not is_apart or select.having:
+    if not (is_known or is_of_columns) or selected.bucket is not None or not is_apart or select.having:
         refuse(select.distinct or select, _DISTINCT)
     if select.group is not None and totals_by(select, selected, scope) is not None:
         refuse(select.group, "GROUPING SETS without a number is not accepted: GROUP BY the selected columns")
@@ -133,7 +134,7 @@ def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -
         measure=scope.table.measures.offered[0].measure,
         filters=filters or (),
         k=_limit(select, is_free=True),
-        free=Free.COLUMNS if _asks_for_columns(select, filters) else Free.ELEMENTS,
+        free=Free.COLUMNS if is_of_columns else Free.ELEMENTS,
         aliases=_aliases(selected),
         by_element=False,
         in_sql=True,

@@ -121,7 +121,7 @@ class ExpressionReader:
         sign = _COMPARISONS.get(self.next.text) if self.next.kind == "sign" else None
         if sign is not None:
             self.take()
-            found: Expression = tree.Compared(first, self.last, sign, value, self._value_behind())
+            found: Expression = tree.Compared(first, self.last, sign, value, self.value())
         else:
             found = self._worded_comparison(first, value)
         if found is not value and (self.next.text in _COMPARISONS or self.next.word in ("IN", "IS", "LIKE")):
@@ -142,7 +142,7 @@ class ExpressionReader:
             found = self._between(first, value)
         elif self.next.word in ("LIKE", "ILIKE"):
             folds = self.take().word == "ILIKE"
-            pattern = self._value_behind()
+            pattern = self.value()
             if self.next.word == "ESCAPE":
                 refuse(self.next, "ESCAPE is not accepted: % and _ always stand for other characters")
             found = tree.Like(first, self.last, value, pattern, folds)
@@ -153,9 +153,9 @@ class ExpressionReader:
     def _between(self, first: Token, value: Expression) -> Expression:
         if self.next.word in ("SYMMETRIC", "ASYMMETRIC"):
             refuse(self.next, f"BETWEEN {self.next.word} is not accepted: write the smaller end first")
-        low = self._value_behind()
+        low = self.value()
         self.expect("AND")
-        high = self._value_behind()
+        high = self.value()
         return tree.Between(first, self.last, value, low, high)
 
     def _is(self, first: Token, value: Expression) -> Expression:
@@ -177,7 +177,7 @@ class ExpressionReader:
             )
         if self.next.text == ")":
             refuse(Span(opening.start, self.next.end), "expected 1 value or more in a list")
-        found = self._expressions(self._value_behind, closes=")")
+        found = self._expressions(self.value, closes=")")
         self.expect(")")
         return found
 
@@ -189,10 +189,6 @@ class ExpressionReader:
                 refuse(self.last, "a comma that separates nothing is not accepted")
             found.append(read())
         return tuple(found)
-
-    def _value_behind(self) -> Expression:
-        """Read a value that must come: nothing is compared with a clause."""
-        return self.value()
 
     def value(self) -> Expression:
         """Read a value: a literal, a name, a function, or anything in parentheses."""

@@ -155,7 +155,7 @@ def bucket_of(node: tree.Expression) -> tuple[BucketLength, tree.Expression] | N
 
     Cast to a day or a timestamp it is the same: the first moment of a bucket, which names it.
     """
-    if isinstance(node, tree.Cast):
+    if isinstance(node, tree.Cast) and node.to != "DOUBLE":
         return bucket_of(node.value)
     if not isinstance(node, tree.Call) or node.name not in TRUNCATIONS:
         return None

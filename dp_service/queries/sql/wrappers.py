@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from dp_service.queries.sql import tree
@@ -20,11 +20,16 @@ from dp_service.queries.sql.tokens import Token
 
 MAXIMUM_DEPTH = 8
 # Names that stand for expressions multiply from statement to statement: a text of 2 kB could say 30^7 conditions.
-MAXIMUM_SIZE = 100_000
+MAXIMUM_SIZE = 20_000
 
 
-def flattened(select: tree.Select, depth: int = 0) -> tree.Select:
+def flattened(select: tree.Select, names: Collection[str], depth: int = 0) -> tree.Select:
     """Return a statement of one table that asks what a statement around others asks.
+
+    Args:
+        select: The statement.
+        names: The names of all columns that there may be, beside which a star's columns have no others of one name.
+        depth: How many statements are around it.
 
     Raises:
         QuestionError: What stands around another statement has a meaning of its own.
@@ -34,10 +39,20 @@ def flattened(select: tree.Select, depth: int = 0) -> tree.Select:
         return select
     if depth >= MAXIMUM_DEPTH:
         refuse(source, f"more than {MAXIMUM_DEPTH} statements in one another are not accepted")
-    inner = flattened(source.select, depth + 1)
+    inner = flattened(source.select, names, depth + 1)
+    if any(isinstance(each.value, tree.Star) for each in inner.items):
+        _check_beside_star(inner, names)
     if inner.group is not None or any(is_number(each.value) for each in inner.items):
         return _of_answer(select, source, _spelt_out(inner))
     return _of_rows(select, source, inner)
+
+
+def _check_beside_star(inner: tree.Select, names: Collection[str]) -> None:
+    """Refuse an alias beside a star that one of the star's columns may have as its name: engines take that one."""
+    folded = {each.casefold() for each in names}
+    for each in inner.items:
+        if each.alias is not None and each.alias.value.casefold() in folded:
+            refuse(each.alias, "an alias beside * that is the name of a column is not accepted")
 
 
 def _of_answer(select: tree.Select, source: tree.Derived, inner: tree.Select) -> tree.Select:
@@ -278,5 +293,5 @@ class _Renamed:
                 refuse(node, "statements in one another that repeat an expression so often are not accepted")
             return found
         if not self._all:
-            refuse(node, "expected the name of a column that the inner statement selects")
+            refuse(node, "expected the name of a column that the inner statement selects, as it calls it")
         return tree.Name(node.first, node.last, (name,))

@@ -66,6 +66,10 @@ MALFORMED = {
         "SELECT DISTINCT country, score FROM engagement WHERE country = 'DE' OR score = 1",
         "SELECT DISTINCT without a count",
     ),
+    "an alias beside a star that hides a column": (
+        "SELECT COUNT(*) FROM (SELECT *, article_id AS Country FROM engagement) x WHERE country = 'DE'",
+        "an alias beside",
+    ),
     "names that multiply": (_multiplied(statements=7, names=30), "repeat an expression so often"),
     "nothing selected": (
         "SELECT FROM engagement GROUP BY article_id LIMIT 5",
