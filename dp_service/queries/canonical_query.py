@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -97,9 +98,10 @@ class TextRestriction:
     values: tuple[str, ...]
     excluded: bool
 
-    def allows(self, value: Value) -> bool:
-        """Return whether a value meets the condition."""
-        return (value in self.values) is not self.excluded
+    def among(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Return those of some values that meet the condition."""
+        listed = frozenset(self.values)
+        return tuple(each for each in values if (each in listed) is not self.excluded)
 
 
 @dataclass(frozen=True)
@@ -109,9 +111,15 @@ class OrdinalRestriction:
     column: QueryColumn
     intervals: Intervals
 
-    def allows(self, value: Value) -> bool:
-        """Return whether a value meets the condition."""
-        return any(each.start <= ordinal(value) < each.end for each in self.intervals)
+    def among(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Return those of some values that meet the condition."""
+        starts = [each.start for each in self.intervals]
+
+        def meets(number: int) -> bool:
+            place = bisect_right(starts, number) - 1
+            return place >= 0 and number < self.intervals[place].end
+
+        return tuple(each for each in values if meets(ordinal(each)))
 
 
 Restriction = TextRestriction | OrdinalRestriction
@@ -129,16 +137,26 @@ class PatternCondition:
 
 @dataclass(frozen=True)
 class Every:
-    """All of several conditions hold; they are sorted and distinct."""
+    """All of several conditions hold; they are sorted and distinct. In a plan its field tells it from `Some`."""
 
-    parts: tuple[Condition, ...]
+    every: tuple[Condition, ...]
+
+    @property
+    def parts(self) -> tuple[Condition, ...]:
+        """The conditions."""
+        return self.every
 
 
 @dataclass(frozen=True)
 class Some:
     """One of several conditions holds, or several do; they are sorted and distinct."""
 
-    parts: tuple[Condition, ...]
+    some: tuple[Condition, ...]
+
+    @property
+    def parts(self) -> tuple[Condition, ...]:
+        """The conditions."""
+        return self.some
 
 
 ColumnCondition = Restriction | PatternCondition

@@ -48,7 +48,7 @@ def grouped_domains(dimensions: Sequence[Column], query: CanonicalQuery) -> Grou
     """
     allowed = {each.column.name: each for each in query.restrictions}
     restricted = {
-        name: tuple(each for each in values if name not in allowed or allowed[name].allows(each))
+        name: values if name not in allowed else allowed[name].among(values)
         for name, values in restricted_values(dimensions).items()
     }
     dimensions = [

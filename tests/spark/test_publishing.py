@@ -106,7 +106,7 @@ def test_what_no_answer_can_carry_is_left_out(spark: SparkSession, tmp_path: Pat
         ("m", "nobody", "no column nobody"),
         ("m", "price", "price: expected elements"),
         ("price", "name", "price: expected members"),
-        ("m", "name", "--drop-nulls"),
+        ("m", "name", "such rows are left out"),
     ],
 )
 def test_data_that_are_no_pairs_are_refused(

@@ -232,6 +232,10 @@ class StatementReader(ExpressionReader):
         return tree.Grouping(first, self.last, sets=sets)
 
     def _set(self) -> tuple[Expression, ...]:
+        if self.next.text == "(" and self.ahead().text == ")":
+            refuse(
+                self.next, "GROUPING SETS with a total of everything is not accepted: ask for the total apart"
+            )
         found = self.value()
         return found.parts if isinstance(found, tree.Row) else (found,)
 

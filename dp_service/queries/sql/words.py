@@ -104,6 +104,7 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("REGR_SLOPE", "KURTOSIS", "ANY_VALUE", "ARRAY_AGG", "STRING_AGG", "LIST"), _SPREAD),
     **dict.fromkeys(("GROUP_CONCAT", "LISTAGG", "HISTOGRAM", "FIRST", "LAST", "PRODUCT"), _SPREAD),
     **dict.fromkeys(("ROLLUP", "CUBE"), _ROLLUP),
+    "GROUPING": "a total has NULL in the column that it adds up over, and no other row has",
     **dict.fromkeys(("PERCENTILERAWEST", "PERCENTILERAWTDIGEST", "PERCENTILERAWKLL"), _SKETCH),
     **dict.fromkeys(("PERCENTILEMV", "PERCENTILEESTMV", "PERCENTILETDIGESTMV", "PERCENTILEKLLMV"), _SEVERAL),
     **dict.fromkeys(("MINMV", "MAXMV", "SUMMV", "COUNTMV", "DISTINCTCOUNTMV"), _SEVERAL),
