@@ -19,7 +19,7 @@ from dp_service.server.parameter_messages import parameters_message
 from dp_service.terms import Element
 
 _CONFIDENCE = 0.95
-FREE = Cost(0, 0)
+_FREE = Cost(0, 0)
 
 
 def free_answer(
@@ -43,12 +43,22 @@ def free_answer(
         parameters=parameters_message(resolution.parameters),
         interval_kind=dp_pb2.INTERVAL_KIND_PLAIN if has_counts else dp_pb2.INTERVAL_KIND_NONE,
         confidence=_CONFIDENCE,
-        cost=cost_message(FREE, resolution.unit_id),
+        cost=cost_message(_FREE, resolution.unit_id),
         statements=[statement_message(of_free(query.free))],
         selected=query.shown,
     )
     values = element_columns(resolution.columns, elements) if elements else ()
     return dp_pb2.FreeAnswer(shown=shown, elements=dp_pb2.ShownElements(columns=values))
+
+
+def free_estimate(free: Free, resolution: Resolution) -> dp_pb2.EstimateCostResponse:
+    """Return the price of a question that needs no release: nothing."""
+    estimate = dp_pb2.Estimate(
+        worst_case_cost=cost_message(_FREE, resolution.unit_id),
+        parameters=parameters_message(resolution.parameters),
+        statements=[statement_message(of_free(free))],
+    )
+    return dp_pb2.EstimateCostResponse(estimate=estimate)
 
 
 def _listed(query: HistogramQuery, resolution: Resolution) -> Sequence[Element]:

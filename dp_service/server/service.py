@@ -16,20 +16,19 @@ from dp_service.queries.answer_columns import CELL_COLUMN
 from dp_service.queries.read_columns import quantiles_read, values_read
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
-from dp_service.queries.structured import Free
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.looks import is_first_look, names_of, second_plan, second_question, without_rows
 from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan, signing_key, verify_plan
 from dp_service.releases.releasing import Released, release
-from dp_service.releases.saying import of_free, of_question
+from dp_service.releases.saying import of_question
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.server import responses
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_expected_error, status_of
-from dp_service.server.free_answers import FREE, free_answer
+from dp_service.server.free_answers import free_answer, free_estimate
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
 from dp_service.server.kept_assembler import begin_showing
 from dp_service.server.listing_messages import column_aliases
@@ -252,7 +251,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         kind = kind_of(resolution.parameters)
         worst, expected = kind.mechanism.worst_case_cost(), kind.accuracy()
         if asked.query.free is not None:
-            return _free_estimate(asked.query.free, resolution)
+            return free_estimate(asked.query.free, resolution)
         estimate = dp_pb2.Estimate(
             worst_case_cost=cost_message(worst, resolution.unit_id),
             parameters=parameters_message(resolution.parameters),
@@ -393,13 +392,3 @@ async def _abort(context: Context, error: Exception) -> NoReturn:
         log_internal_error(_log, "The service failed.", error)
     await context.abort_with_status(status_of(error))
     raise AssertionError("abort_with_status always raises")
-
-
-def _free_estimate(free: Free, resolution: Resolution) -> dp_pb2.EstimateCostResponse:
-    """Return the price of a question that needs no release: nothing."""
-    estimate = dp_pb2.Estimate(
-        worst_case_cost=cost_message(FREE, resolution.unit_id),
-        parameters=parameters_message(resolution.parameters),
-        statements=[statement_message(of_free(free))],
-    )
-    return dp_pb2.EstimateCostResponse(estimate=estimate)
