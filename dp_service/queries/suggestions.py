@@ -12,14 +12,17 @@ from collections.abc import Collection, Sequence
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _SHOWN = 8
+# How alike a slip and the name have to be, as difflib measures it: five letters more beside ten, or two others of ten.
+_SLIP = 0.8
 
 
 def quoted(name: str, known: Collection[str]) -> str:
-    """Return how a message calls an unknown name: by itself only if it is a known one, misspelt.
+    """Return how a message calls an unknown name: by itself only if it is a known one, slightly misspelt.
 
-    In a mangled text any other word may be somebody's literal.
+    In a mangled text any other word may be somebody's literal, or hold one.
     """
-    return f'"{name}"' if _PLAIN.fullmatch(name) and _closest(name, known) else "with that name"
+    is_slip = _PLAIN.fullmatch(name) and _closest(name, known, cutoff=_SLIP)
+    return f'"{name}"' if is_slip else "with that name"
 
 
 def instead_of(name: str, known: Collection[str]) -> str:
@@ -28,9 +31,9 @@ def instead_of(name: str, known: Collection[str]) -> str:
     return f"did you mean {closest}?" if closest else f"it lists {listed(sorted(known))}"
 
 
-def _closest(name: str, known: Collection[str]) -> str:
+def _closest(name: str, known: Collection[str], *, cutoff: float = 0.6) -> str:
     by_lower = {each.lower(): each for each in known}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
     return by_lower[found[0]] if found else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from functools import cache
@@ -16,12 +17,13 @@ from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, IsNull, column_filters
+from dp_service.queries.intervals import ordinal
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.sql.tokens import tokens_of
-from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.structured import Free, HistogramQuery
 from tests.campaigns.fuzz.mutating import CANARY_NUMBER, CANARY_TEXT
 from tests.support.queries.policies import NOW, POLICY
 from tests.support.queries.sql_reader import read
@@ -31,8 +33,13 @@ from tests.support.queries.sql_writer import spelled
 _CALLS_A_CHARACTER, _CALLS_A_TEXT = 200, 10_000
 
 
+_PLACE = re.compile(r"^line [0-9]+, column [0-9]+: ")
+
+
 def checked(text: str) -> str | None:
-    """Return why a text is refused, or None if it is accepted; raise AssertionError if something does not hold.
+    """Return why a text is refused, wherever that stands, or None if it is accepted.
+
+    AssertionError says what does not hold.
 
     An accepted text is nothing but its structured form: it means the same to an engine, written as SQL again it has the
     same fingerprint, and what engines are asked reads back as it. A refusal is one of two errors, names its reason, and
@@ -43,7 +50,10 @@ def checked(text: str) -> str | None:
         resolution = resolve(query, POLICY, now=NOW)
     except (QuestionError, RefusedByPolicyError) as error:
         _check_refusal(error)
-        return str(error)
+        return _PLACE.sub("", str(error).splitlines()[0])
+    if query.free is not None:
+        _check_free(text, query, resolution)
+        return None
     _check_meaning(text, query, resolution)
     _check_spelling(query, resolution)
     _check_engines(query, resolution)
@@ -112,6 +122,22 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
     ]
     expected = [row[:width] if query.omit_counts else row for row in rendered]
     assert sorted(map(str, as_written)) == sorted(map(str, expected)), "an engine reads the text otherwise"
+
+
+def _check_free(text: str, query: HistogramQuery, resolution: Resolution) -> None:
+    """Run the text: an engine has no row where columns alone are asked for, and of the domain only listed values."""
+    if query.table != "engagement":
+        return
+    rows = _engine().execute(text).fetchall()
+    if query.free is Free.COLUMNS:
+        # SQL counts nothing as one row.
+        assert not rows or not query.dimensions, "an engine has rows"
+        return
+    domains = [set(POLICY.table(query.table).column(name).domain or ()) for name in query.dimensions]
+    within = [row for row in rows if all(map(set.__contains__, domains, row))]
+    listed = set(resolution.parameters.domain or ())
+    found = {tuple(each if isinstance(each, str) else ordinal(each) for each in row) for row in within}
+    assert found <= listed, "an engine has other values"
 
 
 def _without_limit(text: str) -> str:
