@@ -68,6 +68,7 @@ class QuestionFlags:
         metavar="COLUMN=VALUE",
         asks="filters",
     )
+    condition: str = flag("", "One more condition, in SQL, as behind WHERE.", metavar="SQL")
     since: str = flag("", "The first day or time of the period.", "--from", metavar="DAY", asks="time_range")
     until: str = flag("", "The first day or time after the period.", "--to", metavar="DAY", asks="time_range")
     measure: MeasureName | None = flag(None, "What is counted; by default distinct_members.")

@@ -63,7 +63,7 @@ def _format_question(question: question_pb2.Question) -> str:
         return " ".join(question.sql.split())
     asked = question.structured
     top = f"top {asked.k} " if asked.HasField("k") else ""
-    conditions = len(asked.filters) + asked.HasField("time_range")
+    conditions = len(asked.filters) + bool(asked.condition) + asked.HasField("time_range")
     where = "" if not conditions else f", {conditions} condition{'s' if conditions > 1 else ''}"
     return f"{top}{', '.join(asked.dimensions) or 'total'} of {asked.table}{where}"
 

@@ -81,6 +81,7 @@ def _question_of(flags: QuestionFlags) -> question_pb2.Question:
         k=flags.k,
         measure=(flags.measure or MeasureName.DISTINCT_MEMBERS).value,
         where=_conditions(flags.where),
+        condition=flags.condition,
         time_range=(_time_bound("--from", flags.since), _time_bound("--to", flags.until))
         if flags.since or flags.until
         else None,
@@ -192,7 +193,7 @@ def _conditions(texts: list[str]) -> dict[str, Condition]:
         column = column.removesuffix("!").strip()
         if not equals or not column:
             raise typer.BadParameter(
-                "--where expects COLUMN=VALUE or COLUMN!=VALUE; --sql can compare with < and > too"
+                "--where expects COLUMN=VALUE or COLUMN!=VALUE; --condition takes every other condition in SQL"
             )
         if column in conditions:
             raise typer.BadParameter(f"--where names the column {column} twice")

@@ -22,6 +22,8 @@ def conditions(asked: question_pb2.HistogramQuery) -> Iterator[str]:
     """Yield each condition on rows, and on what is shown."""
     for each in asked.filters:
         yield f"{each.column} {_predicate(each)}"
+    if asked.condition:
+        yield f"({asked.condition})"
     if asked.HasField("time_range"):
         yield f"time {_time_range(asked.time_range)}"
     for having in asked.having:

@@ -139,6 +139,7 @@ def question_of(form: Form, table: TableEntry | None) -> question_pb2.Question:
         k=_number("k", form.get("k")),
         measure=form.get("measure") or "distinct_members",
         where=dict(_conditions(form, table.columns)),
+        condition=form.get("condition"),
         time_range=_time_range(form),
         counts=not form.has("counts", "no"),
         sums=form.all("sum"),

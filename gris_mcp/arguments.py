@@ -9,10 +9,10 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from gris_api.dp.v1 import question_pb2
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from gris_mcp import lenient
 from pinot_connector.catalog import TableEntry
@@ -170,6 +170,12 @@ class Question(Arguments):
     where: Annotated[
         list[ColumnCondition], Field(max_length=MAX_LISTED), BeforeValidator(lenient.conditions)
     ] = Field(default_factory=list, description="Conditions, all of which must hold.")
+    condition: Annotated[
+        str | None, Field(max_length=MAX_SQL_CHARACTERS), BeforeValidator(lenient.text)
+    ] = Field(
+        None,
+        description="One more condition, in SQL: country = 'de' OR NOT (title LIKE '%engineer%' AND day IS NULL).",
+    )
     since: Text = Field(None, description="From this day (YYYY-MM-DD) or time (with its zone) on.")
     until: Text = Field(None, description="Before this day or time.")
     counts: Truth = Field(None, description="false: only the ranking, which costs less. Default true.")
@@ -200,6 +206,11 @@ class Question(Arguments):
         lt=2**63,
         description="Refuse the question, before anything is asked, if it may cost more information units.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_condition(cls, given: Any) -> Any:
+        return lenient.with_condition(given)
 
     @property
     def needs_types(self) -> bool:
@@ -232,6 +243,7 @@ class Question(Arguments):
             self.by,
             k=self.k,
             measure=counted,
+            condition=self.condition or "",
             time_range=_time_range(self.since, self.until),
             counts=self.counts is not False,
             sums=self.sums,

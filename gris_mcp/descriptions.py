@@ -63,6 +63,7 @@ EXAMPLES = {
     "k": '{"k": 10}',
     "measure": '{"measure": "events"}',
     "where": '{"where": [{"column": "app", "one_of": ["web"]}, {"column": "hour", "at_least": 9, "at_most": 17}]}',
+    "condition": """{"condition": "country IN ('de', 'fr') OR title LIKE '%engineer%'"}""",
     "since": '{"since": "2019-04-01", "until": "2019-05-01"}',
     "until": '{"since": "2019-04-01", "until": "2019-05-01"}',
     "counts": '{"counts": false}',

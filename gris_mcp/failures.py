@@ -202,7 +202,7 @@ def _example(field: str | None) -> str | None:
 def _asked_badly(error: InvalidQuestion, *, in_sql: bool) -> str:
     """Return what is wrong: without the SQL, which stands below the first line, and in the words of the form used."""
     (problem, *_) = error.problem.split("\n")
-    return problem if in_sql else re.sub(r" \(in SQL[^)]*\)", "", problem)
+    return problem if in_sql or error.field == "condition" else re.sub(r" \(in SQL[^)]*\)", "", problem)
 
 
 def _what_to_do(error: GrisError) -> str:
@@ -259,7 +259,7 @@ def _no_such_field(name: object, kind: type[Arguments]) -> str:
     means = [each for each in descriptions.OTHER_NAMES.get(sent.lower(), ()) if each in fields]
     meant = next(iter(means or difflib.get_close_matches(sent, fields, n=1, cutoff=0.8)), None)
     hint = f" (did you mean {meant}?)" if meant else ""
-    more = "; conditions of other kinds are asked in sql" if kind is ColumnCondition else ""
+    more = "; other conditions are SQL in the field condition" if kind is ColumnCondition else ""
     return f"there is no field {sent or 'of that name'}{hint}; the fields are {', '.join(fields)}{more}"
 
 

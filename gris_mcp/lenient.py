@@ -155,6 +155,16 @@ def ranks(value: Any) -> Any:
     return [_rank(each) for each in found] if isinstance(found, list) else found
 
 
+def with_condition(given: Any) -> Any:
+    """Return the arguments of a question: where as a text of SQL is a condition, unless there is one."""
+    if not isinstance(given, dict) or text(given.get("condition")) is not None:
+        return given
+    where = given.get("where")
+    if not isinstance(where, str) or not where.strip() or _read(where) is not where:
+        return given
+    return {**{name: value for name, value in given.items() if name != "where"}, "condition": where}
+
+
 def conditions(value: Any) -> Any:
     """Return conditions; an object has those of each column by its name."""
     value = _read(value)

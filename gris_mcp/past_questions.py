@@ -38,6 +38,7 @@ def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]
     yield "k", query.k if query.HasField("k") else None
     yield "measure", _MEASURES.get(query.measure)
     yield "where", [_condition(each) for each in query.filters]
+    yield "condition", query.condition
     for name, end, given in (("since", "start", ("from", "from_day")), ("until", "end", ("to", "to_day"))):
         if query.HasField("time_range") and (found := query.time_range.WhichOneof(end)) in given:
             yield name, _time(getattr(query.time_range, found))

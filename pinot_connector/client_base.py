@@ -9,10 +9,10 @@ from typing import Generic, TypeVar
 from gris_api.dp.v1 import question_pb2
 
 from pinot_connector.questions import (
-    Condition,
     Measure,
     QuantileLike,
     TimeBound,
+    Where,
     sharpened_question,
     sql_question,
     structured_question,
@@ -116,7 +116,7 @@ class ClientBase(ABC, Generic[Answered]):
         k: int,
         *,
         measure: Measure | str = Measure.DISTINCT_MEMBERS,
-        where: Mapping[str, Condition] | None = None,
+        where: Where | None = None,
         time_range: tuple[TimeBound, TimeBound] | None = None,
         counts: bool = True,
         sums: Sequence[str] = (),
@@ -136,7 +136,7 @@ class ClientBase(ABC, Generic[Answered]):
             k: the most elements to show, at least 1. It determines the worst-case cost.
             measure: what to count for each element: distinct members (default), or events, that is rows.
             where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
-                match), `In`, `NotIn` or `Between`.
+                match), `In`, `NotIn` or `Between`. Or a condition in SQL, as it stands behind WHERE.
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
                 means its beginning in the zone of that column; a datetime needs a time zone.
             counts: whether to show noisy counts, in members or events, with intervals; a ranking alone costs less.
@@ -191,7 +191,7 @@ class ClientBase(ABC, Generic[Answered]):
         by: str | Sequence[str],
         *,
         measure: Measure | str = Measure.DISTINCT_MEMBERS,
-        where: Mapping[str, Condition] | None = None,
+        where: Where | None = None,
         time_range: tuple[TimeBound, TimeBound] | None = None,
         counts: bool = True,
         sums: Sequence[str] = (),
@@ -213,7 +213,7 @@ class ClientBase(ABC, Generic[Answered]):
             by: the column to group by, or a sequence of one to four columns; then an element is a tuple of values.
             measure: what to count for each element: distinct members (default), or events, that is rows.
             where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
-                match), `In`, `NotIn` or `Between`.
+                match), `In`, `NotIn` or `Between`. Or a condition in SQL, as it stands behind WHERE.
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
                 means its beginning in the zone of that column; a datetime needs a time zone.
             counts: whether to show noisy counts, in members or events, with intervals.
@@ -269,7 +269,7 @@ class ClientBase(ABC, Generic[Answered]):
         *,
         by: str | Sequence[str] = (),
         measure: Measure | str = Measure.DISTINCT_MEMBERS,
-        where: Mapping[str, Condition] | None = None,
+        where: Where | None = None,
         time_range: tuple[TimeBound, TimeBound] | None = None,
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
@@ -331,7 +331,7 @@ class ClientBase(ABC, Generic[Answered]):
         table: str,
         *,
         measure: Measure | str = Measure.DISTINCT_MEMBERS,
-        where: Mapping[str, Condition] | None = None,
+        where: Where | None = None,
         time_range: tuple[TimeBound, TimeBound] | None = None,
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
@@ -346,7 +346,7 @@ class ClientBase(ABC, Generic[Answered]):
             table: a table of the policy.
             measure: what to count: distinct members (default), or events, that is rows, where the policy clips them.
             where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
-                match), `In`, `NotIn` or `Between`.
+                match), `In`, `NotIn` or `Between`. Or a condition in SQL, as it stands behind WHERE.
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
                 means its beginning in the zone of that column; a datetime needs a time zone.
             sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.

@@ -83,6 +83,8 @@ class BucketLength(Enum):
 
 
 Condition: TypeAlias = Value | Sequence[Value] | In | NotIn | Between
+# Conditions by column, all of which must hold, or one in SQL.
+Where: TypeAlias = Mapping[str, Condition] | str
 
 _FUNCTIONS = numbers(AggregateFunction, question_pb2.AggregateFunction.DESCRIPTOR)
 _RANKS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)
@@ -100,7 +102,8 @@ def structured_question(
     *,
     k: int | None,
     measure: Measure | str = Measure.DISTINCT_MEMBERS,
-    where: Mapping[str, Condition] | None = None,
+    where: Where | None = None,
+    condition: str = "",
     time_range: tuple[TimeBound, TimeBound] | None = None,
     counts: bool = True,
     sums: Sequence[str] = (),
@@ -119,7 +122,8 @@ def structured_question(
         by: the column to group by, or a sequence of up to four columns; without columns one total is counted.
         k: the most elements to show; None for all that the mechanism may show.
         measure: a `Measure` or its value.
-        where: conditions by column, all of which must hold. A sequence of values means `In`.
+        where: conditions by column, all of which must hold; a sequence of values means `In`. Or `condition`.
+        condition: one that must hold as well, in SQL, such as `"country = 'de' OR title LIKE '%engineer%'"`.
         time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day means
             its beginning in the zone of that column; a datetime needs a time zone.
         counts: whether to show noisy counts; a ranking alone costs less.
@@ -149,6 +153,7 @@ def structured_question(
         dimensions=columns if length is None or column in columns else [column, *columns],
         measure=MEASURES[_measure(measure)],
         filters=[column_filter(column, condition) for column, condition in _conditions(where)],
+        condition=checked_text("condition", where if isinstance(where, str) else condition),
         k=_checked_k(k),
         omit_counts=not counts,
         aggregates=[
@@ -347,10 +352,10 @@ def _value(column: str, value: object) -> question_pb2.Value:
             return question_pb2.Value(date=days_of(value))
 
 
-def _conditions(where: Mapping[str, Condition] | None) -> Iterable[tuple[str, Condition]]:
-    if not isinstance(where, Mapping | None):
-        raise InvalidQuestion("where", f"expected conditions by column, got {type(where).__name__}")
-    return (where or {}).items()
+def _conditions(where: Where | None) -> Iterable[tuple[str, Condition]]:
+    if not isinstance(where, Mapping | str | None):
+        raise InvalidQuestion("where", f"expected conditions by column, or SQL, got {type(where).__name__}")
+    return where.items() if isinstance(where, Mapping) else ()
 
 
 def _time_range(ends: tuple[TimeBound, TimeBound]) -> question_pb2.TimeRange:

@@ -18,6 +18,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render, required_features
 from dp_service.queries.resolution import Resolution
+from dp_service.queries.sql import with_condition
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import Chosen, chosen
 from dp_service.server.errors import RequestError
@@ -123,7 +124,9 @@ class QuestionCache:
     def _query(self, question: question_pb2.Question, policy: Policy) -> HistogramQuery:
         match question.WhichOneof("form"):
             case "structured":
-                return structured_question(question.structured)
+                found = structured_question(question.structured)
+                condition = question.structured.condition
+                return with_condition(found, condition, policy) if condition else found
             case "sql":
                 return self._parsed_sql.question(question.sql, policy)
             case _:
@@ -164,8 +167,9 @@ def _form(question: question_pb2.Question) -> str | bytes:
 
 
 def _without_conditions(question: question_pb2.Question) -> bytes | None:
-    """Return a small structured question without its conditions; None: it is none."""
-    if question.WhichOneof("form") != "structured" or question.ByteSize() > MAX_QUICK_BYTES:
+    """Return a small structured question without its conditions; None: it is none, or SQL has to be parsed."""
+    is_small = question.WhichOneof("form") == "structured" and question.ByteSize() <= MAX_QUICK_BYTES
+    if not is_small or question.structured.condition:
         return None
     asked = question_pb2.HistogramQuery()
     asked.CopyFrom(question.structured)

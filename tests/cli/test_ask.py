@@ -242,7 +242,7 @@ def test_what_is_wrong_with_a_question_is_said_of_the_flag(
         (("--k", "five"), "Invalid value for '--k': expected a whole number\n"),
         (
             ("--where", "score>1"),
-            "--where expects COLUMN=VALUE or COLUMN!=VALUE; --sql can compare with < and >",
+            "--where expects COLUMN=VALUE or COLUMN!=VALUE; --condition takes every other",
         ),
         (("--data", "feedback.parquet"), "--data expects TABLE=PATH, such as feedback=feedback.parquet, got"),
         *(

@@ -110,6 +110,7 @@ async def test_a_refused_question_keeps_what_was_filled_in(ana: Person) -> None:
 async def test_filters_and_days_reach_the_question(ana: Person) -> None:
     """Values have the types of their columns, and the price page says every condition, however long."""
     filters = {
+        "condition": "app LIKE 'W%' OR score = 1",
         "filter.score": "range",
         "lower.score": "0",
         "upper.score": "1",
@@ -118,14 +119,14 @@ async def test_filters_and_days_reach_the_question(ana: Person) -> None:
     }
     page = await ana.priced(**TOP, **filters)
     assert page.status == 200, page.text
-    assert "score >= 0 and <= 1" in page.text
+    assert "score >= 0 and <= 1, (app LIKE 'W%' OR score = 1)" in page.text
     assert "before 2020-01-0" in page.text
     names = [f"a-name-that-is-long-{number}" for number in range(20)]
     listed = await ana.priced(**TOP, **{"filter.article_id": "in", "values.article_id": "\n".join(names)})
     assert all(f"'{name}'" in listed.text for name in names), listed.text
     assert (await ana.send(page.form("/answer"))).status == 200
     changed = await ana.send(page.form("/ask"))
-    assert {("lower.score", "0"), ("to", "2020-01-01"), ("by", "app")} <= set(changed.form("/price").fields)
+    assert {("condition", filters["condition"]), ("lower.score", "0"), ("to", "2020-01-01"), ("by", "app")} <= set(changed.form("/price").fields)
 
 
 async def test_a_series_and_a_total_are_answered(ana: Person) -> None:

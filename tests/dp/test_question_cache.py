@@ -7,6 +7,7 @@ import datetime
 import pytest
 from gris_api.dp.v1 import question_pb2
 
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.server.errors import RequestError
@@ -54,6 +55,31 @@ def test_a_question_is_resolved_once_until_another_period_is_closed(question: qu
     later = cache.resolve(question, policy, now=JULY)
     assert later.resolution.fixed_data_version != first.resolution.fixed_data_version
     assert cache.resolve(question, policy, now=JUNE) is first
+
+
+def test_a_condition_in_sql_is_one_of_a_structured_question() -> None:
+    """It means what it means behind WHERE, beside other conditions; what is wrong is named by its field and place."""
+    cache, policy = QuestionCache(), policy_of()
+    condition = "flag OR NOT article IN ('a', 'b')"
+    sql = SQL.replace("GROUP", f"WHERE article <> 'c' AND ({condition}) GROUP")
+    asked = structured_question(
+        "reading", "article", k=5, where={"article": NotIn(["c"])}, condition=condition
+    )
+    found, expected = (
+        cache.resolve(each, policy, now=JUNE).resolution.query for each in (asked, sql_question(sql))
+    )
+    assert canonical_bytes(found) == canonical_bytes(expected)
+    for wrong, place in (
+        ("flag OR\n  articel = 'secret'", "line 2, column 3: "),
+        ("flag GROUP BY article", "line 1, column 6: "),
+        ("1 = 0", "line 1, column 1: a condition that no row meets"),
+        (" ", "line 1, column 2: "),
+        (f"article = '{'a' * 300_000}'", "at most 262,144 bytes"),
+    ):
+        with pytest.raises((QuestionError, RefusedByPolicyError), match=place) as refused:
+            cache.resolve(structured_question("reading", "article", k=5, where=wrong), policy, now=JUNE)
+        assert "secret" not in str(refused.value)
+        assert getattr(refused.value, "field", "condition") == "condition"
 
 
 def test_another_policy_is_asked_anew() -> None:
@@ -131,6 +157,7 @@ def test_a_question_is_quick_once_one_like_it_was_small() -> None:
         structured_question("reading", "article", k=6),
         structured_question("reading", "article", k=5, where={"article": NotIn(["a" * 3000])}),
         sharpened_question(TOP, [7]),
+        structured_question("reading", "article", k=5, where="flag"),
     ]
     assert not any(cache.is_quick(each, policy) for each in others)
     assert not cache.is_quick(with_condition, policy_of())

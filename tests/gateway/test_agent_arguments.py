@@ -76,6 +76,7 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"quantiles": {"x": ["p95", "5%", "Maximum"]}},
         {"quantiles": [{"column": "x", "of": ["0.95", "0.05", "max"]}]},
     ),
+    ({"where": "country = 'BR' OR adult"}, {"condition": "country = 'BR' OR adult"}),
     ({"where": {"country": "BR"}}, BR),
     ({"where": [{"country": "BR"}]}, BR),
     ({"where": '[{"column": "country", "one_of": ["BR"]}]'}, BR),
@@ -218,6 +219,7 @@ def test_schemas_show_the_strict_form() -> None:
 
 
 ASKED: list[dict[str, Any]] = [
+    {"by": ["country"], "condition": "adult OR country LIKE 'B%'"},
     {"by": ["country", "day"], "k": 3, "measure": "events", "totals_by": "day"},
     {"by": ["country"], "k": 2, "counts": False, "since": "2019-04-01", "until": "2019-05-01T06:00:00+00:00"},
     {"sums": ["x"], "averages": ["y"], "order_by": "avg:y", "having": ["count >= 10", "sum:x < 5/2"]},

@@ -24,6 +24,7 @@ such statement; what the tree asks for is read here. Everything that is refused 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, prod
 
 from dp_service.parameters.release import HavingCondition
@@ -53,6 +54,31 @@ def parse_sql(text: str, policy: Policy) -> HistogramQuery:
         RefusedByPolicyError: The policy does not list a name.
     """
     return located(lambda: _question(_statement(text, policy), policy), text, policy.names)
+
+
+def with_condition(query: HistogramQuery, text: str, policy: Policy) -> HistogramQuery:
+    """Add a condition in SQL, as it stands behind WHERE, to a structured question.
+
+    Args:
+        query: The question.
+        text: The condition.
+        policy: Provides the types of the table's columns.
+
+    Raises:
+        QuestionError: A construct is not accepted; the message names it, and where it stands.
+        RefusedByPolicyError: The policy does not list a name.
+    """
+    found = located(lambda: _condition(query, text, policy), text, policy.names, field="condition")
+    return replace(query, filters=query.filters + found)
+
+
+def _condition(query: HistogramQuery, text: str, policy: Policy) -> tuple[Filter, ...]:
+    root = StatementReader(tokens_of(text)).whole_condition()
+    table = policy.table(query.table)
+    found = filters_of(root, Scope(table, table.name), query.dimensions)
+    if found is None:
+        refuse(root, "a condition that no row meets is accepted in a whole statement alone")
+    return found
 
 
 def _statement(text: str, policy: Policy) -> tree.Select:

@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from typing import NoReturn, Protocol, TypeVar
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.filters import FORBIDDEN_CHARACTER
 from dp_service.queries.sql.words import REFUSED, is_read
 
+MAXIMUM_LENGTH = 262_144
 _WIDTH = 76
 T = TypeVar("T")
 _PIECE = re.compile(
@@ -72,33 +74,38 @@ def placed(at: Placed) -> Iterator[None]:
         raise RefusedHereError(at, error) from None
 
 
-def located(read: Callable[[], T], text: str, names: Collection[str]) -> T:
+def located(read: Callable[[], T], text: str, names: Collection[str], *, field: str = "sql") -> T:
     """Return what is read of a text; what is refused becomes an error with line, column and caret.
 
     Args:
         read: Reads the text.
-        text: The statement.
+        text: The statement, or a condition.
         names: The words of it that may be shown, beside those of SQL.
+        field: What the text is called in a question.
 
     Raises:
-        QuestionError: Something was refused.
+        QuestionError: Something was refused, or the text is too long.
         RefusedByPolicyError: The policy refused something.
     """
+    if FORBIDDEN_CHARACTER.search(text):
+        raise QuestionError(field, "a NUL or surrogate code point is not accepted")
+    if (length := len(text.encode())) > MAXIMUM_LENGTH:
+        raise QuestionError(field, f"expected at most {MAXIMUM_LENGTH:,} bytes of SQL, got {length:,}")
     try:
         return read()
     except RefusedHereError as refusal:
         message = f"{_place(text, refusal.at)}: {refusal.error}\n{_excerpt(text, refusal.at, names)}"
-        found = _with_message(refusal.error, message)
+        found = _with_message(refusal.error, message, field)
     # Outside of the handler: nothing of a text may be the context of an error.
     raise found
 
 
 def _with_message(
-    error: QuestionError | RefusedByPolicyError, message: str
+    error: QuestionError | RefusedByPolicyError, message: str, field: str
 ) -> QuestionError | RefusedByPolicyError:
     if isinstance(error, RefusedByPolicyError):
         return RefusedByPolicyError(error.rule, message)
-    return QuestionError("sql", message)
+    return QuestionError(field, message)
 
 
 def _place(text: str, at: Placed) -> str:

@@ -79,6 +79,13 @@ class StatementReader(ExpressionReader):
             self._refuse_rest()
         return found
 
+    def whole_condition(self) -> Expression:
+        """Read a whole text that is a condition."""
+        found = self.condition()
+        if self.next.kind != "end":
+            self._refuse_rest()
+        return found
+
     def _read_named(self) -> None:
         if self.next.word == "RECURSIVE":
             refuse(self.next, "WITH RECURSIVE is not accepted")

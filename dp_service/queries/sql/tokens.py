@@ -12,11 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from dp_service.queries.errors import QuestionError
-from dp_service.queries.filters import FORBIDDEN_CHARACTER
 from dp_service.queries.sql.places import Span, refuse
 
-MAXIMUM_LENGTH = 262_144
 # Thrice what the longest list of values takes; it bounds the time that any text can take.
 MAXIMUM_TOKENS = 65_536
 
@@ -76,12 +73,8 @@ def tokens_of(text: str) -> list[Token]:
     """Return the tokens of a text; the last one is its end.
 
     Raises:
-        QuestionError: The text is too long or has too many tokens, or holds something that is no token.
+        RefusedHereError: The text has too many tokens, or holds something that is no token.
     """
-    if FORBIDDEN_CHARACTER.search(text):
-        raise QuestionError("sql", "a NUL or surrogate code point is not accepted")
-    if (length := len(text.encode())) > MAXIMUM_LENGTH:
-        raise QuestionError("sql", f"expected at most {MAXIMUM_LENGTH:,} bytes of SQL, got {length:,}")
     tokens = list(islice(_tokens(text), MAXIMUM_TOKENS + 1))
     if len(tokens) > MAXIMUM_TOKENS:
         refuse(tokens[-1], f"more than {MAXIMUM_TOKENS:,} words and signs are not accepted")

@@ -8,7 +8,7 @@ import pytest
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Range
 from dp_service.queries.sql import conditions
-from dp_service.queries.sql.tokens import MAXIMUM_LENGTH
+from dp_service.queries.sql.places import MAXIMUM_LENGTH
 from tests.campaigns.fuzz.__main__ import fuzz
 from tests.campaigns.fuzz.checking import checked, work_allowed, work_of
 from tests.campaigns.fuzz.mutating import CANARY_TEXT, UNSOUND
