@@ -170,11 +170,11 @@ class Question(Arguments):
     where: Annotated[
         list[ColumnCondition], Field(max_length=MAX_LISTED), BeforeValidator(lenient.conditions)
     ] = Field(default_factory=list, description="Conditions, all of which must hold.")
-    condition: Annotated[
-        str | None, Field(max_length=MAX_SQL_CHARACTERS), BeforeValidator(lenient.text)
-    ] = Field(
-        None,
-        description="One more condition, in SQL: country = 'de' OR NOT (title LIKE '%engineer%' AND day IS NULL).",
+    condition: Annotated[str | None, Field(max_length=MAX_SQL_CHARACTERS), BeforeValidator(lenient.text)] = (
+        Field(
+            None,
+            description="One more condition, in SQL: country = 'de' OR NOT (title LIKE '%engineer%' AND day IS NULL).",
+        )
     )
     since: Text = Field(None, description="From this day (YYYY-MM-DD) or time (with its zone) on.")
     until: Text = Field(None, description="Before this day or time.")

@@ -38,8 +38,8 @@ def test_the_names_of_measures_are_those_of_the_message() -> None:
 def test_a_flag_sets_the_field_that_it_stands_for() -> None:
     """Of a question with as many flags as one can have together."""
     flags = QuestionFlags(
-        table="t", by=["a"], k=3, where=["b=1"], condition="b < 2", since="2019-01-01", measure=MeasureName.EVENTS, sums=["c"],
-        averages=["d"], order_by="sum:c", having=["count >= 1"], bucket="day:day",
+        table="t", by=["a"], k=3, where=["b=1"], condition="b < 2", since="2019-01-01", measure=MeasureName.EVENTS,
+        sums=["c"], averages=["d"], order_by="sum:c", having=["count >= 1"], bucket="day:day",
     )  # fmt: skip
     given = {each.asks for each in flags_of(QuestionFlags) if getattr(flags, each.name) != each.default}
     assert given == {field.name for field, _ in question_of(flags).structured.ListFields()}
