@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.support.forked_services import ADDRESS, EXEC, ROOT, RUN
@@ -48,8 +49,7 @@ def worker(folder: Path, run: str) -> tuple[subprocess.Popen[str], int]:
 
 def parent_of(process: int) -> int:
     """Return the number of a process's parent."""
-    _, _, after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")
-    return int(after_name.split()[1])
+    return psutil.Process(process).ppid()
 
 
 def ends(watched: int, seconds: float) -> bool:

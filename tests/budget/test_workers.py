@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
+import psutil
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
@@ -40,20 +41,19 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
 
 def workers_of(running: Service) -> list[int]:
     """Return the processes that a supervisor has started."""
-    pid = running.process.pid
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [child.pid for child in psutil.Process(running.process.pid).children()]
 
 
 def command_line(pid: int) -> str:
     """Return what a list of processes shows of one."""
-    return Path(f"/proc/{pid}/cmdline").read_text()
+    return "\0".join(psutil.Process(pid).cmdline())
 
 
 def gone(pid: int) -> bool:
     """Tell whether a process has ended; a zombie has."""
     try:
-        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return True
 
 

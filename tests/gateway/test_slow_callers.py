@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import psutil
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -199,8 +199,7 @@ class Running:
 
     def mebibytes(self) -> float:
         """Return how much memory it holds now."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
+        return psutil.Process(self.process.pid).memory_info().rss / 2**20
 
 
 @contextmanager

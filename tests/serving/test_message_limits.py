@@ -27,6 +27,7 @@ from pinot_connector import Credentials, Endpoint
 from pinot_connector.channels import open_channel
 from tests.support.forked_services import EXEC
 from tests.support.pki import ISSUER, Authority, Issuer
+from tests.support.proc import require_proc
 from tests.support.processes import budget_command, dp_command, process
 from tests.support.raw_connection import raw_connection
 from tests.support.rings import needs
@@ -51,11 +52,13 @@ class Running:
 
     def peak_mebibytes(self) -> float:
         """Return the most memory that it has held since `forget_peak`."""
+        require_proc()
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024
 
     def forget_peak(self) -> None:
         """Let the peak be what the process holds now."""
+        require_proc()
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
 

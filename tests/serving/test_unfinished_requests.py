@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import psutil
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
@@ -196,8 +196,7 @@ class Running:
 
     def mebibytes(self) -> float:
         """Return how much memory it holds now."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
+        return psutil.Process(int(self.pid)).memory_info().rss / 2**20
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, LiteralString
 
+import psutil
 import psycopg
 import pytest
 from psycopg import sql
@@ -120,8 +121,7 @@ class PostgresServer:
         assert self.process is not None
         parent = self.process.pid
         self._signal(signal.SIGSTOP, [parent])
-        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        return [parent, *map(int, children)]
+        return [parent, *(child.pid for child in psutil.Process(parent).children())]
 
     def _signal(self, number: signal.Signals, family: list[int]) -> None:
         for pid in family:
@@ -139,8 +139,8 @@ class PostgresServer:
 
 def _is_alive(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
 
 
@@ -236,7 +236,7 @@ def _program(name: str) -> Path:
     """Return a program of PostgreSQL, which Debian keeps out of PATH."""
     found = [] if is_hidden("postgres") else _programs(name)
     if not found:
-        pytest.skip("PostgreSQL is missing: apt-get install postgresql")
+        pytest.skip("PostgreSQL is missing: make test-servers")
     return found[-1]
 
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
+
 from tests.campaigns.chaos.accounts import configuration
 from tests.campaigns.chaos.root_locks import RootLocks
 from tests.support.postgres_pair import REQUIRED, postgres_pair
@@ -76,8 +78,7 @@ class Service:
         """Return the process and its workers."""
         assert self.process is not None
         pid = self.process.pid
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-        return [pid, *map(int, children.split())]
+        return [pid, *(child.pid for child in psutil.Process(pid).children())]
 
     def _started(self) -> bool:
         command = [
