@@ -14,13 +14,13 @@ from pinot_connector.embedded import EmbeddedServices
 from tests.documentation.commands import run
 from tests.support.clients import own_client
 from tests.support.embedded import embedded
-from tests.support.pages import DOCS, blocks
+from tests.support.pages import DOCS, ROOT, blocks
 from tests.support.rings import needs
 
 PAGE = (DOCS / "recipes.md").read_text()
 RECIPE = re.compile(r"^\*\*(.+)\*\* (.+?); (.+) \(`(.+)`\)\.\n\n```sql\n((?:(?!```).*\n)+)```", re.MULTILINE)
 RECIPES = RECIPE.findall(PAGE)
-(POLICY,) = blocks(PAGE, "yaml")
+POLICY = (ROOT / "examples/orders/policy.yaml").read_text()
 PRICES = {"Free": (0, 0), "1 unit": (1, 0), "20 units and 1 call": (20, 1)}
 
 
@@ -29,8 +29,9 @@ PRICES = {"Free": (0, 0), "1 unit": (1, 0), "20 units and 1 call": (20, 1)}
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[EmbeddedServices, dict[str, Path]]]:
     """Both services under the page's policy, and the table that the page makes."""
     folder = tmp_path_factory.mktemp("recipes")
-    (made,) = blocks(PAGE, "sh")
-    run(made, folder)
+    (folder / "examples").symlink_to(ROOT / "examples")
+    (commands,) = blocks(PAGE, "sh")
+    assert "20 information" in run(commands, folder)
     with embedded(folder, POLICY) as services:
         yield services, {"orders": folder / "orders.parquet"}
 
