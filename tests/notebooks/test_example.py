@@ -21,11 +21,11 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "examples" / "notebook" / "private_answers.ipynb"
 
 
-@pytest.fixture
+@pytest.fixture(params=[ROOT, NOTEBOOK.parent], ids=["checkout", "own folder"])
 @needs("process")
-def namespace(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Return where the cells run: in the checkout, with services of their own."""
-    monkeypatch.chdir(ROOT)
+def namespace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return where the cells run, with services of their own."""
+    monkeypatch.chdir(request.param)
     return {}
 
 
