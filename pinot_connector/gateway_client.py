@@ -37,7 +37,7 @@ from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import IntegrityError, InvalidQuestion, OutcomeUnknown, ServiceUnavailable
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, account_guarantee_of
 from pinot_connector.questions import sql_question
-from pinot_connector.results import Explanation, PrivateResult, explanation_of, prepared
+from pinot_connector.results import Explanation, PrivateResult, explaining, explanation_of, prepared
 from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
 from pinot_connector.views import message_of
 
@@ -221,8 +221,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         """
         asked = sql_question(question) if isinstance(question, str) else question
         request = app_pb2.ExplainRequest(question=asked, account=self._account)
-        message = await self._call(self._stub.Explain, request)
-        return explanation_of(message.estimate, shares=map(share_of, message.shares))
+        return _explanation_of(await self._call(self._stub.Explain, request))
 
     async def remaining(self) -> tuple[Level, ...]:
         """Returns the budget; see `AsyncPrivateClient.remaining`."""
@@ -381,4 +380,9 @@ def result_of(chunks: Iterable[dp_pb2.ShownElements], end: app_pb2.Result) -> Pr
     """
     elements = merged(dp_pb2.ShownElements(), chunks)
     charge = Charge(cost_of(end.charged), tuple(map(level_of, end.remaining)))
-    return prepared(end.shown, elements)(charge)
+    result = prepared(end.shown, elements)(charge)
+    return explaining(result, _explanation_of(end.price)) if end.HasField("price") else result
+
+
+def _explanation_of(message: app_pb2.ExplainResponse) -> Explanation:
+    return explanation_of(message.estimate, shares=map(share_of, message.shares))

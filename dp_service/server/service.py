@@ -192,6 +192,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         asked = self._asked(request.question)
         resolution, dialects = asked.resolution, _dialects(request.dialect)
         names = [name for name, _ in resolution.columns]
+        if asked.query.explained:
+            price = self._priced(asked, request.question)
+            return dp_pb2.TranslateQueryResponse(table=resolution.query.table, price=price)
         columns = expected_columns(resolution.columns, column_aliases(asked.query, names))
         if (free := free_answer(asked.query, resolution, columns)) is not None:
             return dp_pb2.TranslateQueryResponse(
@@ -245,8 +248,10 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return response
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
-        asked = self._asked(request.question)
-        sharpening = asked.sharpening(request.question)
+        return self._priced(self._asked(request.question), request.question)
+
+    def _priced(self, asked: CachedQuestion, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:
+        sharpening = asked.sharpening(question)
         resolution = asked.resolution if sharpening is None else sharpening.estimate()
         kind = kind_of(resolution.parameters)
         worst, expected = kind.mechanism.worst_case_cost(), kind.accuracy()
