@@ -298,8 +298,9 @@ def _request_id(text: str) -> str:
 
 @contextmanager
 def _named() -> Iterator[None]:
-    """Pass the caller's request id on to the calls that are made for it."""
+    """Pass the caller's request id on to the calls that are made for it, and let services tell callers apart."""
     with ExitStack() as stack:
+        stack.enter_context(telemetry.asking_for(current_caller.get().name))
         if (given := logs.request_id()) is not None:
             stack.enter_context(telemetry.request_id(given))
         yield

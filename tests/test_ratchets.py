@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 32_000,
+    "dp_service": 32_200,
     "budget_service": 19_800,
     "pinot_connector": 20_200,
     "gris_gateway": 3_200,
@@ -27,9 +27,9 @@ LINES = {
     "gris_data": 5_400,
     "gris_lab": 4_400,
     "gris_cli": 7_600,
-    "gris_serving": 3_300,
+    "gris_serving": 3_350,
 }
-LINES_OF_TESTS = 117_000
+LINES_OF_TESTS = 117_200
 OPTIONAL_FIELDS = 460
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65

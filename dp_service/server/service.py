@@ -47,7 +47,9 @@ from dp_service.server.policy_check import check_policy
 from dp_service.server.question_cache import CachedQuestion, QuestionCache, engine_query, look_of
 from dp_service.server.served_policy import ServedPolicy
 from dp_service.server.show_release import show_release
+from dp_service.server.sql_admission import SqlAdmission
 from dp_service.server.stream_assembler import Rows, StreamAssembler, begin, drain, receive_stream
+from gris_serving.identity import caller_name
 from gris_serving.internal_errors import log_internal_error
 
 DATA_VERSION_CHARACTERS = 256
@@ -94,6 +96,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         self._environment = environment
         self._admission = admission or Admission()
         self._tables = tables
+        self._sql_admission = SqlAdmission()
         self._questions = QuestionCache()
 
     async def TranslateQuery(  # noqa: N802 - the contract's name
@@ -102,13 +105,13 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         """Turn a question into a query for an engine and a plan."""
         if self._questions.is_quick(request.question, self._served.content.policy):
             return await self._at_once(context, lambda: self._translate(request))
-        return await self._in_thread(context, lambda: self._translate(request))
+        return await self._in_thread(context, lambda: self._translate(request), request.question.sql)
 
     async def EstimateCost(  # noqa: N802 - the contract's name
         self, request: dp_pb2.EstimateCostRequest, context: Context
     ) -> dp_pb2.EstimateCostResponse:
         """Return the worst-case cost of a question."""
-        return await self._in_thread(context, lambda: self._estimate(request))
+        return await self._in_thread(context, lambda: self._estimate(request), request.question.sql)
 
     async def ComputeCost(  # noqa: N802 - the contract's name
         self, request: dp_pb2.ComputeCostRequest, context: Context
@@ -296,10 +299,12 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         except Exception as error:
             await _abort(context, error)
 
-    async def _in_thread(self, context: Context, work: Callable[[], _Answer]) -> _Answer:
-        """Do the work off the event loop, which must stay free to answer health checks."""
+    async def _in_thread(self, context: Context, work: Callable[[], _Answer], sql: str = "") -> _Answer:
+        """Do the work off the event loop, which must stay free to answer health checks; `sql`: the text it reads."""
         try:
             with self._admission.entered():
+                if sql:
+                    return await self._sql_admission.read(caller_name(context), sql, work)
                 return await asyncio.to_thread(work)
         except Exception as error:
             await _abort(context, error)

@@ -22,8 +22,8 @@ from pinot_connector.errors import (
 )
 from pinot_connector.results import PrivateResult
 from pinot_connector.spending_guard import SpendingGuard
-from tests.support.clients import Counted, blocking_client_of, new_account
-from tests.support.world import World
+from tests.support.clients import Counted, blocking_client_of
+from tests.support.world import World, new_account
 
 RESULT = cast("PrivateResult", object())
 LARGEST = 2**63 - 1
