@@ -13,7 +13,7 @@ def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Ask a question privately and pay for it."""
     from gris_cli.answer_plot import draw_answer, require_counts, require_drawable
     from gris_cli.clients import connected, remaining_after
-    from gris_cli.printing import print_check, print_result
+    from gris_cli.printing import print_check, print_explanation, print_result
     from gris_cli.question_arguments import (
         flags_named,
         is_only_a_check,
@@ -33,6 +33,9 @@ def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
             if question.plot is not None and question.sql:
                 require_counts(client.explain(asked).parameters)
             result = client.ask(asked, confidence=question.confidence, max_cost=question.max_cost)
+            if result.explanation is not None:
+                print_explanation(result.explanation, as_json=as_json)
+                return
             # If it was paid for before, the ledger was not asked.
             result = replace(result, remaining=remaining_after(result.remaining, client))
     print_result(result, questions_left(result.remaining, result.cost), as_json=as_json)

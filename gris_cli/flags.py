@@ -128,6 +128,11 @@ class QuestionFlags:
         "All units of --sharpen were decided on before any count was seen: intervals of the combined counts.",
         asks="sharpening.planned",
     )
+    max_cost: int | None = flag(
+        None,
+        "Refuse the question, before anything is asked, if it may cost more information units; explain, too.",
+        metavar="UNITS",
+    )
 
 
 @dataclass(frozen=True)
@@ -143,11 +148,6 @@ class AskFlags(QuestionFlags):
         None,
         "Of each interval, between 0.5 and 1; without it 0.95. Of a paid answer another one is free.",
         metavar="NUMBER",
-    )
-    max_cost: int | None = flag(
-        None,
-        "Refuse the question, before anything is asked, if it may cost more information units.",
-        metavar="UNITS",
     )
 
 

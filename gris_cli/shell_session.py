@@ -149,7 +149,7 @@ class ShellSession:
             case "catalog":
                 self._catalog(rest.strip())
             case "explain":
-                print_explanation(self._client.explain(rest.strip()), as_json=self._as_json)
+                print_explanation(self._client.explain(line), as_json=self._as_json)
             case _ if is_liveness_check(line):
                 print_check(as_json=self._as_json)
             case "select":

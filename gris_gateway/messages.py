@@ -21,6 +21,7 @@ def result_message(result: PrivateResult) -> app_pb2.Result:
         shown=shown,
         charged=message_of(cost_pb2.Cost, result.charged),
         remaining=[message_of(budget_pb2.Level, each) for each in result.remaining],
+        price=None if result.explanation is None else explanation_message(result.explanation),
     )
 
 

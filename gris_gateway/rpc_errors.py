@@ -90,6 +90,13 @@ def _held(error: errors.BudgetHeld) -> grpc.Status:
     return status_of(grpc.StatusCode.UNAVAILABLE, str(error), info, RetryInfo(retry_delay=wait))
 
 
+def _too_much_sql(error: errors.TooMuchSql) -> grpc.Status:
+    wait = Duration()
+    wait.FromMilliseconds(HELD_MILLISECONDS)
+    info = ErrorInfo(reason="TOO_MUCH_SQL", domain=DOMAIN)
+    return status_of(grpc.StatusCode.RESOURCE_EXHAUSTED, error.problem, info, RetryInfo(retry_delay=wait))
+
+
 def _metadata(shortfalls: Sequence[errors.Shortfall]) -> dict[str, str]:
     """Return the first of the shortfalls; nothing if none is known."""
     if not shortfalls:
@@ -191,6 +198,7 @@ _REPORTS: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
             "there is no result, and the question may have been charged; where answers repeat, asking again is free",
         ),
     ),
+    (errors.TooMuchSql, _too_much_sql),
     (errors.ServiceRefused, _service_refused),
     (errors.ServiceError, _UNAVAILABLE),
     (errors.ReleaseStoreFailed, _UNAVAILABLE),

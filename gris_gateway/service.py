@@ -167,10 +167,11 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             # An answer from what is kept takes no turn; the query pipeline takes it once there is none.
             turn = partial(current_call.get().turn, request.ByteSize())
             asking = self._client.on_behalf_of(account, admission=turn)
-            await asking.ask(
+            result = await asking.ask(
                 question, confidence=confidence, max_cost=max_cost, paid=paid, wait_seconds=wait_seconds
             )
-        return await asyncio.shield(finishing[0])
+        # What needs no release was not paid for, and is not kept: asked again, it is made again.
+        return await asyncio.shield(finishing[0]) if finishing else _Answer.of(result)
 
     def _begin_to_finish(
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult, alone: ExitStack
@@ -297,8 +298,9 @@ def _request_id(text: str) -> str:
 
 @contextmanager
 def _named() -> Iterator[None]:
-    """Pass the caller's request id on to the calls that are made for it."""
+    """Pass the caller's request id on to the calls that are made for it, and let services tell callers apart."""
     with ExitStack() as stack:
+        stack.enter_context(telemetry.asking_for(current_caller.get().name))
         if (given := logs.request_id()) is not None:
             stack.enter_context(telemetry.request_id(given))
         yield

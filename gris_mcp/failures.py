@@ -74,9 +74,11 @@ _WHAT_TO_DO = {
     ErrorCode.UNEXPECTED: "Tell the operator. Do not retry.",
 }
 _MAX_COST = "max_cost"
+_MAX_PER_HOUR = "max_per_hour"
 _CHEAPER = (
     "Ask for something cheaper, or find out whether the question may cost that much; nothing was charged."
 )
+_LATER = "Wait until there is room, or ask something cheaper; nothing was charged. Repeats stay free."
 _HELD = (
     "Other questions of this account hold the budget now. Try again in a few seconds; nothing was charged."
 )
@@ -169,7 +171,9 @@ def failure_of(error: Exception, takes: type[Arguments] = Arguments, *, in_sql: 
         error="budget_held" if isinstance(error, BudgetHeld) else error.code.value,
         message=_asked_badly(error, in_sql=in_sql) if isinstance(error, InvalidQuestion) else _message(error),
         field=field,
-        example=None if field == _MAX_COST or (in_sql and field != "sql") else _example(field),
+        example=None
+        if field in (_MAX_COST, _MAX_PER_HOUR) or (in_sql and field != "sql")
+        else _example(field),
         what_to_do=_what_to_do(error),
         missing=[view_of(Missing, each) for each in shortfalls],
         # The last of them decides; a level that is never refreshed has none.
@@ -208,6 +212,8 @@ def _asked_badly(error: InvalidQuestion, *, in_sql: bool) -> str:
 def _what_to_do(error: GrisError) -> str:
     if isinstance(error, InvalidQuestion) and error.field == _MAX_COST:
         return _CHEAPER
+    if isinstance(error, InvalidQuestion) and error.field == _MAX_PER_HOUR:
+        return _LATER
     return next((text for kind, text in _OF_KINDS if isinstance(error, kind)), _WHAT_TO_DO[error.code])
 
 

@@ -183,6 +183,11 @@ class Answer(BaseModel):
         validation_alias="remaining", description="What is left; empty for a repeat that asked nobody."
     )
     release_id: str
+    explanation: PriceOfQuestion | None = Field(
+        default=None,
+        exclude_if=lambda price: price is None,
+        description="The price, where sql begins with EXPLAIN: nothing else was asked. Else left out.",
+    )
 
 
 class PriceOfQuestion(BaseModel):
@@ -242,8 +247,10 @@ def view_of(model: type[_Model], value: object, **given: object) -> _Model:
         raise IntegrityError("the gateway sent a value of another type than expected") from None
 
 
-def answer_of(result: PrivateResult, most_rows: int = MOST_ROWS) -> Answer:
-    """Return an answer with at most so many rows."""
+def answer_of(
+    result: PrivateResult, most_rows: int = MOST_ROWS, *, explanation: PriceOfQuestion | None = None
+) -> Answer:
+    """Return an answer with at most so many rows, or with the price that was asked for alone."""
     of_cells = result.parameters.quantiles is not None
     rows = list(_shown_rows(result.rows[:most_rows], of_cells=of_cells))
     left_out = len(result.rows) - len(rows)
@@ -264,6 +271,7 @@ def answer_of(result: PrivateResult, most_rows: int = MOST_ROWS) -> Answer:
         totals=totals[:most_rows],
         totals_left_out=max(0, len(totals) - most_rows),
         notes=notes,
+        explanation=explanation,
     )
 
 

@@ -56,8 +56,10 @@ async def _explain(client: AsyncGatewayClient, arguments: Question) -> PriceOfQu
 
 async def _ask(client: AsyncGatewayClient, arguments: Asked) -> Answer:
     message = await _message(client, arguments)
-    asked = client.ask(message, confidence=arguments.confidence, max_cost=arguments.max_cost)
-    return answer_of(await asked)
+    result = await client.ask(message, confidence=arguments.confidence, max_cost=arguments.max_cost)
+    if result.explanation is None:
+        return answer_of(result)
+    return answer_of(result, explanation=price_of(result.explanation, await client.remaining()))
 
 
 async def _history(client: AsyncGatewayClient, arguments: HistoryArguments) -> History:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -23,6 +24,9 @@ from gris_serving.tokens import TokenError
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
+CALLER_KEY = "gris-caller"
+"""The metadata in which a gateway tells its callers apart: 32 hexadecimal characters that do not say who they are."""
+
 _CERTIFICATE = "x509_pem_cert"
 _KINDS: Mapping[str, type[UniformResourceIdentifier] | type[DNSName] | type[RFC822Name]] = {
     "uri": UniformResourceIdentifier,
@@ -33,6 +37,7 @@ _UNREADABLE = (ValueError, ExtensionNotFound, DuplicateExtension, InvalidVersion
 # Beyond that, the least recently used are parsed again.
 _KNOWN_CERTIFICATES = 4096
 _SCHEME = "bearer "
+_CALLER = re.compile(r"[0-9a-f]{32}")
 
 
 def certificate_names(context: Context) -> frozenset[str]:
@@ -71,3 +76,15 @@ def bearer_token(context: Context) -> str | None:
     if len(values) > 1 or not isinstance(values[0], str) or not values[0].lower().startswith(_SCHEME):
         raise TokenError("expected one authorization header, Bearer and a token")
     return values[0][len(_SCHEME) :].strip()
+
+
+def caller_name(context: Context) -> str:
+    """Return a name for who calls, to share out what all callers use: by certificate, or by host where there is none.
+
+    A caller who asks for others, as a gateway does, tells these apart (`CALLER_KEY`).
+    """
+    names = certificate_names(context)
+    own = " ".join(sorted(names)) if names else context.peer().rpartition(":")[0]
+    stated = [value for key, value in context.invocation_metadata() or () if key == CALLER_KEY]
+    behalf = next((each for each in stated if isinstance(each, str) and _CALLER.fullmatch(each)), "")
+    return f"{own} {behalf}"

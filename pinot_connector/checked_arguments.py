@@ -33,8 +33,14 @@ def require_confidence(confidence: float) -> None:
 
 def require_max_cost(max_cost: int | None) -> None:
     """Raises InvalidQuestion unless it is None or a number of information units."""
-    if max_cost is not None and (type(max_cost) is not int or not 0 <= max_cost < 2**63):
-        raise InvalidQuestion("max_cost", "expected a whole number of information units, at least 0")
+    if max_cost is not None:
+        require_units("max_cost", max_cost)
+
+
+def require_units(field: str, units: int) -> None:
+    """Raises InvalidQuestion unless it is a number of information units that a message can hold."""
+    if type(units) is not int or not 0 <= units < 2**63:
+        raise InvalidQuestion(field, "expected a whole number of information units, at least 0")
 
 
 def checked_texts(field: str, texts: object) -> list[str]:

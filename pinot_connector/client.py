@@ -25,6 +25,7 @@ from pinot_connector.release_store import ReleaseStore
 from pinot_connector.release_store.default_store import shared_store
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
 from pinot_connector.shared_budgets import DEFAULT_SLACK, account_guarantee
+from pinot_connector.spending_guard import SpendingGuard, guard_of
 
 DEFAULT_CONFIDENCE = 0.95
 DEFAULT_TIMEOUTS = Timeouts()
@@ -52,6 +53,9 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         releases: where releases are kept, shared with every client that should give the same answers; the client does
             not close it. None: one store for all clients of the same services in this process: in memory, or that of
             the folder of `EmbeddedServices`.
+        max_per_hour: the most information units that all questions together may cost within an hour, or a guard that
+            several clients share. One for which there is no room is refused before anything is asked; repeats stay
+            free. Each question is priced before it is asked, by one call more. None: whatever the budget holds.
 
     Raises:
         InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
@@ -71,9 +75,11 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         reserve_first: bool = False,
         releases: ReleaseStore | None = None,
+        max_per_hour: int | SpendingGuard | None = None,
     ) -> None:
         path = checked_texts("account", account.split("/") if isinstance(account, str) else account)
         require_confidence(confidence)
+        self._guard = guard_of(max_per_hour)
         self._closed = asyncio.Event()
         self._noise = DpServiceClient(dp, timeouts)
         self._budget = BudgetServiceClient(budget, path, timeouts)
@@ -156,7 +162,17 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         if confidence is not None:
             require_confidence(confidence)
         require_max_cost(max_cost)
-        return await self._pipeline.ask(question, paid, wait_seconds, confidence, max_cost)
+
+        async def asked(most: int | None) -> tuple[PrivateResult, int]:
+            result = await self._pipeline.ask(question, paid, wait_seconds, confidence, most)
+            return result, result.charged.information
+
+        async def price() -> Cost:
+            return (await self.estimate(question)).worst_case_cost
+
+        if self._guard is None:
+            return (await asked(max_cost))[0]
+        return await self._guard.asked(asked, price, max_cost)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
         """Returns what a question would cost at most, its share of the budget, and what would be done.

@@ -73,6 +73,7 @@ class ClientBase(ABC, Generic[Answered]):
         planned: bool = False,
         data_version: str = "",
         confidence: float | None = None,
+        max_cost: int | None = None,
     ) -> Answered:
         """Counts the elements of a release that is paid for once more, and combines the counts of all looks.
 
@@ -92,7 +93,7 @@ class ClientBase(ABC, Generic[Answered]):
                 led to that look. Who may stop after any of j looks asks with a confidence of 1 - alpha / j.
             data_version: that of the release (`PrivateResult.data_version`): a refusal then says whether the data have
                 moved on. Empty: the present one.
-            confidence: see `ask`.
+            confidence: see `ask`, as of `max_cost`.
 
         Returns:
             The result, in the order of the combined counts; `Parameters.sharpened` says how many looks they are of.
@@ -107,7 +108,7 @@ class ClientBase(ABC, Generic[Answered]):
         """
         asked = sql_question(question) if isinstance(question, str) else question
         sharpened = sharpened_question(asked, units, planned=planned, data_version=data_version)
-        return self.ask(sharpened, confidence=confidence)
+        return self.ask(sharpened, confidence=confidence, max_cost=max_cost)
 
     def top_k(
         self,
@@ -124,6 +125,7 @@ class ClientBase(ABC, Generic[Answered]):
         order_by: str | None = None,
         having: str | Sequence[str] = (),
         totals_by: str | None = None,
+        max_cost: int | None = None,
     ) -> Answered:
         """Ranks the `k` elements of `by` with the largest counts.
 
@@ -149,6 +151,7 @@ class ClientBase(ABC, Generic[Answered]):
                 do not meet all of them are not shown, before the `k` largest are. They cost nothing.
             totals_by: one of two columns of `by`: totals over the other one are in `PrivateResult.totals`, each with
                 what the rows leave of it. They take a part of the units, at the same price.
+            max_cost: the most information units that the question may cost; see `ask`.
 
         Returns:
             The result: at most `k` rows, the largest first, and fewer if it ended in bottom.
@@ -182,7 +185,8 @@ class ClientBase(ABC, Generic[Answered]):
                 order_by=order_by,
                 having=having,
                 totals_by=totals_by,
-            )
+            ),
+            max_cost=max_cost,
         )
 
     def histogram(
@@ -200,6 +204,7 @@ class ClientBase(ABC, Generic[Answered]):
         quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
         having: str | Sequence[str] = (),
         totals_by: str | None = None,
+        max_cost: int | None = None,
     ) -> Answered:
         """Counts all elements of `by` that may be shown.
 
@@ -228,6 +233,7 @@ class ClientBase(ABC, Generic[Answered]):
                 do not meet all of them are not shown. They cost nothing.
             totals_by: one of two columns of `by`: totals over the other one are in `PrivateResult.totals`, each with
                 what the rows leave of it. They take a part of the units, at the same price.
+            max_cost: the most information units that the question may cost; see `ask`.
 
         Returns:
             The result: one row for each element, the largest first; quantiles are in the order of the elements.
@@ -259,7 +265,8 @@ class ClientBase(ABC, Generic[Answered]):
                 quantiles=quantiles,
                 having=having,
                 totals_by=totals_by,
-            )
+            ),
+            max_cost=max_cost,
         )
 
     def series(
@@ -274,6 +281,7 @@ class ClientBase(ABC, Generic[Answered]):
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
         having: str | Sequence[str] = (),
+        max_cost: int | None = None,
     ) -> Answered:
         """Counts by buckets of time, in the order of time.
 
@@ -285,15 +293,10 @@ class ClientBase(ABC, Generic[Answered]):
             bucket: the policy's time column and how it is divided: `<length>:<column>`, such as `month:day`, with one
                 of day, week, month, quarter and year.
             by: columns to group by as well; an element has the bucket before their values.
-            measure: what to count for each element: distinct members (default), or events, that is rows.
-            where: conditions by column, all of which must hold.
+            measure, where, sums, averages, having, max_cost: see `histogram`.
             time_range: `(from, to)` on the policy's time column, without `to` itself. A day means its beginning in the
                 zone of that column; a datetime needs a time zone. The buckets are those in this range, and in closed
                 periods.
-            sums: the value columns whose sums to show beside the counts of members: in `Row.values`, in this order.
-            averages: the value columns whose averages over members' totals to show, behind the sums.
-            having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
-                do not meet all of them are not shown. They cost nothing.
 
         Returns:
             The result: one row for each bucket, named by its first day, also where nothing was counted.
@@ -323,7 +326,8 @@ class ClientBase(ABC, Generic[Answered]):
                 averages=averages,
                 bucket=bucket,
                 having=having,
-            )
+            ),
+            max_cost=max_cost,
         )
 
     def total(
@@ -336,6 +340,7 @@ class ClientBase(ABC, Generic[Answered]):
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
         quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
+        max_cost: int | None = None,
     ) -> Answered:
         """Counts everything that meets the conditions, as one number.
 
@@ -345,15 +350,7 @@ class ClientBase(ABC, Generic[Answered]):
         Args:
             table: a table of the policy.
             measure: what to count: distinct members (default), or events, that is rows, where the policy clips them.
-            where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
-                match), `In`, `NotIn` or `Between`. Or a condition in SQL, as it stands behind WHERE.
-            time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
-                means its beginning in the zone of that column; a datetime needs a time zone.
-            sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
-            averages: the value columns whose averages to show, behind the sums: over members' totals, or over rows if
-                events are counted.
-            quantiles: the quantiles of one column to show instead of the count, such as `{"amount": [0.25, 0.5]}`,
-                with "min" and "max" for about the smallest and the largest value: in `Row.values`, in this order.
+            where, time_range, sums, averages, quantiles, max_cost: see `histogram`.
 
         Returns:
             The result: always one row, whose element has no values; its count is near 0 if nothing matches. It costs
@@ -385,10 +382,11 @@ class ClientBase(ABC, Generic[Answered]):
                 sums=sums,
                 averages=averages,
                 quantiles=quantiles,
-            )
+            ),
+            max_cost=max_cost,
         )
 
-    def sql(self, text: str) -> Answered:
+    def sql(self, text: str, *, max_cost: int | None = None) -> Answered:
         """Answers a question in SQL.
 
         dp_service parses the text and renders a query of its own; no engine sees the text.
@@ -398,6 +396,7 @@ class ClientBase(ABC, Generic[Answered]):
 
         Args:
             text: one SELECT of the accepted subset: a count by up to four columns, with `LIMIT` for a top k.
+            max_cost: the most information units that the question may cost; see `ask`.
 
         Returns:
             The result; `count_alias` is the name that the text gives the count.
@@ -416,4 +415,4 @@ class ClientBase(ABC, Generic[Answered]):
             >>> result.count_alias, len(result.rows)
             ('members', 3)
         """
-        return self.ask(sql_question(text))
+        return self.ask(sql_question(text), max_cost=max_cost)

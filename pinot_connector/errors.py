@@ -14,6 +14,7 @@
     ├── ServiceError           a service failed: `service`
     │   ├── ServiceUnavailable it cannot be reached, or reported that it had no effect
     │   │   ├── ServiceGone    the connection to it is refused, or broke
+    │   │   ├── TooMuchSql     it reads as much SQL of this caller, or of all, as it may at a time
     │   │   └── HomeUnavailable  the ledger is a region's, and its home, which alone knows the answer, is away
     │   ├── ServiceFailed      it has an internal error
     │   ├── OutcomeUnknown     a change may have happened; its answer is lost
@@ -207,6 +208,7 @@ class ServiceError(GrisError):
     def __init__(self, service: str, message: str) -> None:
         super().__init__(f"{service}: {message}")
         self.service = service
+        self.problem = message
 
 
 class ServiceUnavailable(ServiceError):
@@ -217,6 +219,10 @@ class ServiceUnavailable(ServiceError):
 
 class ServiceGone(ServiceUnavailable):
     """The connection to the service is refused, or broke; the call was not answered."""
+
+
+class TooMuchSql(ServiceUnavailable):
+    """The service reads as many bytes of SQL of this caller, or of all callers, as it may at a time."""
 
 
 class HomeUnavailable(ServiceUnavailable):

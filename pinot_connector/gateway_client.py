@@ -21,7 +21,7 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
-from pinot_connector.budgets import Charge, Level, cost_of, level_of, questions_left, share_of
+from pinot_connector.budgets import Charge, Cost, Level, cost_of, level_of, questions_left, share_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import open_channel
@@ -37,8 +37,9 @@ from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import IntegrityError, InvalidQuestion, OutcomeUnknown, ServiceUnavailable
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, account_guarantee_of
 from pinot_connector.questions import sql_question
-from pinot_connector.results import Explanation, PrivateResult, explanation_of, prepared
+from pinot_connector.results import Explanation, PrivateResult, explaining, explanation_of, prepared
 from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
+from pinot_connector.spending_guard import SpendingGuard, guard_of
 from pinot_connector.views import message_of
 
 SCHEME = "gris"
@@ -111,14 +112,20 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         gateway: the gateway's address; see `gateway_address`. Inside the gateway's own process, its calls.
         account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
             None: the caller's own.
+        max_per_hour: see `AsyncPrivateClient`.
 
     Raises:
         InvalidQuestion: the account is no text, or a file of the credentials cannot be used.
     """
 
     def __init__(
-        self, gateway: Address | GatewayCalls, *, account: str | Sequence[str] | None = None
+        self,
+        gateway: Address | GatewayCalls,
+        *,
+        account: str | Sequence[str] | None = None,
+        max_per_hour: int | SpendingGuard | None = None,
     ) -> None:
+        self._guard = guard_of(max_per_hour)
         path = account.split("/") if isinstance(account, str) else account
         self._account = None if path is None else budget_pb2.Account(path=checked_texts("account", path))
         self._channel: grpc.aio.Channel | None = None
@@ -176,9 +183,20 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             confidence=confidence,
             max_cost=max_cost,
         )
-        return await self._asked(request)
+        if self._guard is None:
+            return (await self._asked(request))[0]
 
-    async def _asked(self, request: app_pb2.AskRequest) -> PrivateResult:
+        async def asked(most: int) -> tuple[PrivateResult, int]:
+            request.max_cost = most
+            return await self._asked(request)
+
+        async def price() -> Cost:
+            return (await self.explain(question)).worst_case_cost
+
+        return await self._guard.asked(asked, price, max_cost)
+
+    async def _asked(self, request: app_pb2.AskRequest) -> tuple[PrivateResult, int]:
+        """Returns the result, and the information units that it took from the budget this time."""
         chunks: list[dp_pb2.ShownElements] = []
         end: app_pb2.Result | None = None
         try:
@@ -192,7 +210,9 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             raise error_of_rpc(Service.GATEWAY, error) from None
         if end is None:
             raise IntegrityError("the gateway stopped before the end of a result")
-        return result_of(chunks, end)
+        result = result_of(chunks, end)
+        # A replay says what was charged for the first request.
+        return result, 0 if end.replayed else result.charged.information
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
         """Returns what a question would cost at most, its share of the budget, and what would be done.
@@ -221,8 +241,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         """
         asked = sql_question(question) if isinstance(question, str) else question
         request = app_pb2.ExplainRequest(question=asked, account=self._account)
-        message = await self._call(self._stub.Explain, request)
-        return explanation_of(message.estimate, shares=map(share_of, message.shares))
+        return _explanation_of(await self._call(self._stub.Explain, request))
 
     async def remaining(self) -> tuple[Level, ...]:
         """Returns the budget; see `AsyncPrivateClient.remaining`."""
@@ -381,4 +400,9 @@ def result_of(chunks: Iterable[dp_pb2.ShownElements], end: app_pb2.Result) -> Pr
     """
     elements = merged(dp_pb2.ShownElements(), chunks)
     charge = Charge(cost_of(end.charged), tuple(map(level_of, end.remaining)))
-    return prepared(end.shown, elements)(charge)
+    result = prepared(end.shown, elements)(charge)
+    return explaining(result, _explanation_of(end.price)) if end.HasField("price") else result
+
+
+def _explanation_of(message: app_pb2.ExplainResponse) -> Explanation:
+    return explanation_of(message.estimate, shares=map(share_of, message.shares))

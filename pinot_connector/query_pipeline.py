@@ -1,7 +1,8 @@
 """The query pipeline: the states of a question, in the one order that keeps the promise; `QueryPipeline._ask` is it.
 
     1. asked: by a caller who hears of the charge, and waits for budget only so long
-    2. translated: under the policy of now. What needs no release is shown; else its release is looked up. If one is
+    2. translated: under the policy of now. What needs no release is shown, also a price that
+       SQL asks for alone (EXPLAIN); else its release is looked up. If one is
        kept and paid for, and the account is not closed, it is shown; if one is kept, it is charged once the worst
        case is reserved
     3. reserved: the worst case
@@ -40,11 +41,11 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from gris_api.dp.v1 import question_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
 from pinot_connector.budget_service_client import BudgetServiceClient
-from pinot_connector.budgets import Charge, Cost, cost_of, largest_k, require_within
+from pinot_connector.budgets import Charge, Cost, cost_of, largest_k, level_of, require_within
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engine_calls import EngineCalls
@@ -65,12 +66,12 @@ from pinot_connector.new_releases import Drawn, NewReleases, Reserved
 from pinot_connector.release_store.interface import Found, KeptRelease, ReleaseStore
 from pinot_connector.release_store.retention import payment_of
 from pinot_connector.reservations import Reservation, finished
-from pinot_connector.results import PrivateResult, free_result
+from pinot_connector.results import PrivateResult, explanation_of, free_result, priced_result
 from pinot_connector.rpc_errors import Service
 from pinot_connector.sharpened_questions import SharpenedQuestions
 from pinot_connector.shown_releases import Completed, ShownRelease, ShownReleases
 from pinot_connector.single_flight import SingleFlight, Turn
-from pinot_connector.translations import Translated, Translator
+from pinot_connector.translations import Translated, Translator, is_free
 
 TRIES_ON_MOVING_DATA = 3
 TRIES_TO_CHARGE = 2
@@ -222,8 +223,8 @@ class QueryPipeline:
 
     async def _ask(self, asked: Asked) -> PrivateResult:
         translated = await self._questions.translated(asked.question, self._budget.account)
-        if translated.translation.HasField("free"):
-            return free_result(translated.translation.free)
+        if is_free(translated.translation):
+            return await self._free(translated.translation, asked.confidence)
         with Turn(self._turns) as paying, Turn(self._turns) as drawing:
             if (paid_before := await self._paid_before(translated, asked.confidence, paying)) is not None:
                 return asked.shown(paid_before)
@@ -241,6 +242,15 @@ class QueryPipeline:
                 # Others have kept another release meanwhile, and that is the one to charge.
                 found = outcome
         raise ReleaseNotRecorded
+
+    async def _free(self, translation: dp_pb2.TranslateQueryResponse, confidence: float) -> PrivateResult:
+        """Returns what needs no release; of a price the ledger says which part of the budget it is."""
+        if translation.HasField("free"):
+            return free_result(translation.free)
+        await self._admission()
+        price = translation.price
+        explanation = explanation_of(price.estimate, price.engine_queries)
+        return priced_result(explanation.of_budget(map(level_of, await self._budget.levels())), confidence)
 
     async def _paid_before(
         self, translated: Translated, confidence: float, paying: Turn[_Key]

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
+from gris_api.common.v1 import cost_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
@@ -103,12 +104,21 @@ class PrivateResult(ResultViews):
     totals: tuple[TotalRow, ...] | None = None
     statements: tuple[Statement, ...] = ()
     selected: tuple[int, ...] = ()
+    _explanation: Explanation | None = field(default=None, repr=False)
     _messages: tuple[dp_pb2.Shown, dp_pb2.ShownElements] = field(repr=False, compare=False, kw_only=True)
 
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism that the release came from."""
         return self.parameters.mechanism
+
+    @property
+    def explanation(self) -> Explanation | None:
+        """What `explain` returns, where SQL asks for that alone (EXPLAIN); None: the question was answered.
+
+        Beside it there are no rows, and nothing was charged.
+        """
+        return self._explanation
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the result in terms of JSON: days as ISO 8601, exact numbers as "p/q"."""
@@ -239,6 +249,7 @@ def prepared(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> Callable[[C
         totals=totals_of(columns, shown, parameters),
         charged=cost_of(shown.cost),
         remaining=(),
+        _explanation=None,
         _messages=(shown, elements),
     )
     return lambda charge: replace(result, charged=charge.charged, remaining=charge.remaining)
@@ -251,6 +262,26 @@ def free_result(answer: dp_pb2.FreeAnswer) -> PrivateResult:
         IntegrityError: the answer says something that this version does not know, or its parts do not belong together.
     """
     return prepared(answer.shown, answer.elements)(Charge(cost_of(answer.shown.cost), ()))
+
+
+def explaining(result: PrivateResult, explanation: Explanation) -> PrivateResult:
+    """Returns the result of SQL that asks for this explanation alone."""
+    return replace(result, _explanation=explanation)
+
+
+def priced_result(explanation: Explanation, confidence: float) -> PrivateResult:
+    """Returns the result of SQL that asks for a price alone: it has no rows, and nothing was charged."""
+    estimate = explanation._estimate
+    shown = dp_pb2.Shown(
+        parameters=estimate.parameters,
+        statements=estimate.statements,
+        requested_k=estimate.requested_k,
+        interval_kind=dp_pb2.INTERVAL_KIND_NONE,
+        confidence=confidence,
+        cost=cost_pb2.Cost(unit_id=estimate.worst_case_cost.unit_id),
+    )
+    complete = prepared(shown, dp_pb2.ShownElements())
+    return explaining(complete(Charge(cost_of(shown.cost), ())), explanation)
 
 
 def messages_of(result: PrivateResult) -> tuple[dp_pb2.Shown, dp_pb2.ShownElements]:

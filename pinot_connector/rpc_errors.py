@@ -39,6 +39,7 @@ from pinot_connector.errors import (
     ServiceRefused,
     ServiceUnavailable,
     Shortfall,
+    TooMuchSql,
 )
 
 _Detail = TypeVar("_Detail", bound=Message)
@@ -261,6 +262,8 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
         Service.DP, "the policy's parameters cannot be used; ask the operator", failure.reason
     ),
     (Service.DP, "OVERLOADED"): lambda _: ServiceUnavailable(Service.DP, "too many questions at once"),
+    (Service.DP, "TOO_MUCH_SQL"): lambda failure: TooMuchSql(Service.DP, failure.text),
+    (Service.GATEWAY, "TOO_MUCH_SQL"): lambda failure: TooMuchSql(Service.GATEWAY, failure.text),
     (Service.BUDGET, "OVERLOADED"): lambda _: ServiceUnavailable(
         Service.BUDGET, "too many questions at once"
     ),

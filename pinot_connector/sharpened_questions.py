@@ -81,12 +81,12 @@ class SharpenedQuestions:
         Raises:
             NotSharpenable: a release that it sharpens is not kept, or the account has not paid for it.
         """
-        if not question.HasField("sharpening"):
-            return await self._translator.translated(question)
         before = await self._looks_before(question, account, self._known_looks)
         try:
             return await self._translator.translated(question, before)
         except NotSharpenable:
+            if not before:
+                raise
             # What was known of the looks may be of another policy or version of the data.
             before = await self._looks_before(question, account, _KnownLooks())
         return await self._translator.translated(question, before)
@@ -94,7 +94,7 @@ class SharpenedQuestions:
     async def _looks_before(
         self, question: question_pb2.Question, account: tuple[str, ...], known: _KnownLooks
     ) -> tuple[KeptRelease, ...]:
-        """Returns the releases that a question sharpens, all of which the account has paid for.
+        """Returns the releases that a question sharpens, all of which the account has paid for; a price needs none.
 
         Whether there are any follows from what was paid for and from the version of the data, never from the data.
         """
@@ -104,6 +104,8 @@ class SharpenedQuestions:
             found = None if query_id is None else await self._releases.find(query_id, account)
             if found is None or found.payment is None:
                 asked = await self._translator.translated(each, before)
+                if asked.translation.HasField("price"):
+                    return ()
                 found = await self._releases.find(asked.query_id, account)
                 if found is None or found.payment is None:
                     return await self._refused(question, asked.data_version)

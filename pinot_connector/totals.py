@@ -47,7 +47,8 @@ def totals_of(
     Raises:
         IntegrityError: they are others than the parameters say, or do not belong together.
     """
-    stated = parameters.totals
+    # Without a release, as for LIMIT 0, nothing is shown that was asked for.
+    stated = parameters.totals if message.release_id else None
     if message.HasField("totals") is (stated is None):
         raise IntegrityError(
             "dp_service sent totals where it says that there are none, or none where there are"

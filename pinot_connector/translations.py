@@ -105,7 +105,7 @@ class Translator:
         reading = self._readings.get(table)
         version = NO_VERSION_YET if reading is None else reading.version
         translation = await self._translate(question, version, table, before)
-        if translation.HasField("free"):
+        if is_free(translation):
             return Translated(question, translation, version, is_present=False)
         if translation.version_is_fixed or self._recent(table) is not None:
             return Translated(question, translation, version, is_present=False, before=before)
@@ -159,6 +159,9 @@ class Translator:
         before: tuple[KeptRelease, ...],
     ) -> dp_pb2.TranslateQueryResponse:
         translation = await self._translated_once(question, version, before)
+        if is_free(translation):
+            # Nothing is known of the table's versions, and none will be asked for.
+            return translation
         asked = translation.pairs_copy.asked_table or translation.table
         if question.structured.table not in ("", asked):
             raise IntegrityError("dp_service translated a question about another table")
@@ -196,6 +199,11 @@ class Translator:
         if len(self._answering) >= MAX_REMEMBERED:
             del self._answering[next(iter(self._answering))]
         self._answering[_key(question)] = table
+
+
+def is_free(translation: dp_pb2.TranslateQueryResponse) -> bool:
+    """Returns whether a question needs no release: then neither ledger nor engine hears of it."""
+    return translation.HasField("free") or translation.HasField("price")
 
 
 def _key(question: question_pb2.Question) -> str | bytes:

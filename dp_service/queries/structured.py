@@ -149,6 +149,7 @@ class HistogramQuery:
         shown: In which order SQL selects the columns of the answer, as places among dimensions, the count, and
             aggregates or, instead of both, quantiles; empty: in this one. No part of the question.
         free: What it asks that needs no release: its columns, or the values of listed domains; None: it needs one.
+        explained: Whether its price alone is asked for, by EXPLAIN. No part of the question.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
     """
 
@@ -170,6 +171,7 @@ class HistogramQuery:
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
     shown: tuple[int, ...] = field(default=(), compare=False)
     free: Free | None = None
+    explained: bool = field(default=False, compare=False)
     in_sql: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:

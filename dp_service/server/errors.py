@@ -21,6 +21,7 @@ from dp_service.releases.histogram import HistogramError
 from dp_service.releases.kinds import UnusableParametersError
 from dp_service.releases.plan import PlanError
 from dp_service.server.admission import RETRY_SECONDS, OverloadedError
+from dp_service.server.sql_admission import TooMuchSqlError
 
 DOMAIN = "gris.dp"
 
@@ -90,7 +91,14 @@ EXPECTED_ERRORS = (
     ReleaseNotAuthenticError,
     NotSharpenableError,
     OverloadedError,
+    TooMuchSqlError,
 )
+
+
+_BUSY = {
+    OverloadedError: (code_pb2.UNAVAILABLE, "OVERLOADED"),
+    TooMuchSqlError: (code_pb2.RESOURCE_EXHAUSTED, "TOO_MUCH_SQL"),
+}
 
 
 def is_expected_error(error: Exception) -> bool:
@@ -116,9 +124,9 @@ def status_of(error: Exception) -> grpc.Status:
             return _status(code_pb2.FAILED_PRECONDITION, error.reason, str(error))
         case PlanError():
             return _status(code_pb2.FAILED_PRECONDITION, error.fault.value, str(error))
-        case OverloadedError():
+        case OverloadedError() | TooMuchSqlError():
             retry = error_details_pb2.RetryInfo(retry_delay=Duration(seconds=RETRY_SECONDS))
-            return _status(code_pb2.UNAVAILABLE, "OVERLOADED", str(error), {}, retry)
+            return _status(*_BUSY[type(error)], str(error), {}, retry)
         case _:
             return _status(code_pb2.INTERNAL, "INTERNAL", "dp_service failed; its log says where")
 

@@ -161,6 +161,11 @@ class QuestionCache:
             kept[key] = found
 
 
+def sql_of(question: question_pb2.Question) -> str:
+    """Return the SQL of a question: all of it, or its condition; empty: it has none."""
+    return question.sql or question.structured.condition
+
+
 def _form(question: question_pb2.Question) -> str | bytes:
     """Return the whole question but for its sharpening, also what this version does not know of it."""
     return question.sql or question.structured.SerializeToString(deterministic=True)

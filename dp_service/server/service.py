@@ -44,10 +44,12 @@ from dp_service.server.messages import (
 )
 from dp_service.server.parameter_messages import parameters_message
 from dp_service.server.policy_check import check_policy
-from dp_service.server.question_cache import CachedQuestion, QuestionCache, engine_query, look_of
+from dp_service.server.question_cache import CachedQuestion, QuestionCache, engine_query, look_of, sql_of
 from dp_service.server.served_policy import ServedPolicy
 from dp_service.server.show_release import show_release
+from dp_service.server.sql_admission import SqlAdmission
 from dp_service.server.stream_assembler import Rows, StreamAssembler, begin, drain, receive_stream
+from gris_serving.identity import caller_name
 from gris_serving.internal_errors import log_internal_error
 
 DATA_VERSION_CHARACTERS = 256
@@ -94,6 +96,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         self._environment = environment
         self._admission = admission or Admission()
         self._tables = tables
+        self._sql_admission = SqlAdmission()
         self._questions = QuestionCache()
 
     async def TranslateQuery(  # noqa: N802 - the contract's name
@@ -102,13 +105,13 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         """Turn a question into a query for an engine and a plan."""
         if self._questions.is_quick(request.question, self._served.content.policy):
             return await self._at_once(context, lambda: self._translate(request))
-        return await self._in_thread(context, lambda: self._translate(request))
+        return await self._in_thread(context, lambda: self._translate(request), sql_of(request.question))
 
     async def EstimateCost(  # noqa: N802 - the contract's name
         self, request: dp_pb2.EstimateCostRequest, context: Context
     ) -> dp_pb2.EstimateCostResponse:
         """Return the worst-case cost of a question."""
-        return await self._in_thread(context, lambda: self._estimate(request))
+        return await self._in_thread(context, lambda: self._estimate(request), sql_of(request.question))
 
     async def ComputeCost(  # noqa: N802 - the contract's name
         self, request: dp_pb2.ComputeCostRequest, context: Context
@@ -192,6 +195,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         asked = self._asked(request.question)
         resolution, dialects = asked.resolution, _dialects(request.dialect)
         names = [name for name, _ in resolution.columns]
+        if asked.query.explained:
+            price = self._priced(asked, request.question)
+            return dp_pb2.TranslateQueryResponse(table=resolution.query.table, price=price)
         columns = expected_columns(resolution.columns, column_aliases(asked.query, names))
         if (free := free_answer(asked.query, resolution, columns)) is not None:
             return dp_pb2.TranslateQueryResponse(
@@ -245,8 +251,10 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return response
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
-        asked = self._asked(request.question)
-        sharpening = asked.sharpening(request.question)
+        return self._priced(self._asked(request.question), request.question)
+
+    def _priced(self, asked: CachedQuestion, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:
+        sharpening = asked.sharpening(question)
         resolution = asked.resolution if sharpening is None else sharpening.estimate()
         kind = kind_of(resolution.parameters)
         worst, expected = kind.mechanism.worst_case_cost(), kind.accuracy()
@@ -291,10 +299,12 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         except Exception as error:
             await _abort(context, error)
 
-    async def _in_thread(self, context: Context, work: Callable[[], _Answer]) -> _Answer:
-        """Do the work off the event loop, which must stay free to answer health checks."""
+    async def _in_thread(self, context: Context, work: Callable[[], _Answer], sql: str = "") -> _Answer:
+        """Do the work off the event loop, which must stay free to answer health checks; `sql`: the text it reads."""
         try:
             with self._admission.entered():
+                if sql:
+                    return await self._sql_admission.read(caller_name(context), sql, work)
                 return await asyncio.to_thread(work)
         except Exception as error:
             await _abort(context, error)

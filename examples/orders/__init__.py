@@ -1,0 +1,1 @@
+"""A made-up table of orders, which recipes and the tutorial ask about."""

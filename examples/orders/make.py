@@ -22,4 +22,5 @@ ORDERS = """
 
 
 if __name__ == "__main__":
-    duckdb.sql(ORDERS).write_parquet(sys.argv[1] if sys.argv[1:] else "orders.parquet")
+    path = (sys.argv[1:] or ["orders.parquet"])[0].replace("'", "''")
+    duckdb.execute(f"COPY ({ORDERS}) TO '{path}' (FORMAT parquet)")

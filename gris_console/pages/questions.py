@@ -68,6 +68,8 @@ async def answer(page_request: PageRequest) -> Response:
             if _digest(explanation) != form.get("shown"):
                 return await _price_page(page_request, question, request_id, has_changed=True)
             result = await page_request.console.in_flight.ask(page_request.session, question, request_id)
+            if result.explanation is not None:
+                return await _price_page(page_request, question, request_id, is_all=True)
         except GrisError as error:
             if ends_log_in(error):
                 raise
@@ -103,8 +105,14 @@ def _sharpened(question: question_pb2.Question, form: Form) -> question_pb2.Ques
 
 
 async def _price_page(
-    page_request: PageRequest, question: question_pb2.Question, request_id: str, *, has_changed: bool = False
+    page_request: PageRequest,
+    question: question_pb2.Question,
+    request_id: str,
+    *,
+    has_changed: bool = False,
+    is_all: bool = False,
 ) -> Response:
+    """Return the page of a price; `is_all`: SQL asks for nothing else, by EXPLAIN."""
     gateway = page_request.session.gateway
     explanation, levels = await gather(gateway.explain(question), gateway.remaining())
     return page_request.page(
@@ -120,6 +128,7 @@ async def _price_page(
         levels=levels,
         questions_left=questions_left(levels, explanation.worst_case_cost),
         has_changed=has_changed,
+        is_all=is_all,
         kept=page_request.form.without(*_OF_PRICE).pairs,
     )
 

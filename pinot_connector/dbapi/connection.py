@@ -25,7 +25,7 @@ from pinot_connector.dbapi.errors import (
 )
 from pinot_connector.dbapi.parameters import Parameters
 from pinot_connector.questions import sql_question
-from pinot_connector.results import Explanation, PrivateResult
+from pinot_connector.results import PrivateResult
 from pinot_connector.sync_client import SyncClient
 
 _Answer = TypeVar("_Answer")
@@ -97,20 +97,6 @@ class Connection:
         """
         question = sql_question(sql)
         return self._answered(lambda: self._client.ask(question, max_cost=self._max_cost))
-
-    def explain(self, sql: str) -> Explanation:
-        """Returns what a question without parameters would cost at most; `EXPLAIN` calls this.
-
-        Nothing is charged, and no data are read.
-
-        Args:
-            sql: the question, in the accepted subset of SQL.
-
-        Raises:
-            GrisError: the question is refused, or there is no answer; cursors translate the error.
-            InterfaceError: the connection is closed.
-        """
-        return self._answered(lambda: self._client.explain(sql))
 
     def catalog(self, table: str = "") -> Catalog:
         """Returns what may be asked: tables, columns, measures. Nothing is charged, and no data are read.

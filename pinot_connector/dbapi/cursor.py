@@ -16,9 +16,9 @@ from pinot_connector.dbapi.errors import (
     Warning,  # noqa: A004 - PEP 249's name
     dbapi_error,
 )
-from pinot_connector.dbapi.explaining import EXPLANATION_DESCRIBED, explained_question
 from pinot_connector.dbapi.parameters import Parameters, bound
 from pinot_connector.dbapi.tables import (
+    EXPLANATION_DESCRIBED,
     Column,
     Values,
     described,
@@ -122,17 +122,14 @@ class Cursor:
             self._result = _Result(None, one_described(one), iter([(1,)]), row_count=1)
             return self
         with dbapi_error():
-            text = bound(operation, parameters)
-            question = explained_question(text)
-            if question is not None:
-                rows = list(explanation_rows(self._connection.explain(question)))
-                self._result = _Result(None, EXPLANATION_DESCRIBED, iter(rows), len(rows))
-                return self
-            release = self._connection.ask(text)
+            release = self._connection.ask(bound(operation, parameters))
         self._result = self._shown(release)
         return self
 
     def _shown(self, release: PrivateResult) -> _Result:
+        if release.explanation is not None:
+            rows = list(explanation_rows(release.explanation))
+            return _Result(None, EXPLANATION_DESCRIBED, iter(rows), len(rows))
         said = (each.text for each in release.statements if not each.is_method)
         self.messages.extend((Warning, Warning(text)) for text in said)
         if release.totals is not None:

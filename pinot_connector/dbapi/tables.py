@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
-from pinot_connector.dbapi.types import NUMBER, TYPE_OF_COLUMN, Type
+from pinot_connector.dbapi.types import NUMBER, STRING, TYPE_OF_COLUMN, Type
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.parameters import IntervalKind
 from pinot_connector.questions import AggregateFunction
@@ -32,6 +32,11 @@ COUNT_NAME = "count"
 _OF_INTERVAL, _OF_CELL = ("_lower", "_upper"), ("_cell_from", "_cell_to")
 OTHER = "other_"
 """Before the names of what elements leave of a total."""
+EXPLANATION_DESCRIBED: tuple[Column, ...] = (
+    ("property", STRING, None, None, None, None, False),
+    ("value", STRING, None, None, None, None, False),
+)
+"""The description of the two columns of EXPLAIN."""
 
 
 def one_described(name: str) -> tuple[Column, ...]:

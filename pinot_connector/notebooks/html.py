@@ -12,6 +12,8 @@ from pinot_connector.results import Explanation, PrivateResult
 
 def result_html(result: PrivateResult) -> str:
     """Returns a result as HTML: ranked rows with intervals, then what to know of them, the cost and what is left."""
+    if result.explanation is not None:
+        return explanation_html(result.explanation)
     shown = result.rows[:MAX_ROWS]
     return _table(heads(result), map(cells, shown)) + _paragraphs(notes(result, len(shown)))
 

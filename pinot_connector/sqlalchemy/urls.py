@@ -37,14 +37,15 @@ class GatewayUrl:
     account: str | None
     intervals: bool
     max_cost: int | None
+    max_per_hour: int | None
 
 
 def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> GatewayUrl:
     """Returns what a URL says.
 
     Args:
-        url: gris://HOST:PORT/, with the options `account`, `intervals` (0 or 1), `max_cost`, `ca_file`,
-            `certificate_file`, `key_file` and `token_file`.
+        url: gris://HOST:PORT/, with the options `account`, `intervals` (0 or 1), `max_cost`, `max_per_hour`,
+            `ca_file`, `certificate_file`, `key_file` and `token_file`.
         environment: holds GRIS_CREDENTIALS_DIR, the folder of the files, and may hold GRIS_GATEWAYS, which gateways
             there are.
 
@@ -61,9 +62,6 @@ def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> Gateway
     intervals = _SWITCH.get(options.get("intervals", "0"))
     if intervals is None:
         _refuse("intervals to be 0 or 1")
-    max_cost = options.get("max_cost")
-    if max_cost is not None and not _UNITS.fullmatch(max_cost):
-        _refuse("max_cost to be a number of information units")
     host = f"[{url.host}]" if ":" in url.host else url.host
     gateway = f"gris://{host}:{url.port}"
     require_gateway(gateway, environment)
@@ -74,8 +72,17 @@ def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> Gateway
         credentials,
         options.get("account") or None,
         intervals,
-        None if max_cost is None else int(max_cost),
+        _units("max_cost", options),
+        _units("max_per_hour", options),
     )
+
+
+def _units(name: str, options: Mapping[str, str]) -> int | None:
+    if (units := options.get(name)) is None:
+        return None
+    if not _UNITS.fullmatch(units):
+        _refuse(f"{name} to be a number of information units")
+    return int(units)
 
 
 def require_gateway(url: str, environment: Mapping[str, str] = os.environ) -> None:
@@ -111,7 +118,7 @@ def _address(url: str) -> str | None:
 
 
 def _options(url: URL) -> dict[str, str]:
-    known = {"account", "intervals", "max_cost", *FILES}
+    known = {"account", "intervals", "max_cost", "max_per_hour", *FILES}
     options: dict[str, str] = {}
     for name, value in url.query.items():
         if name not in known:

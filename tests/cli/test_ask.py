@@ -324,9 +324,13 @@ def test_a_question_that_costs_more_than_it_may_names_its_price(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And the flag that says how much it may cost."""
-    assert main(["ask", *QUESTION, "--max-cost", "3", *_connection(world)]) == 2
     expected = "--max-cost: the question may cost 11 information units and 1 call, and at most 3 are allowed"
-    assert expected in capsys.readouterr().err
+    for command in ("ask", "explain"):
+        assert main([command, *QUESTION, "--max-cost", "3", *_connection(world)]) == 2
+        assert expected in capsys.readouterr().err
+        assert main([command, *QUESTION, "--max-cost", "-3", *_connection(world)]) == 2
+        assert "--max-cost: expected a whole number" in capsys.readouterr().err
+    assert main(["explain", *QUESTION, "--max-cost", "11", *_connection(world)]) == 0
 
 
 def test_gris_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ def test_every_field_of_a_question_has_a_flag_or_a_reason() -> None:
     # A flag that stands for a message says its first field.
     asked = {*_asked(), "sharpening.units", "bucket.length"}
     assert fields == (asked & fields) | WITHOUT_FLAG.keys()
-    assert _asked() - fields == {"sql", "sharpening"}
+    assert _asked() - fields == {"sql", "sharpening", "max_cost"}
 
 
 def test_the_names_of_measures_are_those_of_the_message() -> None:

@@ -201,5 +201,13 @@ async def test_a_question_that_may_cost_more_than_allowed_is_refused_before_anyt
 async def test_what_is_no_price_is_refused_by_name(world: World, max_cost: Any) -> None:
     """Before anything is asked."""
     async with asking(world) as (client, _):
-        with pytest.raises(InvalidQuestion, match="max_cost: expected a whole number of information units"):
-            await client.ask(QUESTION, max_cost=max_cost)
+        for asked in (
+            client.ask(QUESTION, max_cost=max_cost),
+            client.top_k("feedback", "article_id", 3, max_cost=max_cost),
+            client.histogram("feedback", "app", max_cost=max_cost),
+            client.total("feedback", max_cost=max_cost),
+            client.sql("SELECT COUNT(*) FROM feedback", max_cost=max_cost),
+            client.sharpen(QUESTION, 5, max_cost=max_cost),
+        ):
+            with pytest.raises(InvalidQuestion, match="max_cost: expected a whole number of information"):
+                await asked

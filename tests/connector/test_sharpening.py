@@ -21,7 +21,7 @@ from gris_api.dp.v1 import question_pb2
 from gris_cli.__main__ import main
 from gris_gateway.kept_history import KeptHistory
 from gris_gateway.messages import all_elements, result_message
-from pinot_connector import AsyncPrivateClient, structured_question
+from pinot_connector import AsyncPrivateClient, sql_question, structured_question
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
     BudgetExhausted,
@@ -313,6 +313,12 @@ async def test_what_a_sharpening_costs_is_said_before(world: World) -> None:
     """Also to an account that has not paid for what it sharpens; a budget without so much is not charged."""
     async with asking(world, written()) as client:
         explained = await client.explain(_sharpened(top(), 15, 30))
+        in_sql = sql_question(
+            "EXPLAIN SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id LIMIT 3"
+        )
+        priced = (await client.ask(_sharpened(in_sql, 15, 30))).explanation
+        assert priced is not None
+        assert priced.worst_case_cost == explained.worst_case_cost
         assert (explained.worst_case_cost.information, explained.worst_case_cost.calls) == (30, 0)
         assert any("look more, for 30 units" in line for line in explained.sentences)
         assert any(":names" in query.sql for query in explained.queries)

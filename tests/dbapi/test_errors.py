@@ -32,6 +32,7 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.BudgetHeld: dbapi.OperationalError,
     errors.ServiceUnavailable: dbapi.OperationalError,
     errors.ServiceGone: dbapi.OperationalError,
+    errors.TooMuchSql: dbapi.OperationalError,
     errors.HomeUnavailable: dbapi.OperationalError,
     errors.ServiceFailed: dbapi.OperationalError,
     errors.OutcomeUnknown: dbapi.OperationalError,

@@ -18,7 +18,6 @@ from dp_service.queries.filters import Filter, In, NotIn, Range, Value
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
-from pinot_connector.dbapi.explaining import explained_question
 from pinot_connector.dbapi.parameters import bound
 from pinot_connector.errors import InvalidQuestion
 from tests.support.examples import examples
@@ -348,10 +347,3 @@ def test_a_quote_in_a_comment_quotes_nothing(comment: str, text: str) -> None:
     assert parse_sql(commented, POLICY) == parse_sql(bound(plain, {"p": text}), POLICY)
     with pytest.raises(InvalidQuestion):
         bound(f"{HEAD} {comment} cohort = '%(p)s' {TAIL}", {"p": text})
-
-
-@pytest.mark.parametrize("question", ["SELECT 1", "WITH x AS (SELECT 2) SELECT 1 FROM x"])
-def test_explain_stands_before_every_question(question: str) -> None:
-    """Also before one that begins with a named statement."""
-    assert explained_question(f" EXPLAIN {question}") == question
-    assert explained_question(f"explain plan for {question}") == question

@@ -24,6 +24,7 @@ from pinot_connector.errors import (
     InvalidQuestion,
     RefusedByPolicy,
     ServiceRefused,
+    TooMuchSql,
 )
 from pinot_connector.guarantees import PublishedDomain, Sharing
 from pinot_connector.past_results import PastResult
@@ -35,6 +36,7 @@ from tests.support.pki import email, uri
 from tests.support.some import some
 
 SQL = "SELECT app, COUNT(DISTINCT member_id) AS members FROM feedback GROUP BY app ORDER BY members DESC"
+EXPLAINED = "EXPLAIN SELECT app, COUNT(*) FROM feedback GROUP BY app LIMIT {}"
 
 
 def asking(gateway: GatewayWorld, credentials: Credentials, account: str | None = None) -> AsyncGatewayClient:
@@ -429,3 +431,23 @@ def _promised_alone(gateway: GatewayWorld, credentials: Credentials) -> None:
     with GatewayClient(Endpoint(gateway.address, credentials)) as client:
         reported = client.guarantee()
     assert (Sharing.NONE, None, ("alone", "one")) == (reported.sharing, reported.shared, reported.holds.path)
+
+
+async def test_an_analyst_who_floods_with_sql_does_not_starve_another(gateway: GatewayWorld) -> None:
+    """dp_service tells the callers of a gateway apart: one is refused by name, the other one gets every answer."""
+    values = ", ".join(f"'{number:06}'" for number in range(9_000))
+    text = EXPLAINED.replace(" GROUP", f" WHERE app NOT IN ({values}) GROUP")
+    async with (
+        asking(gateway, gateway.analyst("flooding")) as flooding,
+        asking(gateway, gateway.analyst()) as other,
+    ):
+        flood = [asyncio.ensure_future(flooding.sql(text.format(k))) for k in range(10, 34)]
+        await asyncio.sleep(0.2)
+        for k in range(1, 6):
+            assert (await other.sql(EXPLAINED.format(k))).explanation
+        assert (await other.sql(text.format(9))).explanation
+        ended = await asyncio.gather(*flood, return_exceptions=True)
+    refused = [each for each in ended if isinstance(each, BaseException)]
+    assert 1 <= len(refused) <= 22
+    assert {type(each) for each in refused} == {TooMuchSql}
+    assert all("expected at most 262,144 at a time" in str(each) for each in refused)

@@ -76,7 +76,7 @@ async def over_http(
         yield Agent(client)
 
 
-def stdio_server(gateway: str, credentials: Credentials) -> StdioServerParameters:
+def stdio_server(gateway: str, credentials: Credentials, *options: str) -> StdioServerParameters:
     """Return the command of an agent's own server."""
     files = {
         "--ca-file": credentials.ca_file,
@@ -87,16 +87,18 @@ def stdio_server(gateway: str, credentials: Credentials) -> StdioServerParameter
     given = [word for option, path in files.items() if path for word in (option, str(path))]
     return StdioServerParameters(
         command=sys.executable,
-        args=["-P", "-m", "gris_mcp", "--gateway", f"gris://{gateway}", *given],
+        args=["-P", "-m", "gris_mcp", "--gateway", f"gris://{gateway}", *given, *options],
         # The SDK passes on a few variables only; without this one, the server may be another checkout's.
         env={name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
     )
 
 
 @asynccontextmanager
-async def over_stdio(gateway: str, credentials: Credentials, mode: str = "auto") -> AsyncIterator[Agent]:
+async def over_stdio(
+    gateway: str, credentials: Credentials, *options: str, mode: str = "auto"
+) -> AsyncIterator[Agent]:
     """Start an agent's own server, and connect the agent to it."""
-    async with Client(stdio_server(gateway, credentials), mode=mode) as client:
+    async with Client(stdio_server(gateway, credentials, *options), mode=mode) as client:
         yield Agent(client)
 
 

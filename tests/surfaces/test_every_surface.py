@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import csv
 import html
+import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import closing, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from io import StringIO
@@ -29,9 +30,12 @@ from gris_cli.app import run
 from gris_console.exports import csv_text, totals_csv_text
 from gris_gateway.messages import element_chunks, result_message
 from gris_mcp.tools import TOOLS
+from pinot_connector import dbapi
 from pinot_connector.dbapi import Connection, connect_gateway
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import GrisError
+from pinot_connector.explanation_rows import explanation_rows
 from pinot_connector.formats import cost, written
 from pinot_connector.gateway_client import AsyncGatewayClient, result_of
 from pinot_connector.parameters import IntervalKind
@@ -42,7 +46,7 @@ from pinot_connector.totals import TotalRow
 from tests.console.people import Visitors
 from tests.console.stage import BUDGET, Stage, running_stage
 from tests.support.agents import text_of
-from tests.support.clients import blocking_client_of
+from tests.support.clients import Counted, blocking_client_of
 from tests.support.rings import needs
 from tests.surfaces.kinds import KINDS, POLICY, TABLES, write_rows
 
@@ -129,11 +133,17 @@ class Reader:
         )
 
     def _printed(self, command: str, sql: str, *more: str) -> str:
+        code, printed = self.run(command, "--sql", sql, *more)
+        assert code == 0, printed
+        return printed
+
+    def run(self, command: str, *more: str) -> tuple[int, str]:
+        """Return the exit code of a command that asks the gateway, and all that it prints."""
         files = ["--ca-file", str(self.credentials.ca_file), "--token-file", str(self.credentials.token_file)]
-        words = [command, "--gateway", f"gris://{self.stage.gateway}", "--sql", sql, *more]
-        with redirect_stdout(StringIO()) as out:
-            assert run([*files, *words]) == 0
-        return out.getvalue()
+        words = [command, "--gateway", f"gris://{self.stage.gateway}", *more]
+        with redirect_stdout(StringIO()) as out, redirect_stderr(out):
+            code = run([*files, *words])
+        return code, out.getvalue()
 
     def _of_cursor(self, sql: str) -> tuple[list[Any], list[Any], str]:
         with closing(self._connected()) as connection:
@@ -146,10 +156,12 @@ class Reader:
             return columns, cursor.fetchall(), said
 
     def _of_cursor_explaining(self, sql: str) -> list[str]:
+        return [str(text) for row in self.fetched(f"EXPLAIN PLAN FOR {sql}") for text in row]
+
+    def fetched(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return the rows that a cursor fetches."""
         with closing(self._connected()) as connection:
-            cursor = connection.cursor()
-            cursor.execute(f"EXPLAIN PLAN FOR {sql}")
-            return [str(text) for row in cursor.fetchall() for text in row]
+            return connection.execute(sql).fetchall()
 
     def _connected(self) -> Connection:
         gateway = f"gris://{self.stage.gateway}"
@@ -391,3 +403,114 @@ def require_same_by_own_services(stage: Stage, sql: str, result: PrivateResult) 
     assert (own.rows, own.totals, own.total) == (result.rows, result.totals, result.total)
     assert (own.release_id, own.cost, own.statements) == (result.release_id, result.cost, result.statements)
     assert price.parameters.mechanism is result.mechanism
+
+
+class Untouched(Counted):
+    """DuckDB that also counts how often it is asked for the version of its data."""
+
+    versions = 0
+
+    def data_version(self, table: str) -> str:
+        """Answer as DuckDB does."""
+        self.versions += 1
+        return super().data_version(table)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_explain_in_sql_is_the_price_that_each_surface_shows(
+    reader: Reader, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In each form that engines know, before every kind of question: nothing is charged, read or listed as paid."""
+    plain = KINDS[kind].sql
+    explained = f"-- of a tool\n/* Pinot's */ {next(_WORDS)} {plain};"
+    async with AsyncGatewayClient(Endpoint(reader.stage.gateway, reader.credentials)) as client:
+        before = await client.remaining(), [each async for each in client.releases()]
+        explanation = await client.explain(plain)
+        result = await client.ask(sql_question(explained), request_id=f"explained {kind}", max_cost=0)
+        assert (result.explanation, result.rows, result.charged.information) == (explanation, (), 0)
+        assert await client.explain(explained) == explanation
+        asked, price = [
+            (await TOOLS[name].called(client, {"sql": sql})).structured_content or {}
+            for name, sql in (("ask", explained), ("explain", plain))
+        ]
+        assert (asked["explanation"], asked["rows"]) == (price, [])
+        for more in ([], ["--json"]):
+            shown = await asyncio.to_thread(reader.run, "explain", "--sql", plain, *more)
+            assert shown == await asyncio.to_thread(reader.run, "ask", "--sql", explained, *more)
+        rows = list(explanation_rows(explanation))
+        assert await asyncio.to_thread(reader.fetched, explained.replace("%", "%%")) == rows
+        require_notebook(result, explanation)
+        await require_console(reader, explained, plain)
+        one_line = explained.splitlines()[1].removeprefix("/* Pinot's */ ")
+        monkeypatch.setattr("sys.stdin", StringIO(f"{one_line}\n"))
+        assert (await asyncio.to_thread(reader.run, "shell"))[1] == (
+            await asyncio.to_thread(reader.run, "explain", "--sql", plain)
+        )[1]
+        assert before == (await client.remaining(), [each async for each in client.releases()])
+    await asyncio.to_thread(require_untouched, reader.stage, explained, plain)
+
+
+_WORDS = itertools.cycle(["EXPLAIN", "explain plan for", "Explain\tPlan /* */ For"])
+
+
+def require_notebook(result: PrivateResult, explanation: Explanation) -> None:
+    """Assert that a notebook shows the explanation instead of a table without rows."""
+    assert result._repr_html_() == explanation._repr_html_()
+    assert all(each in str(result) for each in explanation.sentences)
+
+
+async def require_console(reader: Reader, explained: str, plain: str) -> None:
+    """Assert that the page of the price shows the same, also where somebody asks then."""
+    person = await reader.visitors.analyst("reader")
+    page, own = await person.priced(sql=explained), await person.priced(sql=plain)
+    asked = await person.send(page.form("/answer"))
+    price = own.text.partition("Costs at most")[2]
+    assert price
+    assert page.text.partition("Costs at most")[2] == price == asked.text.partition("Costs at most")[2]
+    assert "leave that word out" in asked.text
+
+
+def require_untouched(stage: Stage, explained: str, plain: str) -> None:
+    """Assert that a program with services of its own gets the same, and that its engine hears of nothing."""
+    engine = Untouched(stage.tables)
+    with blocking_client_of(stage, engine, account="acme/own") as client:
+        before = client.remaining()
+        for _ in range(2):
+            assert client.sql(explained).explanation == client.explain(plain)
+        assert (client.remaining(), engine.queries, engine.versions) == (before, [], 0)
+    engine.close()
+
+
+@pytest.mark.parametrize("kind", ["plain", "totals", "quantiles"])
+async def test_columns_alone_are_free_through_a_gateway(reader: Reader, kind: str) -> None:
+    """By LIMIT 0, under the names of the answer; a request id does not make them something that was paid for."""
+    sql = f"{KINDS[kind].sql.partition(' ORDER')[0]} LIMIT 0"
+    async with AsyncGatewayClient(Endpoint(reader.stage.gateway, reader.credentials)) as client:
+        before = [each async for each in client.releases()]
+        result = await client.ask(sql_question(sql), request_id="columns", max_cost=0)
+        assert (result.columns[0].name, result.rows, result.totals) == ("country", (), None)
+        assert before == [each async for each in client.releases()]
+
+
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [
+        ("EXPLAIN SELECT country, COUNT(*) FROM nowhere GROUP BY country", "line 1, column 39"),
+        ("-- é\nEXPLAIN PLAN FOR SELECT * FROM plain", "line 2, column 25"),
+        ("/* x */ EXPLAIN ANALYZE SELECT country, COUNT(*) FROM plain GROUP BY country", "line 1, column 17"),
+    ],
+)
+async def test_what_is_wrong_under_explain_is_named_where_the_caller_wrote_it(
+    reader: Reader, sql: str, place: str
+) -> None:
+    """On each surface, in the text as it was sent."""
+    async with AsyncGatewayClient(Endpoint(reader.stage.gateway, reader.credentials)) as client:
+        with pytest.raises(GrisError, match=place):
+            await client.ask(sql_question(sql))
+        said = [text_of(await TOOLS[name].called(client, {"sql": sql})) for name in ("ask", "explain")]
+    code, printed = await asyncio.to_thread(reader.run, "ask", "--sql", sql)
+    assert code in (2, 3)
+    page = await (await reader.visitors.analyst("reader")).priced(sql=sql)
+    with pytest.raises(dbapi.Error) as refused:
+        await asyncio.to_thread(reader.fetched, sql)
+    assert [] == [each for each in (*said, printed, page.text, str(refused.value)) if place not in each]

@@ -14,7 +14,8 @@ GROUPING SETS asks for two columns, and for totals by one of them; then there is
 there is beside percentiles.
 
 Conditions compare a column with literals by =, <>, IN, BETWEEN, <, <=, >, >=, LIKE, ILIKE and IS NULL, joined by AND,
-OR and NOT. Without a number, or with LIMIT 0, a question is about what the policy lists and needs no release.
+OR and NOT. Without a number, or with LIMIT 0, a question is about what the policy lists and needs no release. EXPLAIN
+before a statement asks for its price alone.
 Comments, a semicolon at the end, conditions that say nothing (1 = 1), and statements around a statement that only
 name, filter or order (`wrappers`) have no meaning of their own. Names are case-sensitive, keywords are not.
 
@@ -53,7 +54,7 @@ def parse_sql(text: str, policy: Policy) -> HistogramQuery:
         QuestionError: A construct is not accepted; the message names it, and where it stands.
         RefusedByPolicyError: The policy does not list a name.
     """
-    return located(lambda: _question(_statement(text, policy), policy), text, policy.names)
+    return located(lambda: _read(text, policy), text, policy.names)
 
 
 def with_condition(query: HistogramQuery, text: str, policy: Policy) -> HistogramQuery:
@@ -81,8 +82,10 @@ def _condition(query: HistogramQuery, text: str, policy: Policy) -> tuple[Filter
     return found
 
 
-def _statement(text: str, policy: Policy) -> tree.Select:
-    return flattened(StatementReader(tokens_of(text)).statement(), policy.names)
+def _read(text: str, policy: Policy) -> HistogramQuery:
+    reader = StatementReader(tokens_of(text))
+    asked = _question(flattened(reader.statement(), policy.names), policy)
+    return replace(asked, explained=True) if reader.explains else asked
 
 
 def _question(select: tree.Select, policy: Policy) -> HistogramQuery:

@@ -51,21 +51,28 @@ T = TypeVar("T")
 
 
 def _statement_named(token: Token) -> str:
-    if token.word in ("EXPLAIN", "DESCRIBE", "SHOW"):
-        return f"{token.word}: a price is free by explain and by EXPLAIN SELECT of DB-API, columns are in the catalogue"
+    if token.word in ("DESCRIBE", "SHOW"):
+        return f"{token.word}: columns are in the catalogue, a price is free by EXPLAIN SELECT"
     return token.word if token.word in _STATEMENTS else named(token)
 
 
 class StatementReader(ExpressionReader):
-    """Reads one statement that is a SELECT, perhaps with named statements before it."""
+    """Reads one statement that is a SELECT, perhaps with named statements before it.
+
+    Attributes:
+        explains: Whether its price alone is asked for, by EXPLAIN before it.
+    """
 
     def __init__(self, tokens: list[Token]) -> None:
         super().__init__(tokens)
+        self.explains = False
         self._named: dict[str, Select] = {}
         self._nesting = 0
 
     def statement(self) -> Select:
         """Read the whole text."""
+        if self.takes("EXPLAIN"):
+            self._read_explain()
         if self.takes("WITH"):
             self._read_named()
         if self.next.word != "SELECT":
@@ -85,6 +92,16 @@ class StatementReader(ExpressionReader):
         if self.next.kind != "end":
             self._refuse_rest()
         return found
+
+    def _read_explain(self) -> None:
+        self.explains = True
+        # Pinot says EXPLAIN PLAN FOR, everybody else EXPLAIN.
+        self.takes("PLAN", "FOR")
+        if self.next.word not in ("SELECT", "WITH"):
+            refuse(
+                self.next,
+                f"EXPLAIN with {named(self.next)} is not accepted: EXPLAIN SELECT .. says the price, and asks nothing",
+            )
 
     def _read_named(self) -> None:
         if self.next.word == "RECURSIVE":

@@ -140,7 +140,7 @@ def is_read(word: str) -> bool:
     return (
         NO_NAMES.fullmatch(upper) is not None
         or is_function(upper)
-        or upper in ("TRUE", "FALSE", "DATE", "TIMESTAMP")
+        or upper in ("TRUE", "FALSE", "DATE", "TIMESTAMP", "EXPLAIN", "PLAN")
     )
 
 

@@ -92,7 +92,7 @@ MALFORMED = {
     ),
     "SET after": (f"{PLAIN}; SET numGroupsLimit=1", "several statements"),
     "SET alone": ("SET numGroupsLimit=1", "begins with SELECT"),
-    "EXPLAIN": (f"EXPLAIN {PLAIN}", "begins with SELECT"),
+    "EXPLAIN": (f"EXPLAIN ANALYZE {PLAIN}", "EXPLAIN SELECT"),
     "OPTION": (f"{PLAIN} OPTION(numGroupsLimit=1)", "OPTION"),
     "OPTION without parentheses": (f"{PLAIN} OPTION", "OPTION"),
     "nested comments": (f"SELECT /* /* x */ */ {PLAIN[7:]}", "a comment"),

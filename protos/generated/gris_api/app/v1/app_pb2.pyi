@@ -46,16 +46,18 @@ class AskResponse(_message.Message):
     def __init__(self, chunk: _Optional[_Union[_dp_pb2.ShownElements, _Mapping]] = ..., end: _Optional[_Union[Result, _Mapping]] = ...) -> None: ...
 
 class Result(_message.Message):
-    __slots__ = ("shown", "charged", "remaining", "replayed")
+    __slots__ = ("shown", "charged", "remaining", "replayed", "price")
     SHOWN_FIELD_NUMBER: _ClassVar[int]
     CHARGED_FIELD_NUMBER: _ClassVar[int]
     REMAINING_FIELD_NUMBER: _ClassVar[int]
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    PRICE_FIELD_NUMBER: _ClassVar[int]
     shown: _dp_pb2.Shown
     charged: _cost_pb2.Cost
     remaining: _containers.RepeatedCompositeFieldContainer[_budget_pb2.Level]
     replayed: bool
-    def __init__(self, shown: _Optional[_Union[_dp_pb2.Shown, _Mapping]] = ..., charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ..., replayed: bool = ...) -> None: ...
+    price: ExplainResponse
+    def __init__(self, shown: _Optional[_Union[_dp_pb2.Shown, _Mapping]] = ..., charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ..., replayed: bool = ..., price: _Optional[_Union[ExplainResponse, _Mapping]] = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
     __slots__ = ("question", "account")

@@ -28,7 +28,8 @@ class PrivateQueryServiceStub:
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
-    metadata of ErrorInfo has the largest one as "largest_k". UNAVAILABLE with reason RATE_LIMITED or
+    metadata of ErrorInfo has the largest one as "largest_k". RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL and RetryInfo:
+    too many bytes of SQL at a time. UNAVAILABLE with reason RATE_LIMITED or
     TOO_MANY_AT_ONCE says when to retry (google.rpc.RetryInfo and, for gRPC's own retries, the trailer
     grpc-retry-pushback-ms); with reason OUTCOME_UNKNOWN the question may have been charged. DEADLINE_EXCEEDED with
     reason ANSWER_UNREAD ends an answer that the caller did not read in time.
@@ -88,7 +89,8 @@ class PrivateQueryServiceAsyncStub:
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
-    metadata of ErrorInfo has the largest one as "largest_k". UNAVAILABLE with reason RATE_LIMITED or
+    metadata of ErrorInfo has the largest one as "largest_k". RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL and RetryInfo:
+    too many bytes of SQL at a time. UNAVAILABLE with reason RATE_LIMITED or
     TOO_MANY_AT_ONCE says when to retry (google.rpc.RetryInfo and, for gRPC's own retries, the trailer
     grpc-retry-pushback-ms); with reason OUTCOME_UNKNOWN the question may have been charged. DEADLINE_EXCEEDED with
     reason ANSWER_UNREAD ends an answer that the caller did not read in time.
@@ -147,7 +149,8 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
-    metadata of ErrorInfo has the largest one as "largest_k". UNAVAILABLE with reason RATE_LIMITED or
+    metadata of ErrorInfo has the largest one as "largest_k". RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL and RetryInfo:
+    too many bytes of SQL at a time. UNAVAILABLE with reason RATE_LIMITED or
     TOO_MANY_AT_ONCE says when to retry (google.rpc.RetryInfo and, for gRPC's own retries, the trailer
     grpc-retry-pushback-ms); with reason OUTCOME_UNKNOWN the question may have been charged. DEADLINE_EXCEEDED with
     reason ANSWER_UNREAD ends an answer that the caller did not read in time.

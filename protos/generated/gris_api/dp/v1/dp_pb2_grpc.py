@@ -32,8 +32,10 @@ class DpServiceStub(object):
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
     reason POLICY_UNUSABLE another policy. FAILED_PRECONDITION with reason NOT_SHARPENABLE: the release to sharpen is of
-    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
-    (google.rpc.RetryInfo).
+    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED, and
+    RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL, had no effect and say when to retry (google.rpc.RetryInfo). The latter is
+    for too many bytes of SQL of one caller, or of all, at a time; a program that asks for others tells these apart by the
+    metadata gris-caller, 32 hexadecimal characters that do not say who they are.
     """
 
     def __init__(self, channel):
@@ -101,8 +103,10 @@ class DpServiceServicer(object):
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
     reason POLICY_UNUSABLE another policy. FAILED_PRECONDITION with reason NOT_SHARPENABLE: the release to sharpen is of
-    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
-    (google.rpc.RetryInfo).
+    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED, and
+    RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL, had no effect and say when to retry (google.rpc.RetryInfo). The latter is
+    for too many bytes of SQL of one caller, or of all, at a time; a program that asks for others tells these apart by the
+    metadata gris-caller, 32 hexadecimal characters that do not say who they are.
     """
 
     def TranslateQuery(self, request, context):
@@ -250,8 +254,10 @@ class DpService(object):
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
     reason POLICY_UNUSABLE another policy. FAILED_PRECONDITION with reason NOT_SHARPENABLE: the release to sharpen is of
-    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
-    (google.rpc.RetryInfo).
+    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED, and
+    RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL, had no effect and say when to retry (google.rpc.RetryInfo). The latter is
+    for too many bytes of SQL of one caller, or of all, at a time; a program that asks for others tells these apart by the
+    metadata gris-caller, 32 hexadecimal characters that do not say who they are.
     """
 
     @staticmethod
