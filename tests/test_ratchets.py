@@ -23,7 +23,7 @@ LINES = {
     "pinot_connector": 20_200,
     "gris_gateway": 3_200,
     "gris_console": 3_850,
-    "gris_mcp": 2_100,
+    "gris_mcp": 2_150,
     "gris_data": 5_400,
     "gris_lab": 4_400,
     "gris_cli": 7_600,
