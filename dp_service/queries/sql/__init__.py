@@ -27,6 +27,7 @@ from __future__ import annotations
 from math import inf, prod
 
 from dp_service.parameters.release import HavingCondition
+from dp_service.queries.canonical_conditions import flattened as all_of
 from dp_service.queries.filters import Filter, column_filters
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import filters_of, having_of, says_that_rows_are
@@ -117,7 +118,7 @@ def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -
     is_of_columns = _asks_for_columns(select, filters)
     if select.distinct is None and select.group is None and not is_of_columns:
         refuse(select.items[0].value, _ROWS)
-    named = [{each.column for each in column_filters(one)} for one in filters or ()]
+    named = [{each.column for each in column_filters(one)} for one in all_of(filters or ())]
     # Of conditions on several columns together the combinations that meet them are not listed.
     is_apart = all(len(columns) == 1 and columns <= set(selected.names) for columns in named)
     asked = [scope.column(_column_of(item)) for item in select.items]
