@@ -34,7 +34,13 @@ from dp_service.queries.sql.conditions import filters_of, having_of, says_that_r
 from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, totals_by
 from dp_service.queries.sql.places import located, refuse
 from dp_service.queries.sql.scope import Scope, integer, scope_of
-from dp_service.queries.sql.select_list import SelectList, bucket_of, measure_without_count, select_list_of
+from dp_service.queries.sql.select_list import (
+    SelectList,
+    bucket_of,
+    measure_without_count,
+    select_list_of,
+    without_repeats,
+)
 from dp_service.queries.sql.statements import StatementReader
 from dp_service.queries.sql.tokens import tokens_of
 from dp_service.queries.sql.wrappers import flattened
@@ -61,6 +67,7 @@ def _statement(text: str, policy: Policy) -> tree.Select:
 
 
 def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
+    select = without_repeats(select)
     scope = scope_of(select, policy)
     selected = select_list_of(select, scope)
     if _asks_for_values(select, selected, scope):
