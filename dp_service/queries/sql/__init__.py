@@ -127,7 +127,7 @@ def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -
         refuse(select.items[0].value, _ROWS)
     named = [{each.column for each in column_filters(one)} for one in all_of(filters or ())]
     # Of conditions on several columns together the combinations that meet them are not listed.
-    is_apart = all(len(columns) == 1 and columns <= set(selected.names) for columns in named)
+    is_apart = is_of_columns or all(len(columns) == 1 and columns <= set(selected.names) for columns in named)
     asked = [scope.column(_column_of(item)) for item in select.items]
     is_known = all(column.domain is not None and column.group_by for column in asked)
     if not (is_known or is_of_columns) or selected.bucket is not None or not is_apart or select.having:
