@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 32_050,
+    "dp_service": 32_060,
     "budget_service": 19_800,
     "pinot_connector": 19_800,
     "gris_gateway": 3_200,
@@ -29,7 +29,7 @@ LINES = {
     "gris_cli": 7_600,
     "gris_serving": 3_300,
 }
-LINES_OF_TESTS = 117_600
+LINES_OF_TESTS = 117_650
 OPTIONAL_FIELDS = 460
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65

@@ -160,7 +160,7 @@ class Form:
     def names(self) -> frozenset[str]:
         """The columns of the table that the engine's query looks at."""
         values = {each.name for each in self.resolution.query.used_values}
-        return values | {each.name for each in self.resolution.reads}
+        return frozenset(values | {each.name for each in self.resolution.reads})
 
 
 def conditions() -> Iterator[str]:
