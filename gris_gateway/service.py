@@ -170,8 +170,10 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             result = await asking.ask(
                 question, confidence=confidence, max_cost=max_cost, paid=paid, wait_seconds=wait_seconds
             )
-        # What needs no release was not paid for, and is not kept: asked again, it is made again.
-        return await asyncio.shield(finishing[0]) if finishing else _Answer.of(result)
+        if not finishing:
+            # It needed no release, so nothing was paid, and nothing is kept.
+            return await _converted(result, lambda: _Answer.of(result))
+        return await asyncio.shield(finishing[0])
 
     def _begin_to_finish(
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult, alone: ExitStack

@@ -152,7 +152,7 @@ class ColumnQuantiles(Arguments):
 class Question(Arguments):
     """A question: SQL, or a table with what to count in it."""
 
-    sql: Annotated[str | None, Field(max_length=MAX_SQL_CHARACTERS), BeforeValidator(lenient.text)] = Field(
+    sql: Annotated[str | None, Field(max_length=MAX_SQL_CHARACTERS), BeforeValidator(lenient.sql)] = Field(
         None,
         description="The question in SQL, such as SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app.",
     )

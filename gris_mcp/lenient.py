@@ -1,7 +1,8 @@
 """Arguments as language models write them, brought into the form that the schemas state, where they have one meaning.
 
 A number may come as a text (`"3"`), as 3.0, a list as its only entry or as JSON text, nothing as null or as an empty
-text, a condition with an operator. What has no meaning, or two, is passed on as it is, and validation refuses it.
+text, a condition with an operator, a statement in a block of code. What has no meaning, or two, is passed on as it is,
+and validation refuses it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ FORM = "form"
 """The type of errors of values that have no form which a column has."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}(\.0+)?")
+_FENCE = "```"
 _CALL = re.compile(r"\s*(sum|avg|average|mean)\s*[:(]\s*([^():]+?)\s*\)?", re.IGNORECASE)
 _MEASURES = {
     **dict.fromkeys(
@@ -86,6 +88,17 @@ def truth(value: Any) -> Any:
 def text(value: Any) -> Any:
     """Return a text; None for the default."""
     return None if value == "" else value
+
+
+def sql(value: Any) -> Any:
+    """Return a statement, without the marks of a block of code around it; None for none."""
+    if not isinstance(value, str):
+        return value
+    written = value.strip()
+    if len(written) < 2 * len(_FENCE) or not (written.startswith(_FENCE) and written.endswith(_FENCE)):
+        return text(value)
+    language, _, statement = written.removeprefix(_FENCE).removesuffix(_FENCE).partition("\n")
+    return statement.strip() if language.strip().lower() in ("", "sql") else value
 
 
 def name(value: Any) -> Any:

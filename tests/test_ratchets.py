@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 32_200,
+    "dp_service": 32_300,
     "budget_service": 19_800,
     "pinot_connector": 20_200,
     "gris_gateway": 3_200,
@@ -29,7 +29,7 @@ LINES = {
     "gris_cli": 7_600,
     "gris_serving": 3_350,
 }
-LINES_OF_TESTS = 118_000
+LINES_OF_TESTS = 119_500
 OPTIONAL_FIELDS = 460
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65

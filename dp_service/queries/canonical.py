@@ -23,12 +23,14 @@ from dp_service.queries.canonical_conditions import conditions_of, flattened
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
     Condition,
+    Every,
     OrdinalRestriction,
     QueryBucket,
     QueryQuantiles,
     QueryValue,
     Restriction,
     TextRestriction,
+    possible_values,
     query_column,
 )
 from dp_service.queries.columns import Column, Nulls
@@ -89,7 +91,7 @@ def canonicalise(
             column,
             own.get(name, ()),
             _seen_of(column, query, table, closed_before),
-            domains.get(name),
+            _possible(column, domains.get(name), conditions),
             held.get(name, ()),
         )
         for name, column in sorted(mentioned.items())
@@ -109,6 +111,25 @@ def canonicalise(
         bucket=None if bucket is None else bucket[0],
         conditions=conditions,
     )
+
+
+def _possible(
+    column: Column, domain: tuple[Value, ...] | None, conditions: tuple[Condition, ...]
+) -> tuple[Value, ...] | None:
+    """Return the values of a column's domain that some row may have which meets conditions on several columns.
+
+    Of a looked-up column, the conditions are on its keys.
+    """
+    if domain is None or not conditions:
+        return domain
+    every = Every(conditions)
+    if column.lookup is None:
+        return possible_values(every, column.name, domain)
+    entries = column.lookup.entries
+    keys = {*possible_values(every, column.lookup.key.name, tuple(key for key, _ in entries))}
+    # A key without a text has the null value, if there is one.
+    left = {column.value_for_null, *(text for key, text in entries if key in keys)}
+    return tuple(each for each in domain if each in left)
 
 
 def _apart(

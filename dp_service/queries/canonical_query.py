@@ -7,13 +7,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Column
-from dp_service.queries.filters import Value
+from dp_service.queries.filters import Value, pattern_of
 from dp_service.queries.intervals import Interval, Intervals, ordinal, universe_of
 from dp_service.queries.structured import Measure
 from dp_service.queries.times import TimeUnit
@@ -134,6 +135,11 @@ class PatternCondition:
     folds: bool
     negated: bool
 
+    def among(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Return those of some texts that meet the condition."""
+        pattern = pattern_of(self.pattern, folds=self.folds)
+        return tuple(each for each in values if bool(pattern.fullmatch(str(each))) is not self.negated)
+
 
 @dataclass(frozen=True)
 class Every:
@@ -171,6 +177,24 @@ def column_conditions(condition: Condition) -> Iterator[ColumnCondition]:
             yield from column_conditions(part)
     else:
         yield condition
+
+
+def possible_values(condition: Condition, column: str, values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return those of a column's values that a row may have which meets a condition, whatever else it has.
+
+    Args:
+        condition: The condition.
+        column: The name of a column of the table. Nothing is known of the others, so any condition on them may hold.
+        values: The values.
+    """
+    match condition:
+        case Every(every=parts):
+            return reduce(lambda left, each: possible_values(each, column, left), parts, values)
+        case Some(some=parts):
+            found = {value for each in parts for value in possible_values(each, column, values)}
+            return tuple(each for each in values if each in found)
+        case _:
+            return condition.among(values) if condition.column.name == column else values
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,13 @@ from dp_service.queries.allowed_columns import (
 from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.bucketing import bucket_column, bucket_of_question
 from dp_service.queries.canonical import canonicalise, summed_columns
-from dp_service.queries.canonical_query import CanonicalQuery, QueryBucket
+from dp_service.queries.canonical_query import CanonicalQuery, QueryBucket, QueryColumn, query_column
 from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
 from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
-from dp_service.queries.filters import In, Value
+from dp_service.queries.filters import In, Value, column_filters
 from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
@@ -90,6 +90,8 @@ class Resolution:
             some, and the query is only to be read. None: it is the only look, or the first one.
         pairs: How the question is asked of a pairs copy, which `query` then names; None: of the table itself.
         stream: What must hold of the stream that the table takes in; None: it takes in none.
+        looked_up: The looked-up columns that the question names, by name, for statements. The conditions of `query`
+            may be on their keys.
     """
 
     query: CanonicalQuery
@@ -106,6 +108,7 @@ class Resolution:
     names: tuple[Element, ...] | None = None
     pairs: PairsRange | None = None
     stream: ClosedStream | None = None
+    looked_up: tuple[QueryColumn, ...] = ()
 
     @property
     def counts_cells(self) -> bool:
@@ -184,8 +187,15 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         requested_k=requested_k_of(query, parameters),
         copy=prepared_copy(table),
         stream=_stream(table, canonical),
+        looked_up=_looked_up(query, table),
     )
     return _of_pairs(resolution, table)
+
+
+def _looked_up(query: HistogramQuery, table: Table) -> tuple[QueryColumn, ...]:
+    names = {*query.dimensions, *(each.column for one in query.filters for each in column_filters(one))}
+    columns = [table.column(name) for name in sorted(names)]
+    return tuple(query_column(column) for column in columns if column.lookup is not None)
 
 
 def _of_pairs(resolution: Resolution, table: Table) -> Resolution:

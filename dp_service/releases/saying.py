@@ -275,9 +275,11 @@ def _copy(resolution: Resolution) -> Iterator[Statement]:
 def _lookups(resolution: Resolution) -> Iterator[Statement]:
     """Yield by which column each looked-up one is looked up, and what becomes of keys without a text."""
     query = resolution.query
-    named = [*query.dimensions, *(each.column for each in query.restrictions)]
-    for column in dict.fromkeys(each for each in named if each.lookup is not None):
-        rest = "are left out" if column.null_value is None else "count with the policy's value for NULL"
+    # Of one that only alternatives name, another alternative may hold.
+    of_all = {each.name for each in (*query.dimensions, *(each.column for each in query.restrictions))}
+    for column in resolution.looked_up:
+        left_out = "are left out" if column.name in of_all else f"meet no condition on {column.name}"
+        rest = left_out if column.null_value is None else "count with the policy's value for NULL"
         yield Statement(
             "rows.looked_up",
             f"{column.name} is looked up by {column.of_table.name} in a public file, before anything is counted; rows "

@@ -9,6 +9,7 @@ import datetime
 from typing import Any
 
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import NoSuchTableError
 from superset.constants import TimeGrain
 from superset.db_engine_specs.base import BaseEngineSpec
 
@@ -51,8 +52,11 @@ class GrisEngineSpec(BaseEngineSpec):  # type: ignore[misc]  # Superset is not i
 
     @classmethod
     def get_metrics(cls, database: Any, inspector: Any, table: Any) -> list[dict[str, str]]:
-        """Returns the metrics that a new dataset begins with: what the policy offers, and nothing else."""
-        offered = inspector.get_table_options(table.table, table.schema)
+        """Returns the metrics that a new dataset begins with: what the policy offers, none of a virtual one."""
+        try:
+            offered = inspector.get_table_options(table.table, table.schema)
+        except NoSuchTableError:
+            return []
         names = {"COUNT(*)": ("rows", "count")}
         counts = [
             _metric(each, *names.get(each, ("members", "count_distinct"))) for each in offered["gris_counts"]
@@ -63,6 +67,11 @@ class GrisEngineSpec(BaseEngineSpec):  # type: ignore[misc]  # Superset is not i
             for each in offered["gris_sums"]
         ]
         return counts + sums
+
+    @classmethod
+    def get_column_description_limit_size(cls) -> int:
+        """Returns how many rows tell the columns of a virtual dataset: with none it is free."""
+        return 0
 
     @classmethod
     def convert_dttm(

@@ -59,7 +59,9 @@ def reason_of(error: grpc.aio.AioRpcError) -> str:
     assert status.details[0].Unpack(info)
     assert status.details[1].Unpack(retry)
     assert (error.code(), retry.retry_delay.seconds) == (grpc.StatusCode.RESOURCE_EXHAUSTED, 1)
-    assert re.search(f"got 90,1[0-9][0-9] bytes beside .* expected at most {MAXIMUM_LENGTH:,} at a time", said)
+    assert re.search(
+        f"got 90,1[0-9][0-9] bytes beside .* expected at most {MAXIMUM_LENGTH:,} at a time", said
+    )
     assert "000001" not in said
     return str(info.reason)
 

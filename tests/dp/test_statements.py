@@ -24,6 +24,8 @@ from tests.dp import test_sharpening as sharpening
 from tests.dp import test_totals as totals
 from tests.dp.identities import KEY
 from tests.dp.plans import PLAN
+from tests.support.queries.lookups import content, policy_of
+from tests.support.queries.lookups import said as looked_up
 from tests.support.some import some
 
 
@@ -134,6 +136,40 @@ def test_statements_hold_no_element_no_value_of_a_condition_and_no_alias(sql: st
         assert not re.search(
             "element_|compared_with|alias_|73311", " ".join((each.text, each.column, *each.values))
         )
+
+
+@pytest.mark.parametrize(
+    ("where", "nulls", "rest"),
+    [
+        ("topic = 'one'", {}, "are left out."),
+        ("topic = 'one' OR flag", {}, "meet no condition on topic."),
+        (
+            "topic = 'one' OR flag",
+            {"nulls": "keep", "null_value": "none"},
+            "count with the policy's value for NULL.",
+        ),
+        ("flag", {}, None),
+    ],
+)
+def test_what_is_looked_up_is_said_wherever_a_question_names_it(
+    where: str, nulls: dict[str, str], rest: str | None
+) -> None:
+    """Also where an alternative alone does, whose condition is on the keys."""
+    file = content("text", [("a", "one"), ("b", "two")])
+    columns = {
+        "text": {"type": "string"},
+        "flag": {"type": "bool", "group_by": True, "delta": 2, "filter": ["in"]},
+        "topic": looked_up("text", file, **nulls),
+    }
+    table = {"member": "m", "measures": {"distinct_members": True}, "columns": columns}
+    policy = policy_of({"epsilon_per": "1", "delta": "1e-2", "tables": {"t": table}}, file)
+    sql = f"SELECT flag, COUNT(DISTINCT m) FROM t WHERE {where} GROUP BY flag"  # noqa: S608 - this test's own
+    resolution = resolve(parse_sql(sql, policy), policy, now=0)
+    kind = kind_of(resolution.parameters)
+    estimated = of_question(resolution, kind.mechanism.worst_case_cost(), kind.accuracy())
+    said_of_it = [each.text for each in estimated if each.code == "rows.looked_up"]
+    assert len(said_of_it) == (rest is not None)
+    assert all(each.endswith(f"rows whose text it does not have {rest}") for each in said_of_it)
 
 
 def test_the_noise_of_a_look_more_is_not_said_of_combined_counts() -> None:

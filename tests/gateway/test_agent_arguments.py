@@ -48,6 +48,15 @@ def where(**condition: Any) -> dict[str, Any]:
     return {"where": [condition]}
 
 
+@pytest.mark.parametrize("block", ["```sql\n{}\n```", "```\n{}```", "\n``` SQL \n  {}\n\n```\n"])
+def test_a_statement_may_stand_in_a_block_of_code(block: str) -> None:
+    """With what it is written in or without; of another language it is none."""
+    statement = "SELECT `country`, COUNT(*)\nFROM t GROUP BY country"
+    assert Question.model_validate({"sql": block.format(statement)}).message(None) == sql_question(statement)
+    other = block.replace("```", "```py", 1).format(statement)
+    assert Question.model_validate({"sql": other}).message(None) == sql_question(other)
+
+
 BR, HOURS = where(column="country", one_of=["BR"]), where(column="seller", at_least=9, at_most=17)
 SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"by": "country"}, {"by": ["country"]}),

@@ -44,6 +44,27 @@ def asking(gateway: GatewayWorld, credentials: Credentials, account: str | None 
     return AsyncGatewayClient(Endpoint(gateway.address, credentials), account=account)
 
 
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        (f"{SQL} LIMIT 0", []),
+        ("SELECT app, COUNT(*) FROM feedback WHERE 1 = 0 GROUP BY app", []),
+        ("SELECT DISTINCT app FROM feedback", None),
+    ],
+)
+async def test_what_needs_no_release_is_answered_and_leaves_no_trace(
+    gateway: GatewayWorld, sql: str, rows: list[object] | None
+) -> None:
+    """As BI tools ask before they draw a chart, and again under the same id."""
+    async with asking(gateway, gateway.analyst("probing")) as client:
+        results = [await client.ask(sql_question(sql), request_id="probe") for _ in range(2)]
+        past = [each async for each in client.releases()]
+    assert past == []
+    assert [(each.charged.information, each.charged.calls) for each in results] == [(0, 0), (0, 0)]
+    assert results[0].rows == results[1].rows
+    assert (list(results[0].rows) == rows) if rows is not None else len(results[0].rows) == 4
+
+
 async def test_an_analyst_gets_a_paid_result(gateway: GatewayWorld) -> None:
     """Ranked elements with intervals, what they cost and what is left of the account that the token names."""
     async with asking(gateway, gateway.analyst("paying")) as client:

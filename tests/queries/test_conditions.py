@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from dataclasses import replace
 
 import duckdb
@@ -28,9 +29,10 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import MAXIMUM_DEPTH, MAXIMUM_FILTERS, HistogramQuery, Measure
 from dp_service.releases.kinds import kind_of
 from tests.support.queries.duckdb_rows import store
+from tests.support.queries.lookups import content, policy_of, said
 from tests.support.queries.odd_conditions import CONDITIONS, DROPPED, KEPT, ROWS, asked
 from tests.support.queries.policies import POLICY, POLICY_TEXT, fingerprint, resolved
-from tests.support.queries.reference import answer
+from tests.support.queries.reference import answer, holds
 from tests.support.queries.strategies import NOW
 
 
@@ -179,6 +181,9 @@ WEEK = parse_policy(
 )
 
 
+WEEK_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
 def asked_of_week(where: str, by: str = "country", policy: Policy = WEEK) -> Resolution:
     """Return what the question for weekdays resolves to under a condition."""
     condition = f"WHERE {where} " if where else ""
@@ -196,7 +201,18 @@ def asked_of_week(where: str, by: str = "country", policy: Policy = WEEK) -> Res
         ("country ILIKE 's%'", {"Sat", "Sun"}, 2),
         ("NOT (country LIKE 'T%' OR country LIKE '_u%')", {"Mon", "Wed", "Fri", "Sat"}, 4),
         ("country IS NOT NULL", {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}, 5),
-        # On another column too, it leaves none out.
+        # Beside other columns, of which any value may be.
+        ("(country IN ('Mon', 'Tue') AND active) OR country = 'Wed'", {"Mon", "Tue", "Wed"}, 3),
+        (
+            "NOT (country LIKE 'S%' OR country = 'Mon' AND active) AND (active OR country <> 'Fri')",
+            set(WEEK_DAYS) - {"Sat", "Sun"},
+            5,
+        ),
+        (
+            "(country LIKE 'T%' OR active) AND (country <> 'Tue' OR NOT active) AND country <> 'Mon'",
+            set(WEEK_DAYS) - {"Mon"},
+            5,
+        ),
         ("country = 'Mon' OR active", {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}, 5),
     ],
 )
@@ -213,6 +229,67 @@ def test_a_condition_restricts_a_listed_domain(where: str, days: set[str], delta
 def _price(resolution: Resolution) -> int:
     information: int = kind_of(resolution.parameters).mechanism.worst_case_cost().information
     return information
+
+
+OF_DAYS = (
+    "country IN ('Mon', 'Tue')",
+    "country <> 'Sun'",
+    "country LIKE '_u%'",
+    "NOT country ILIKE 's%'",
+    "country IS NULL",
+)
+OF_OTHERS = ("active", "score NOT BETWEEN 0 AND 5", "article_id LIKE 'a%'", "NOT (active OR score = 1)")
+JOINED = (
+    "({0} AND {2}) OR ({1} AND {3})",
+    "(({0} OR {2}) AND {1}) OR ({0} AND {3})",
+    "NOT ({0} AND {2}) AND {1}",
+    "NOT ({0} OR {2}) OR ({1} AND {3})",
+)
+
+
+@pytest.mark.parametrize("joined", JOINED)
+def test_no_day_is_left_out_that_a_row_could_have(joined: str) -> None:
+    """Over all pairs of conditions on days and on others: a row of any value is met only on days that are left."""
+    rows = [
+        {"country": day, "active": active, "score": score, "article_id": text}
+        for day in WEEK_DAYS
+        for active in (True, False)
+        for score in (0, 1, 9)
+        for text in ("a", "b")
+    ]
+    left_out = 0
+    for days, others in itertools.product(itertools.product(OF_DAYS, OF_DAYS), itertools.pairwise(OF_OTHERS)):
+        where = joined.format(*days, *others)
+        filters = parse_sql(
+            f"SELECT country, COUNT(*) FROM engagement WHERE {where} GROUP BY country", WEEK
+        ).filters
+        met = {
+            row["country"] for row in rows if all(holds(each, row.get, lambda _: None) for each in filters)
+        }
+        try:
+            left = {element[0] for element in asked_of_week(where).parameters.domain or ()}
+        except QuestionError:
+            left = set()
+        assert met <= left, where
+        left_out += len(WEEK_DAYS) - len(left)
+    assert left_out
+
+
+def test_an_alternative_leaves_out_values_that_are_looked_up() -> None:
+    """Its conditions are on keys: a text is left while one of its keys is."""
+    file = content("text", [("a", "one"), ("b", "one"), ("c", "two"), ("d", "three")])
+    columns = {
+        "text": {"type": "string", "filter": ["in"]},
+        "flag": {"type": "bool", "filter": ["in", "not_in"]},
+        "topic": said("text", file, delta=3, domain=["one", "two", "three"]),
+    }
+    table = {"member": "m", "measures": {"distinct_members": True}, "columns": columns}
+    policy = policy_of({"epsilon_per": "1", "delta": "1e-2", "tables": {"t": table}}, file)
+    where = "(topic = 'two' AND flag) OR (text = 'b' AND NOT flag)"
+    sql = f"SELECT topic, COUNT(DISTINCT m) FROM t WHERE {where} GROUP BY topic"
+    found = resolved(sql, policy)
+    assert found.parameters.domain == (("one",), ("two",))
+    assert found.parameters.delta_l0 == 2
 
 
 def test_a_product_of_domains_is_restricted_column_by_column() -> None:

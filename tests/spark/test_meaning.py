@@ -183,6 +183,26 @@ def test_the_same_rows_meet_a_condition_as_in_the_reference(
 @pytest.mark.parametrize(
     "condition",
     [
+        "kind <> 'x' OR page = 'p'",
+        "kind LIKE 'k%' OR page LIKE 'p%'",
+    ],
+)
+def test_a_row_without_a_text_is_left_out_of_the_alternative_that_names_it_alone(
+    spark: SparkSession, tmp_path: Path, condition: str
+) -> None:
+    """Another alternative holds of it: as on DuckDB."""
+    path = tmp_path / "visits.parquet"
+    copy("SELECT 'm' || range AS m, 'p' AS page, nullif('k' || range, 'k1') AS kind FROM range(5)", path)
+    sql = f"SELECT page, COUNT(DISTINCT m) FROM visits WHERE {condition} GROUP BY page"
+    resolution = resolve(parse_sql(sql, NAMED_POLICY), NAMED_POLICY, now=0)
+    for engine in (SparkEngine(spark, {"visits": str(path)}), DuckDBEngine({"visits": path})):
+        answer_ = engine.run(engine_query(resolution, engine.dialect), engine.data_version("visits"))
+        assert (["p"], [5]) == (answer_.elements[0], answer_.counts)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
         "kind <> 'x' OR page = 'q'",
         "kind NOT LIKE 'x%' OR page = 'q'",
         "kind LIKE '%' OR page = 'q'",

@@ -175,9 +175,16 @@ def text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
         keys = [column.lookup.key for column in (*texts, *lists) if column.lookup is not None]
         # Where another alternative holds, its row is left out all the same, as engines do that hold no such text.
         alternatives = [each.column for one in resolution.query.conditions for each in column_conditions(one)]
-        looked_at = [column for column in (*keys, *alternatives) if column.type is ColumnType.STRING]
-        for column in dict.fromkeys([*shown, *excluding, *looked_at]):
+        named = dict.fromkeys(
+            [*shown, *excluding, *(each for each in keys if each.type is ColumnType.STRING)]
+        )
+        for column in named:
             yield dialect.well_formed(column_expression(column, dialect))
+        for column in dict.fromkeys(each for each in alternatives if each.type is ColumnType.STRING):
+            text = column_expression(column, dialect)
+            if column not in named:
+                # NULL is left out of this alternative alone.
+                yield f"({text} IS NULL OR {dialect.well_formed(text)})"
 
 
 def _conditions(restriction: Restriction, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:

@@ -29,13 +29,20 @@ from dataclasses import replace
 from math import inf, prod
 
 from dp_service.parameters.release import HavingCondition
+from dp_service.queries.canonical_conditions import flattened as all_of
 from dp_service.queries.filters import Filter, column_filters
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import filters_of, having_of, says_that_rows_are
 from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, totals_by
 from dp_service.queries.sql.places import located, refuse
 from dp_service.queries.sql.scope import Scope, integer, scope_of
-from dp_service.queries.sql.select_list import SelectList, bucket_of, measure_without_count, select_list_of
+from dp_service.queries.sql.select_list import (
+    SelectList,
+    bucket_of,
+    measure_without_count,
+    select_list_of,
+    without_repeats,
+)
 from dp_service.queries.sql.statements import StatementReader
 from dp_service.queries.sql.tokens import tokens_of
 from dp_service.queries.sql.wrappers import flattened
@@ -89,6 +96,7 @@ def _read(text: str, policy: Policy) -> HistogramQuery:
 
 
 def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
+    select = without_repeats(select)
     scope = scope_of(select, policy)
     selected = select_list_of(select, scope)
     if _asks_for_values(select, selected, scope):
@@ -146,9 +154,9 @@ def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -
     is_of_columns = _asks_for_columns(select, filters)
     if select.distinct is None and select.group is None and not is_of_columns:
         refuse(select.items[0].value, _ROWS)
-    named = [{each.column for each in column_filters(one)} for one in filters or ()]
+    named = [{each.column for each in column_filters(one)} for one in all_of(filters or ())]
     # Of conditions on several columns together the combinations that meet them are not listed.
-    is_apart = all(len(columns) == 1 and columns <= set(selected.names) for columns in named)
+    is_apart = is_of_columns or all(len(columns) == 1 and columns <= set(selected.names) for columns in named)
     asked = [scope.column(_column_of(item)) for item in select.items]
     is_known = all(column.domain is not None and column.group_by for column in asked)
     if not (is_known or is_of_columns) or selected.bucket is not None or not is_apart or select.having:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.sql import tree
@@ -125,6 +125,22 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
         )
     _check_aliases(select, found, scope)
     return found
+
+
+def without_repeats(select: tree.Select) -> tree.Select:
+    """Return a statement without columns at its end that repeat another, name and all: what BI tools order by."""
+    items = select.items
+    while _name_and_alias(items[-1]) in {*map(_name_and_alias, items[:-1])} - {None}:
+        items = items[:-1]
+    return replace(select, items=items)
+
+
+def _name_and_alias(item: tree.Item) -> tuple[object, ...] | None:
+    """Return what a column with an alias is of, and its alias; None: it is something else."""
+    name, bucket = own_name(item.value), bucket_of(item.value)
+    if name is None or item.alias is None:
+        return None
+    return name, None if bucket is None else bucket[0], item.alias.value
 
 
 def _selected(item: tree.Item, scope: Scope) -> Iterator[Column]:

@@ -66,12 +66,14 @@ def _check(superset: Superset, stack: Stack) -> dict[str, int]:
         _said(chart.name, _rows(superset, chart))
     _filters(superset, dataset)
     _dashboard(superset, stack, dataset)
+    _native_filters(superset, stack, dataset)
     exhausted = _exhausted(superset, stack)
     _expired(superset, stack, top)
     strangers = _strangers(superset, database)
     # Superset's own default, for somebody to see what it does.
     rendered = replace(strangers, name="Strangers as HTML", renders_html=True)
     _impersonated(superset, stack)
+    _virtual(superset, database, dataset)
     charts = (top, series, by_app, exhausted, strangers, rendered)
     return {chart.name: superset.add_chart(chart) for chart in charts}
 
@@ -142,6 +144,28 @@ def _dashboard(superset: Superset, stack: Stack, dataset: int) -> None:
     queries = stack.engine_queries() - before
     _said(f"{PANELS} panels reloaded {RELOADS} times", f"{queries} queries of the engine")
     assert queries <= PANELS
+
+
+def _native_filters(superset: Superset, stack: Stack, dataset: int) -> None:
+    """Offer the values of a listed domain, for which no engine is asked."""
+    before = stack.engine_queries()
+    offered = superset.values(dataset, "app")
+    _said("values of a filter", offered)
+    assert offered == sorted(offered)
+    assert len(offered) > 1
+    assert stack.engine_queries() == before
+
+
+def _virtual(superset: Superset, database: int, dataset: int) -> None:
+    """Hold a question in a virtual dataset, and filter the rows of a table in another one."""
+    found = superset.add_virtual_dataset(database, "top", TOP)
+    _said("columns of a question", superset.columns(found))
+    superset.edit_sql(
+        dataset, "SELECT member_id, article_id AS article FROM cofacts_feedback WHERE app <> 'WEBSITE'"
+    )
+    sql_column = {"label": "article", "sqlExpression": "article", "expressionType": "SQL"}
+    _said("rows of a table", _rows(superset, Chart("virtual", "table", dataset, (sql_column,), MEMBERS, 5)))
+    superset.edit_sql(dataset, "")
 
 
 def _without(panel: int) -> tuple[dict[str, Any], ...]:

@@ -19,7 +19,7 @@ class Chart:
     name: str
     kind: str
     dataset: int
-    columns: tuple[str, ...]
+    columns: tuple[str | dict[str, str], ...]
     metric: str
     row_limit: int
     filters: tuple[dict[str, Any], ...] = ()
@@ -100,6 +100,28 @@ class Superset:
         return self._made(
             "/api/v1/dataset/", {"database": database, "schema": "default", "table_name": table}
         )
+
+    def add_virtual_dataset(self, database: int, name: str, sql: str) -> int:
+        """Make a virtual dataset; return its id."""
+        values = {"database": database, "schema": "default", "table_name": name, "sql": sql}
+        return self._made("/api/v1/dataset/", values)
+
+    def edit_sql(self, dataset: int, sql: str) -> None:
+        """Make a dataset of a table a virtual one."""
+        self._http.put(f"/api/v1/dataset/{dataset}", json={"sql": sql}).raise_for_status()
+
+    def values(self, dataset: int, column: str) -> list[Any]:
+        """Open a value filter of a dashboard, which sorts what it offers; return what it offers."""
+        query = {
+            "columns": [column],
+            "metrics": [],
+            "orderby": [[column, True]],
+            "row_limit": 1000,
+            "filters": [],
+        }
+        asked = {"datasource": {"id": dataset, "type": "table"}, "force": True, "queries": [query]}
+        answer = self._http.post("/api/v1/chart/data", json=asked).raise_for_status().json()
+        return [row[column] for row in answer["result"][0]["data"]]
 
     def columns(self, dataset: int) -> dict[str, str]:
         """Return names and types of a dataset's columns."""

@@ -1,0 +1,213 @@
+"""The questions: every form of condition on every type of column, by itself and joined with others."""
+
+# ruff: noqa: S608  (the SQL is this campaign's own)
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.lookups import hash_of
+from dp_service.queries.policy import Policy, read_policy
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import HistogramQuery
+from tests.support.queries.strategies import NOW
+
+_TOPICS = b"small,topic\n-127,least\n0,a\n1,one\n2,a%b\n127,most\n"
+_LABELS = "text,label\n,empty\na,letter\nA,letter\na%b_c,sign\n\U0001f600,face\n".encode()
+_COLUMNS = """
+      who: {type: int64, group_by: true}
+      member: {type: string}
+      text: {type: string, group_by: true, filter: [in, not_in], NULLS null_value: 'null'}
+      number: {type: int64, group_by: true, filter: [in, not_in, range], NULLS null_value: -9223372036854775808}
+      small: {type: int64, group_by: true, filter: [in, not_in, range], NULLS null_value: -128}
+      flag: {type: bool, group_by: true, filter: [in, not_in], NULLS null_value: false}
+      day: {type: date, group_by: true, filter: [in, not_in, range], NULLS null_value: 1970-01-01}
+      at: {type: timestamp, filter: [range]}
+      at_s: {type: timestamp, unit: seconds, filter: [range]}
+      at_ms: {type: timestamp, unit: milliseconds, filter: [range]}
+      topic: {type: string, group_by: true, filter: [in, not_in], NULLS
+              lookup: {column: small, file: topics.csv, hash: "TOPICS"}}
+      label: {type: string, group_by: true, filter: [in, not_in], NULLS
+              lookup: {column: text, file: labels.csv, hash: "LABELS"}}
+"""
+_POLICY = f"""
+epsilon_per: 1
+delta: 1e-6
+count_noise: gaussian
+tables:
+  dropped: &plain
+    member: member
+    time: {{column: day, type: date, buckets: [month]}}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    d_bar: 1000
+    max_k: 1000
+    columns: {_COLUMNS.replace("NULLS", "")}
+  kept:
+    member: member
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    d_bar: 1000
+    max_k: 1000
+    columns: {_COLUMNS.replace("NULLS", "nulls: keep, ")}
+  summed:
+    member: member
+    contributions: {{bound: in_query, delta_0: 1, units: 10, min_count: 1,
+                     sums: {{max_members: 1000, max_rows: 100000}}}}
+    measures: {{distinct_members: true}}
+    columns: {_COLUMNS.replace("NULLS", "")}
+    values:
+      price: {{type: decimal, quantum: '0.01', lower: -5, upper: 20, row_lower: -5, row_upper: 20}}
+      whole: {{type: int64, lower: -5, upper: 20, row_lower: -5, row_upper: 20}}
+"""
+
+
+def policy() -> Policy:
+    """Return the policy; all its tables are of the same rows, without a value dropped or kept, or summed as well."""
+    text = (
+        _POLICY.replace("&plain", "").replace("TOPICS", hash_of(_TOPICS)).replace("LABELS", hash_of(_LABELS))
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "topics.csv").write_bytes(_TOPICS)
+        (Path(folder) / "labels.csv").write_bytes(_LABELS)
+        return read_policy(text.encode(), str(Path(folder) / "policy.yaml")).policy
+
+
+_OF_TEXTS = (
+    "{} = 'a'",
+    "{} <> 'a'",
+    "{} IN ('', 'a%b_c', '\U0001f600')",
+    "{} NOT IN ('', 'null', '\\')",
+    "{} LIKE 'a%'",
+    "{} LIKE '%\\%'",
+    "{} LIKE '%.*%[%'",
+    "{} LIKE '__%'",
+    "{} NOT LIKE '_'",
+    "{} ILIKE '%A%B%'",
+    "{} NOT ILIKE 'a_'",
+    "{} LIKE ''",
+    "{} IS NULL",
+    "{} IS NOT NULL",
+)
+# A looked-up column has the texts of its file, and no others may be named.
+_LOOKED_UP = ("{} = 'A'", "{} <> 'A'", "{} IN ('A', 'B')", "{} NOT IN ('A', 'B')", *_OF_TEXTS[4:])
+_OF_NUMBERS = (
+    "{} = 1",
+    "{} <> 1",
+    "{} IN (0, 127, 300, -9223372036854775807)",
+    "{} NOT IN (-127, 9223372036854775807)",
+    "{} < 1",
+    "{} >= -127",
+    "{} BETWEEN -1000 AND 1000000",
+    "{} NOT BETWEEN 0 AND 1000000",
+    "{} IS NULL",
+    "{} IS NOT NULL",
+)
+_OF_DAYS = (
+    "{} = '2019-01-01'",
+    "{} <> '2019-01-02'",
+    "{} IN ('0001-01-01', '9999-12-31')",
+    "{} < '2019-01-02'",
+    "{} >= '0001-01-01'",
+    "{} NOT BETWEEN '2018-01-01' AND '2019-12-31'",
+    "{} IS NULL",
+    "{} IS NOT NULL",
+)
+_OF_TIMES = (
+    "{} < TIMESTAMP '2019-01-01 00:00:01'",
+    "{} >= TIMESTAMP '1700-01-01 00:00:00'",
+    "{} BETWEEN DATE '1970-01-01' AND DATE '2019-01-01'",
+    "{} NOT BETWEEN TIMESTAMP '2018-12-31 23:59:59.999999' AND TIMESTAMP '2019-01-01 00:00:00'",
+)
+_OF_FLAGS = ("{}", "NOT {}", "{} = TRUE", "{} <> TRUE", "{} IN (TRUE, FALSE)", "{} IS NULL", "{} IS NOT NULL")
+CONDITIONS = {
+    "text": _OF_TEXTS,
+    "number": _OF_NUMBERS,
+    "small": _OF_NUMBERS,
+    "flag": _OF_FLAGS,
+    "day": _OF_DAYS,
+    "at": _OF_TIMES,
+    "at_s": _OF_TIMES,
+    "at_ms": _OF_TIMES,
+    "topic": tuple(each.replace("'A'", "'one'").replace("'B'", "'a%b'") for each in _LOOKED_UP),
+    "label": tuple(each.replace("'A'", "'letter'").replace("'B'", "'sign'") for each in _LOOKED_UP),
+}
+_JOINED = (
+    "{0} OR {1}",
+    "NOT ({0} OR {1})",
+    "NOT ({0} AND {1})",
+    "({0} OR {1}) AND ({2} OR NOT {0})",
+    "({0} AND {1}) OR ({2} AND {3})",
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """A question: as SQL, as it was read, and as it was resolved."""
+
+    sql: str
+    query: HistogramQuery
+    resolution: Resolution
+
+    @property
+    def table(self) -> str:
+        """The table that it is asked of."""
+        return self.query.table
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns of the table that the engine's query looks at."""
+        values = {each.name for each in self.resolution.query.used_values}
+        return frozenset(values | {each.name for each in self.resolution.reads})
+
+
+def conditions() -> Iterator[str]:
+    """Yield each condition by itself, and joined with those on the columns beside it in every way."""
+    columns = list(CONDITIONS)
+    for place, (column, written) in enumerate(CONDITIONS.items()):
+        for number, one in enumerate(written):
+            yield one.format(column)
+            others = [columns[(place + step + number) % len(columns)] for step in (1, 2, 4)]
+            beside = [
+                CONDITIONS[each][(number + step) % len(CONDITIONS[each])].format(each)
+                for step, each in enumerate(others)
+            ]
+            yield _JOINED[number % len(_JOINED)].format(
+                *(f"({each})" for each in (one.format(column), *beside))
+            )
+
+
+_COUNTED = "COUNT(DISTINCT member)"
+# What a question groups by names a column as a condition does, and may be looked at before any condition is.
+_GROUPED = ("text", "number", "small", "flag", "day", "topic", "label")
+_MONTHS = "day >= '2018-12-01' AND day < '2019-03-01'"
+
+
+def forms(under: Policy) -> Iterator[Form]:
+    """Yield the questions; those that no row can meet, or that the policy does not take, are none."""
+    for number, condition in enumerate(conditions()):
+        for table in ("dropped", "kept"):
+            counted = (_COUNTED, "COUNT(*)")[number % 2]
+            yield from _form(f"SELECT who, {counted} FROM {table} WHERE {condition} GROUP BY who", under)
+        value = ("SUM(price)", "SUM(whole)")[number % 2]
+        yield from _form(f"SELECT who, {value}, {_COUNTED} FROM summed WHERE {condition} GROUP BY who", under)
+        by = _GROUPED[number % len(_GROUPED)]
+        yield from _form(f"SELECT {by}, {_COUNTED} FROM dropped WHERE {condition} GROUP BY {by}", under)
+        month = "DATE_TRUNC('month', day)"
+        where = f"{_MONTHS} AND ({condition})"
+        yield from _form(f"SELECT {month}, {_COUNTED} FROM dropped WHERE {where} GROUP BY {month}", under)
+        yield from _form(f"SELECT {_COUNTED} FROM dropped WHERE {condition}", under)
+
+
+def _form(sql: str, under: Policy) -> Iterator[Form]:
+    """Yield the question; none if no row can meet its condition."""
+    try:
+        query = replace(parse_sql(sql, under), k=None if "SUM(" in sql else 1000)
+        resolution = resolve(query, under, now=NOW)
+    except QuestionError as error:
+        if "contradict" not in str(error):
+            raise
+        return
+    yield Form(sql, query, resolution)

@@ -1,0 +1,248 @@
+"""The rows: ordinary ones, odd ones that differ from them in one value, and which of them a question selects."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import Any, NamedTuple
+
+from dp_service.queries.columns import Column, Nulls
+from dp_service.queries.elements import date_of, days_of
+from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, AllOf, AnyOf, Bound, Filter, Range
+from dp_service.queries.intervals import UNIVERSES, ordinal
+from dp_service.queries.policy import Policy
+from dp_service.queries.tables import Table
+from dp_service.terms import ColumnType
+from tests.campaigns.one_row.forms import Form
+from tests.support.queries.reference import holds
+from tests.support.texts import NOT_UTF8
+
+_SECOND = 1_000_000
+_NOON = 17_897 * 86_400 * _SECOND
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+class Row(NamedTuple):
+    """One row, as a file holds it: texts that are no UTF-8 as bytes, days and times as integers since 1970."""
+
+    who: int
+    member: str | bytes | None = "m"
+    text: str | bytes | None = "a"
+    number: int | None = 1
+    small: int | None = 1
+    flag: bool | None = True
+    day: int | None = 17_897
+    at: int | None = _NOON
+    at_s: int | None = _NOON // _SECOND
+    at_ms: int | None = _NOON // 1000
+    price: float | None = 1.5
+    whole: int | None = 2
+
+
+TYPES = {
+    "who": "int64",
+    "member": "string",
+    "text": "string",
+    "number": "int64",
+    "small": "int8",
+    "flag": "bool",
+    "day": "date32",
+    "at": "timestamp[us]",
+    "at_s": "int64",
+    "at_ms": "int64",
+    "price": "double",
+    "whole": "int64",
+}
+ORDINARY = (
+    Row(0, "m0"),
+    Row(1, "m1", text="a%b_c", number=-7, small=-5, flag=False, day=17_898, at=_NOON + 1000),
+    Row(2, "m2", text="", number=0, small=0, flag=True, day=17_900, at_s=0, at_ms=1, price=-3.0),
+    Row(3, "m3", text="\U0001f600", number=1_000_001, small=2, flag=False, day=-3, at=-1000, whole=-4),
+)
+_ODD: dict[str, Sequence[Any]] = {
+    "member": (None, "", "null", NOT_UTF8, "\U0001f600", "x" * 5000),
+    "text": (
+        *(
+            None,
+            "",
+            "null",
+            "NULL",
+            "%",
+            "_",
+            "\\",
+            "\\%",
+            "'",
+            "\n",
+            "a\nb",
+            "\r\n",
+            "\0",
+            "\x85",
+            "\u2028",
+            "a\u0301",
+        ),
+        *(
+            "A\u212a",
+            "\u0131",
+            "\U0001f600\U0001f600",
+            "\U0010ffff",
+            "\ufffd",
+            "\ufeff",
+            " ",
+            "a ",
+            "1e999",
+            "NaN",
+        ),
+        *(
+            ".*",
+            "(?s)(((",
+            "[a-",
+            "\\E\\Q",
+            "${env:HOME}",
+            "$1",
+            NOT_UTF8,
+            b"\xed\xa0\x80",
+            b"\xff",
+            b"\xc0\xaf",
+        ),
+        *("a" * 512, "a" * 1024, "a" * 1025, "ab" * 32_768, "a" * 65_536, "\U0001f600" * 600),
+    ),
+    "number": (None, _LEAST, _LEAST + 1, _MOST, -1, 2**31, -(2**31) - 1, 2**53 + 1),
+    "small": (None, -128, -127, 127, -1, 0),
+    "flag": (None, False, True),
+    "day": (
+        None,
+        -(2**31),
+        2**31 - 1,
+        2**31 - 2,
+        -(2**31) + 1,
+        0,
+        2_932_896,
+        2_932_897,
+        -719_162,
+        -719_163,
+        -800_000,
+    ),
+    "at": (
+        *(None, _LEAST, _LEAST + 1, -_MOST, _MOST, _MOST - 1, 0, -1, 253_402_300_800 * _SECOND),
+        *(
+            9_214_646_400 * _SECOND,
+            9_214_646_400 * _SECOND - 1,
+            -8_520_336_000 * _SECOND,
+            -8_520_336_001 * _SECOND,
+        ),
+    ),
+    "at_s": (None, _LEAST, _LEAST + 1, _MOST, _MOST - 1, 0, -1, 9_214_646_400, 253_402_300_800, 2**62),
+    "at_ms": (None, _LEAST, _LEAST + 1, _MOST, _MOST - 1, 0, -1, 253_402_300_800_000, 1_546_300_800_999),
+    "price": (
+        None,
+        math.nan,
+        math.inf,
+        -math.inf,
+        -0.0,
+        5e-324,
+        1.7976931348623157e308,
+        -1.7976931348623157e308,
+    ),
+    "whole": (None, _LEAST, _LEAST + 1, _MOST, 0),
+}
+
+
+def odd_rows() -> Iterator[tuple[str, Row]]:
+    """Yield each odd row, after the column that it is odd in, with a member and a number of its own."""
+    number = len(ORDINARY)
+    for column, values in _ODD.items():
+        for value in values:
+            yield column, Row(number, f"m{number}")._replace(**{column: value})
+            number += 1
+
+
+def selected(form: Form, policy: Policy, rows: Sequence[Row]) -> Counter[tuple[Any, ...]]:
+    """Return the members that a question counts of rows, by element; each row has a member of its own."""
+    table = policy.table(form.table)
+    found: dict[tuple[Any, ...], set[object]] = {}
+    if not form.query.dimensions:
+        found[()] = set()
+    for row in rows:
+        element = _element(form, row, table)
+        if element is not None:
+            found.setdefault(element, set()).add(row.member)
+    return Counter({element: len(members) for element, members in found.items()})
+
+
+def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
+    """Return the element that a row counts in; None: in none."""
+    looked_at = {name: getattr(row, name) for name in form.names}
+    if any(isinstance(each, bytes) for each in looked_at.values()) or row.member in (None, "null"):
+        return None
+    values = {each.name: looked_at[each.name] for each in form.resolution.query.used_values}
+    if any(each is None or each == _LEAST or not math.isfinite(each) for each in values.values()):
+        return None
+
+    def value_of(name: str) -> Any:
+        return _value(row, table.column(name))
+
+    def null_of(name: str) -> Any:
+        return table.column(name).value_for_null
+
+    if not all(holds(_in_integers(each, table), value_of, null_of) for each in form.query.filters):
+        return None
+    element = tuple(
+        _shown(value_of(name), bucketed=form.query.bucket is not None) for name in form.query.dimensions
+    )
+    return None if None in element else element
+
+
+def _shown(value: Any, *, bucketed: bool) -> Any:
+    if isinstance(value, str) and len(value) > MAXIMUM_TEXT_LENGTH:
+        return None
+    if isinstance(value, date):
+        return days_of(value.replace(day=1) if bucketed else value)
+    return value
+
+
+def _value(row: Row, column: Column) -> Any:
+    """Return a row's value in a column, a time in microseconds; None: there is none that a condition could hold of."""
+    if column.lookup is not None:
+        key = _value(row, column.lookup.key)
+        return None if key is None else dict(column.lookup.entries).get(key, column.value_for_null)
+    value = getattr(row, column.name)
+    if column.timestamps is not None:
+        return _time(value, column)
+    if value is None and column.nulls is Nulls.KEEP:
+        return column.null_value
+    if column.type is ColumnType.DATE and value is not None:
+        universe = UNIVERSES[ColumnType.DATE]
+        value = date_of(value) if universe.start <= value < universe.end else None
+    return None if value == column.null_value and column.nulls is Nulls.DROP else value
+
+
+def _time(value: int | None, column: Column) -> int | None:
+    stored = None if column.timestamps is None else column.timestamps.stored
+    if value is None or value == (column.null_value if stored else ordinal(column.null_value or 0)):
+        return None
+    universe = UNIVERSES[ColumnType.TIMESTAMP]
+    if stored is None:
+        return value if universe.start <= value < universe.end else None
+    return value * stored.value
+
+
+def _in_integers(condition: Filter, table: Table) -> Filter:
+    """Return a condition whose times are microseconds; a day begins at midnight in UTC."""
+    match condition:
+        case AllOf(parts):
+            return AllOf(tuple(_in_integers(each, table) for each in parts))
+        case AnyOf(parts):
+            return AnyOf(tuple(_in_integers(each, table) for each in parts))
+        case Range(column, lower, upper) if table.column(column).timestamps is not None:
+            return Range(column, _microseconds(lower), _microseconds(upper))
+    return condition
+
+
+def _microseconds(bound: Bound | None) -> Bound | None:
+    if bound is None:
+        return None
+    value = bound.value
+    is_day = type(value) is date
+    return Bound(ordinal(value) * (86_400 * _SECOND if is_day else 1), bound.exclusive)
