@@ -79,7 +79,7 @@ def draft(
         reads_rows = not (tables.names_only or tables.pinot)
         schemas = tables.schemas(pinot_access(connection))
         drafts = [drafted(each, tables.member, reads_rows=reads_rows) for each in schemas]
-        require_answers(drafts)
+        require_answers(drafts, as_json=as_json)
         text = draft_text(drafts)
         _require_sound(text)
     print_draft(text, drafts, out, as_json=as_json)

@@ -41,7 +41,7 @@ def print_draft(text: str, drafts: Sequence[Drafted], out: Path | None, *, as_js
         typer.echo(f"  {command}")
 
 
-def require_answers(drafts: Sequence[Drafted]) -> None:
+def require_answers(drafts: Sequence[Drafted], *, as_json: bool) -> None:
     """End the command if a table has nothing that could be asked about, and say why.
 
     Raises:
@@ -53,7 +53,11 @@ def require_answers(drafts: Sequence[Drafted]) -> None:
                 f"{column.column.name}: {column.reason}" for column in each.draft.columns if column.reason
             ]
             why = "; ".join(reasons) or f"it has no column beside the member {each.draft.member.name}"
-            typer.echo(f"nothing of {each.draft.table.name} could be asked about. {why}", err=True)
+            message = f"nothing of {each.draft.table.name} could be asked about. {why}"
+            if as_json:
+                print_json({"error": {"code": "nothing_to_ask", "message": message}})
+            else:
+                typer.echo(message, err=True)
             raise typer.Exit(EXIT_UNEXPECTED)
 
 

@@ -40,7 +40,7 @@ _LOOKS = {
     "an address of mail": re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+"),
     "an IP address": re.compile(r"(\d{1,3}\.){3}\d{1,3}|(?=.*:.*:)[0-9a-fA-F:]{3,39}"),
     "a telephone number": re.compile(r"(?!\d{4}-\d\d-\d\d)(\+|\(0|0|00)[0-9][0-9 ()/.-]{6,}"),
-    _TITLED: re.compile(r"(Dr|Mr|Mrs|Ms|Prof|Herr|Frau|Mme|Sr|Sra)\\.? [A-Z].*"),
+    _TITLED: re.compile(r"(Dr|Mr|Mrs|Ms|Prof|Herr|Frau|Mme|Sr|Sra)\.? [A-Z].*"),
     "an IBAN": re.compile(r"[A-Z]{2}\d{2}[A-Z0-9 ]{11,36}"),
 }
 

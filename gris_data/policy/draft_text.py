@@ -45,9 +45,9 @@ _CURRENCY = (
 _LAPLACE = "; at 0.15 the noise in most counts is at most 40"
 _GAUSSIAN = "`contributions` needs Gaussian noise in counts; guarantees are then in zCDP."
 _TIME = (
-    "Questions may be about a range of this column{buckets}. DECIDE: days begin at midnight of `zone`; write yours, such "
-    "as Europe/Berlin. If rows keep arriving, add `refresh: day`: questions then see days that are over, and the same "
-    "question stays free until the next day."
+    "Questions may be about a range of this column{buckets}. DECIDE: days begin at midnight of `zone`; write yours, "
+    "such as Europe/Berlin. If rows keep arriving, add `refresh: day`: questions then see days that are over, and the "
+    "same question stays free until the next day."
 )
 _SEVERAL_TIMES = "DECIDE: {others} could be it too; this one was chosen by {why}."
 _NO_TIME = (
@@ -67,8 +67,8 @@ _CONTRIBUTIONS_OF_NOTHING = (
 _SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
 _FURTHER = (
     "Further, where they fit: `shift: true` (counts of few known elements with less noise), `sharpening: {units}` "
-    "(more exact counts for what is missing to the price), `totals: {{share: 1/4}}` (totals beside two columns), `choose` "
-    "(the cheapest way that is expected to find all elements; `gris plan bound --choose` writes it)."
+    "(more exact counts for what is missing to the price), `totals: {{share: 1/4}}` (totals beside two columns), "
+    "`choose` (the cheapest way that is expected to find all elements; `gris plan bound --choose` writes it)."
 )
 _MEASURES = (
     "Members are counted once each, so one member changes a count by at most 1. Rows are counted too, at most "
@@ -77,7 +77,9 @@ _MEASURES = (
 )
 _TAU = f"{TAU} is a start."
 _TAU_OF_DATA = "DECIDE: {tau} weighs both by these rows; of one total of all rows it leaves out {cut}."
-_TAU_OF_ELEMENTS = " In one element of {planned} a tau of {enough} would leave out next to none: take it if nobody asks for one total."
+_TAU_OF_ELEMENTS = (
+    " In one element of {planned}, {enough} leaves out next to none: enough if nobody asks for one total."
+)
 _MEASURES_OF_PINOT = "Pinot counts clipped rows from version 1.0 on; for an older one, remove `events`."
 _COLUMNS = (
     "What questions may group by and filter on. {keys} left out on purpose:\n"

@@ -6,7 +6,9 @@ questions will be about, in round numbers: their owner decides whether they may.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from fractions import Fraction
 
 import duckdb
 
@@ -17,7 +19,7 @@ from gris_data.policy.draft_numbers import values_of
 from gris_data.policy.draft_shape import CURRENCY, Looks, Planned, shape_of
 from gris_data.policy.draft_text import Drafted
 from gris_data.table_schema import TableSchema
-from gris_lab.bound.contributions import powers_up_to, summed
+from gris_lab.bound.contributions import BoundedCounts, powers_up_to, summed
 from gris_lab.bound.looks import OneLook, Question
 from gris_lab.bound.proposal import proposal, trade_off
 from gris_lab.simulation import Draws
@@ -28,6 +30,9 @@ TOP = 20
 """How many elements are planned for: the first look then names some more."""
 
 NAMES = 32
+LEAST_SHARE = Fraction(1, 4)
+"""Of the units, for names: with less, questions by rows and with conditions find too few."""
+
 D_BAR = 1000
 _TRIALS = 20
 _NOTHING_TO_PLAN = Planned(Looks(4, 10))
@@ -83,5 +88,15 @@ def planned_for(
     look = proposal(made, counts, question).proposed.look
     if isinstance(look, OneLook):
         return Planned(Looks(look.bound, look.units), planned, question.k)
-    looks = Looks(look.counts_bound, look.units, look.names_bound, look.names_share, NAMES)
+    share = max(look.names_share, LEAST_SHARE)
+    looks = Looks(look.counts_bound, look.units, _clearest(counts, question.k), share, NAMES)
     return Planned(looks, planned, question.k)
+
+
+def _clearest(counts: BoundedCounts, k: int) -> int:
+    """Return the bound of a first look under which the largest elements rise highest above the noise.
+
+    Where the question that was planned for finds all of them under any bound, questions with conditions, or by rows,
+    which have fewer members or more noise, still do not.
+    """
+    return max(counts.bounds, key=lambda bound: float(counts.under(bound)[:k].sum()) / math.sqrt(bound))
