@@ -252,7 +252,11 @@ def _unnamable(column: TableColumn, table: TableSchema) -> str:
 
 def _unread(column: TableColumn) -> str:
     held = column.held or "its type"
-    instead = "write it in microseconds" if held.startswith("TIMESTAMP") else "add it to the data as a text"
+    instead = (
+        "`gris convert` writes it in microseconds"
+        if held.startswith("TIMESTAMP")
+        else "add it to the data as a text"
+    )
     return f"{held}: questions read texts, numbers, truth values, days and timestamps; {instead}"
 
 

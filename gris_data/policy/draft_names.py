@@ -93,7 +93,8 @@ _HAPPENED = _words(
 )
 _LATER = _words(
     "updated modified ended end closed deleted delivered shipped discharged expires expired expiry due until last "
-    "completed finished resolved returned cancelled canceled arrived inserted ingested loaded processed received birth"
+    "completed finished resolved returned cancelled canceled arrived inserted ingested loaded processed received birth "
+    "signup registered joined since"
 )
 _UNITS = {
     word: unit

@@ -25,6 +25,10 @@ Floats = NDArray[np.float64]
 MOST_STEPS = 2**50
 """No sum may reach 2^53 quanta; the rest is for noise and for centring."""
 
+MOST_NOISE = 2 * 10**7
+"""Noise of at most 10^8 steps can be drawn: this is of a question by as many elements as a policy allows."""
+
+_POWERS = tuple(1 << power for power in range(41))
 _ROWS_CUT = 0.005
 _PARTS = 12
 _BELOW_ZERO = 0.001
@@ -72,7 +76,7 @@ def values_of(connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape)
 def is_number(each: DraftColumn) -> bool:
     """Return whether a column holds numbers that add up to something: no keys, and no places in the calendar."""
     is_integer = each.role is Role.ASKED and each.column.type is ColumnType.INT64
-    return each.role is Role.SUMMED or (is_integer and not is_key(each.column.name))
+    return (is_integer or each.role is Role.SUMMED) and not is_key(each.column.name)
 
 
 def _value(
@@ -81,7 +85,7 @@ def _value(
     name, who, table = quoted(each.column.name), quoted(draft.member.name), quoted(draft.table.name)
     rows = (
         f"(SELECT {who} AS who, {name}::DOUBLE AS x FROM {table} "  # noqa: S608 - names are quoted
-        f"WHERE {who} IS NOT NULL AND isfinite({name}::DOUBLE))"
+        f"WHERE {who} IS NOT NULL AND abs({name}::DOUBLE) <= {_POWERS[-1]})"
     )
     found = connection.execute(
         f"SELECT x, count(*) AS n FROM {rows} GROUP BY x"  # noqa: S608
@@ -130,10 +134,12 @@ def _row_bounds(numbers: Floats, often: Floats) -> tuple[int, int]:
 
 
 def _row_bound(numbers: Floats, often: Floats, whole: float) -> int:
-    for power in range(MOST_STEPS.bit_length()):
-        if float((np.maximum(numbers - 2**power, 0) * often).sum()) <= _ROWS_CUT * whole:
-            return int(2**power)
-    return MOST_STEPS
+    enough = (
+        bound
+        for bound in _POWERS
+        if float((np.maximum(numbers - bound, 0) * often).sum()) <= _ROWS_CUT * whole
+    )
+    return next(enough, _POWERS[-1])
 
 
 def _rows_cut(numbers: Floats, often: Floats, bounds: tuple[int, int]) -> float:
@@ -146,9 +152,8 @@ def _upper(totals: Floats, shape: Shape) -> int:
     whole = float(np.maximum(totals, 0).sum()) or 1.0
     elements = max(shape.looks.delta_0, shape.buckets, 1)
     noise = math.sqrt(elements / shape.looks.rho) / (whole / _PARTS)
-    powers = [
-        2**power for power in range(MOST_STEPS.bit_length()) if power == 0 or 2 ** (power - 1) <= totals.max()
-    ]
+    largest = float(totals.max())
+    powers = [bound for bound in _POWERS if bound == 1 or bound / 2 <= largest]
     return min(powers, key=lambda bound: _cut(totals, bound) + bound * noise)
 
 
@@ -160,7 +165,7 @@ def _cut(totals: Floats, bound: int) -> float:
 def _quantum(
     numbers: Floats, shape: Shape, totals: tuple[int, int], rows: tuple[int, int], *, is_whole: bool
 ) -> Fraction:
-    """Return a step in which the numbers are exact, or fine enough, and in which no sum is too large to be exact."""
+    """Return a step in which numbers are exact, or fine, no sum is too large to be exact, and no noise to be drawn."""
     exact = (
         Fraction(1, 10**digits)
         for digits in range(3)
@@ -171,8 +176,12 @@ def _quantum(
     largest = max(
         shape.most_rows * max(map(abs, rows)), shape.most_members * max(map(abs, totals)), shape.most_rows
     )
-    while largest / step > MOST_STEPS and step < 1:
-        step *= 10
+    elements = max(shape.looks.delta_0, shape.buckets)
+    widest = max(shape.tau * (rows[1] - rows[0]), totals[1] - totals[0])
+    noise = Fraction(widest * math.ceil(math.sqrt(elements / shape.looks.rho)))
+    # Above 1, a step has to divide bounds, which are powers of two.
+    while largest / step > MOST_STEPS or noise / step > MOST_NOISE:
+        step *= 10 if step < 1 else 2
     return step
 
 
@@ -182,7 +191,7 @@ def _grid(ranked: Floats, quantum: Fraction, *, is_fraction: bool) -> tuple[str,
     end = Fraction(2 ** max(1, math.ceil(math.log2(max(high, 1.0)))))
     if low <= 0 or float(end) / low < 64 or (not is_fraction and end <= _MOST_CELLS):
         begin = Fraction(0) if low >= 0 else -Fraction(2 ** math.ceil(math.log2(max(-low, 1.0))))
-        return "linear", begin, end, int(min((end - begin) / quantum, _MOST_CELLS))
+        return "linear", begin, end, min(int((end - begin) / quantum), _MOST_CELLS)
     begin = max(quantum, Fraction(2 ** math.floor(math.log2(low))) if low >= 1 else quantum)
     doublings = math.log2(end / begin)
-    return "geometric", begin, end, int(min(max(2, _CELLS_A_DOUBLING * doublings), _MOST_CELLS))
+    return "geometric", begin, end, min(max(2, int(_CELLS_A_DOUBLING * doublings)), _MOST_CELLS)

@@ -72,7 +72,7 @@ def quantile_lines(values: Sequence[DraftValue], shapes: Sequence[Shape]) -> Ite
 
 
 def _quantum(each: DraftValue) -> str:
-    return "" if each.type is ValueType.INT64 else f", quantum: {_number(each.quantum)}"
+    return "" if each.quantum == 1 and each.type is ValueType.INT64 else f", quantum: {_number(each.quantum)}"
 
 
 def _number(exact: Fraction) -> str:

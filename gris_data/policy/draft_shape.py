@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded.bound_gauss import rho_of
+from dp_service.terms import ColumnType
 from gris_data.policy.draft import Draft
 from gris_data.table_schema import TableColumn
 from pinot_connector.engines.parquet import quoted
@@ -126,13 +127,38 @@ class _Weighed:
         return 1 - float((np.minimum(self.sizes, bound) * self.often).sum()) / whole if whole else 0.0
 
     def loss(self, bound: int) -> float:
-        """Return what is cut, and the noise, as shares of what a usual question counts."""
-        return self.cut(bound) + self.noise(bound) / self.usual
+        """Return what is cut, and the noise, as shares of what a usual question counts; more than all is not lost."""
+        return min(1.0, self.cut(bound) + self.noise(bound) / self.usual)
 
 
 def best_power(weighed: Sequence[_Weighed]) -> int:
     """Return the power of two with the smallest loss, all questions taken together."""
     return min(POWERS, key=lambda bound: sum(each.loss(bound) for each in weighed))
+
+
+def usual_elements(connection: duckdb.DuckDBPyConnection, draft: Draft, planned: str, units: int) -> int:
+    """Return in how many elements a member should count in questions by the columns that are not planned for."""
+    rho = float(rho_of(CURRENCY, Fraction(units)))
+    weighed = []
+    # Days are asked for in buckets, which have a bound of their own.
+    others = [each for each in draft.elements if each.name != planned and each.type is not ColumnType.DATE]
+    for name in (quoted(each.name) for each in others):
+        (elements,) = _one(connection, f"SELECT count(DISTINCT {name}) FROM {_rows(draft)}")  # noqa: S608
+        sizes, often = _counted(connection, draft, f"count(DISTINCT {name})")
+        usual = float((sizes * often).sum()) / max(elements, 1)
+        weighed.append(_Weighed(sizes, often, _root_noise(elements, rho), max(usual, 1.0)))
+    return best_power(weighed)
+
+
+def _counted(
+    connection: duckdb.DuckDBPyConnection, draft: Draft, size: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what members have, by an aggregate over their rows, and how often that is so."""
+    found = connection.execute(
+        f"SELECT size, count(*) AS often FROM (SELECT {size} AS size FROM {_rows(draft)} "  # noqa: S608 - names are quoted
+        f"WHERE {_member(draft)} IS NOT NULL GROUP BY {_member(draft)}) GROUP BY size"
+    ).fetchnumpy()
+    return np.asarray(found["size"], dtype=np.float64), np.asarray(found["often"], dtype=np.float64)
 
 
 def _noise(delta: int, rho: float) -> Callable[[int], float]:
@@ -174,11 +200,7 @@ def _buckets(connection: duckdb.DuckDBPyConnection, draft: Draft, looks: Looks) 
     for length in ("day", "week", "month"):
         bucket = f"date_trunc('{length}', {time_of(draft.times[0])})"
         (buckets,) = _one(connection, f"SELECT count(DISTINCT {bucket}) FROM {_rows(draft)}")  # noqa: S608
-        found = connection.execute(
-            f"SELECT size, count(*) AS often FROM (SELECT count(DISTINCT {bucket}) AS size FROM {_rows(draft)} "  # noqa: S608
-            f"WHERE {_member(draft)} IS NOT NULL GROUP BY {_member(draft)}) GROUP BY size"
-        ).fetchnumpy()
-        sizes, often = (np.asarray(found[key], dtype=np.float64) for key in ("size", "often"))
+        sizes, often = _counted(connection, draft, f"count(DISTINCT {bucket})")
         usual = float((sizes * often).sum()) / max(buckets, 1)
         weighed.append(_Weighed(sizes, often, _root_noise(buckets, looks.rho), max(usual, 1.0)))
     return best_power(weighed)

@@ -268,13 +268,15 @@ def _summed(column: TableColumn, values: Sequence[DraftValue]) -> Iterator[str]:
     """Say where a column of fractions is; and of one that holds whole numbers, what it could be."""
     found = [each for each in values if each.name == column.name]
     below = (
-        "it has sums, averages and quantiles below" if found else "it can have sums and quantiles (`values`)"
+        "it has sums, averages and quantiles below"
+        if found
+        else f"it can have sums and quantiles; of whole ones `gris convert --type {column.name}=int64` makes elements"
     )
     yield from comment(f"{column.name}, {column.held}, is no element: {below}.", 6)
     if any(each.is_whole for each in found):
         yield from comment(
-            f"All its numbers are whole, as where pandas had missing ones: with CAST({column.name} AS BIGINT) in the "
-            "data it could be grouped by and restricted to ranges as well.",
+            "All its numbers are whole, as where pandas had missing ones: after `gris convert --type "
+            f"{column.name}=int64` it can be grouped by and restricted to ranges as well.",
             6,
         )
 

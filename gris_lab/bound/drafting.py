@@ -16,7 +16,7 @@ from dp_service.terms import ColumnType
 from gris_data.policy.draft import Draft, draft_of, member_of
 from gris_data.policy.draft_contents import ColumnContents, contents_of, has_rows, reading
 from gris_data.policy.draft_numbers import values_of
-from gris_data.policy.draft_shape import CURRENCY, Looks, Planned, shape_of
+from gris_data.policy.draft_shape import CURRENCY, Looks, Planned, shape_of, usual_elements
 from gris_data.policy.draft_text import Drafted
 from gris_data.table_schema import TableSchema
 from gris_lab.bound.contributions import BoundedCounts, powers_up_to, summed
@@ -69,8 +69,9 @@ def planned_for(
     Raises:
         InputError: There are no pairs of a member and an element.
     """
+    # Days are asked for in buckets, which have a bound of their own.
     planned = max(
-        (each.name for each in draft.elements if each.type is not ColumnType.BOOL),
+        (each.name for each in draft.elements if each.type in (ColumnType.STRING, ColumnType.INT64)),
         key=lambda name: contents[name].values,
         default="",
     )
@@ -86,10 +87,12 @@ def planned_for(
     counts = summed(connection, question.k, question.most_names, powers_up_to(NAMES))
     made = trade_off(counts, question, UNITS, _TRIALS, Draws(0), seed=0)
     look = proposal(made, counts, question).proposed.look
-    if isinstance(look, OneLook):
-        return Planned(Looks(look.bound, look.units), planned, question.k)
-    share = max(look.names_share, LEAST_SHARE)
-    looks = Looks(look.counts_bound, look.units, _clearest(counts, question.k), share, NAMES)
+    # Quantiles by a column of unknown values take two looks, also where one look would do for counts.
+    bound, share = (
+        (look.bound, LEAST_SHARE) if isinstance(look, OneLook) else (look.counts_bound, look.names_share)
+    )
+    bound = max(bound, usual_elements(connection, draft, planned, look.units))
+    looks = Looks(bound, look.units, _clearest(counts, question.k), max(share, LEAST_SHARE), NAMES)
     return Planned(looks, planned, question.k)
 
 

@@ -12,7 +12,7 @@ import pytest
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.tables import TauIs
 from gris_cli.__main__ import main
-from gris_data.policy.draft import is_person
+from gris_data.policy.draft_names import is_person
 from tests.support.command_line import run_json
 from tests.support.fake_pinot import FakePinot
 from tests.support.some import some
@@ -316,13 +316,15 @@ def test_no_policy_is_drafted_of_a_view(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("x.csv", "read_csv("),
+        ("x.csv", "`gris convert` makes a Parquet file of it"),
+        ("part/*.parquet", "`gris convert` makes one of a folder"),
+        ("s3://shop/orders.parquet", "is on another machine: copy it here first"),
         ("x.json", "read_json("),
         ("x.txt.gz", "expected a file named .parquet, .duckdb or .db"),
         ("x.parquet", "x.parquet is no Parquet file"),
         ("two-words.parquet", "two-words.parquet is no Parquet file"),
         ("nowhere.parquet", "there is no file"),
-        (".", "--data: expected a file, and"),
+        (".", "a table is one file; `gris convert` makes one of a folder"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_by_name(
@@ -332,9 +334,22 @@ def test_a_file_that_cannot_be_read_is_refused_by_name(
     path = tmp_path / name
     if name.startswith("x") or "words" in name:
         path.write_text("user_id,page\n1,secret\n")
-    said = refused(capsys, "--data", str(path))
+    said = refused(capsys, "--data", name if ":" in name else str(path))
     assert expected in said
     assert "secret" not in said
+
+
+@pytest.mark.parametrize("table", ["", "visits="])
+def test_folders_with_an_equals_sign_name_no_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    """Neither one that the path begins with, nor one behind the table's name."""
+    monkeypatch.chdir(tmp_path)
+    for folder in (Path("country=DE"), Path("part") / "country=DE"):
+        folder.mkdir(parents=True)
+        data = write(folder / "a.parquet", "1 AS user_id, 'x' AS page")
+        reported = drafted(capsys, "--data", f"{table}{data}")[2]
+        assert (table.removesuffix("=") or "a") == reported["name"]
 
 
 def test_a_table_needs_a_name_that_a_policy_can_hold(
@@ -394,7 +409,7 @@ def test_a_table_of_pinot_is_drafted_by_its_schema(capsys: pytest.CaptureFixture
     assert table.time is not None
     assert ("userId", "day") == (table.member, table.time.name)
     assert "tags cannot be asked about: one row has several values in it" in text
-    assert "score, DOUBLE, is no element: it can have sums and quantiles" in text
+    assert "score, DOUBLE, is no element: it can have sums and" in text
 
 
 def _with_timestamp(null: object) -> dict[str, object]:
