@@ -175,7 +175,7 @@ def _require_member(column: TableColumn) -> None:
         raise InputError(
             f'the member column "{column.name}": a policy names columns by ASCII letters, digits and underscores, '
             f"without spaces; rename it in the data, in DuckDB by {_renaming(column.name)}; "
-            "duckdb.read_csv(.., normalize_names=True) renames where it reads CSV"
+            "`gris convert` gives such columns other names"
         )
 
 

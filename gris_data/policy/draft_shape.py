@@ -27,7 +27,7 @@ TOP = 10
 """So many of the largest elements are weighed."""
 
 POWERS = tuple(1 << power for power in range(17))
-_NEXT_TO_NONE = 0.01
+_NEXT_TO_NONE, _FEW = 0.01, 0.05
 
 
 @dataclass(frozen=True)
@@ -136,18 +136,16 @@ def best_power(weighed: Sequence[_Weighed]) -> int:
     return min(POWERS, key=lambda bound: sum(each.loss(bound) for each in weighed))
 
 
-def usual_elements(connection: duckdb.DuckDBPyConnection, draft: Draft, planned: str, units: int) -> int:
-    """Return in how many elements a member should count in questions by the columns that are not planned for."""
-    rho = float(rho_of(CURRENCY, Fraction(units)))
-    weighed = []
+def usual_elements(connection: duckdb.DuckDBPyConnection, draft: Draft, planned: str) -> int:
+    """Return the least bound that leaves nearly all elements of members in the columns that are not planned for."""
     # Days are asked for in buckets, which have a bound of their own.
     others = [each for each in draft.elements if each.name != planned and each.type is not ColumnType.DATE]
-    for name in (quoted(each.name) for each in others):
-        (elements,) = _one(connection, f"SELECT count(DISTINCT {name}) FROM {_rows(draft)}")  # noqa: S608
-        sizes, often = _counted(connection, draft, f"count(DISTINCT {name})")
-        usual = float((sizes * often).sum()) / max(elements, 1)
-        weighed.append(_Weighed(sizes, often, _root_noise(elements, rho), max(usual, 1.0)))
-    return best_power(weighed)
+    bound = 1
+    for each in others:
+        sizes, often = _counted(connection, draft, f"count(DISTINCT {quoted(each.name)})")
+        weighed = _Weighed(sizes, often, noise=float, usual=1.0)
+        bound = max(bound, next((bound for bound in POWERS if weighed.cut(bound) < _FEW), POWERS[-1]))
+    return bound
 
 
 def _counted(

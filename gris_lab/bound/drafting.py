@@ -91,7 +91,7 @@ def planned_for(
     bound, share = (
         (look.bound, LEAST_SHARE) if isinstance(look, OneLook) else (look.counts_bound, look.names_share)
     )
-    bound = max(bound, usual_elements(connection, draft, planned, look.units))
+    bound = max(bound, usual_elements(connection, draft, planned))
     looks = Looks(bound, look.units, _clearest(counts, question.k), max(share, LEAST_SHARE), NAMES)
     return Planned(looks, planned, question.k)
 

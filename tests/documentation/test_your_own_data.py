@@ -71,8 +71,8 @@ def test_columns_are_renamed_as_the_page_says(tmp_path: Path) -> None:
     copy(f"SELECT {names}", tmp_path / "sales 2026.parquet")
     (rename,) = commands("## What if names of columns have spaces?")
     printed = run(rename, tmp_path)
-    assert "member: customer_number" in printed
-    assert "size: {type: string" in printed
+    assert "member: customer_no" in printed
+    assert "grosse: {type: string" in printed
     assert "paid: {type: bool" in printed
 
 
