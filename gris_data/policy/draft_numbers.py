@@ -6,7 +6,7 @@ Bounds are powers of two, chosen as others of a draft are: by what they cut of t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -31,6 +31,8 @@ MOST_NOISE = 2 * 10**7
 _POWERS = tuple(1 << power for power in range(41))
 _ROWS_CUT = 0.005
 _PARTS = 12
+"""Months of a year: into so many buckets a sum is usually divided."""
+
 _BELOW_ZERO = 0.001
 _CELLS_A_DOUBLING = 14
 _MOST_CELLS = 512
@@ -52,6 +54,7 @@ class DraftValue:
         member_value: Which value of a member quantiles are of.
         grid: Scale, first and last edge of the cells, and their number.
         is_whole: Whether a column of fractions holds whole numbers alone.
+        missing: The share of rows without a number that can be summed.
     """
 
     name: str
@@ -64,6 +67,7 @@ class DraftValue:
     member_value: str
     grid: tuple[str, Fraction, Fraction, int]
     is_whole: bool
+    missing: float
 
 
 def values_of(connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape) -> Iterator[DraftValue]:
@@ -105,22 +109,36 @@ def _value(
     is_whole = bool(np.all(numbers == np.rint(numbers)))
     upper = _upper(totals, shape)
     lower = -_upper(-totals, shape) if low < 0 else 0
-    cuts = tuple((bound, _cut(totals, bound)) for bound in (max(upper // 2, 1), upper, upper * 2))
+    around = sorted({max(upper // 2, 1), upper, upper * 2})
+    cuts = tuple((bound, _cut(totals, bound)) for bound in around)
     quantum = _quantum(numbers, shape, (lower, upper), row_bounds, is_whole=is_whole)
     is_integer = type_ is ValueType.INT64
     average = "one_row" if is_integer else "mean"
     member_value = "total" if adds_up(each.column.name, is_integer=is_integer) else average
     ranked = totals if member_value == "total" else numbers
-    grid = _grid(ranked, quantum, is_fraction=type_ is ValueType.DECIMAL)
+    if any(bound % quantum for bound in (lower, upper, *row_bounds)):
+        # Numbers so large that no step suits all of this.
+        return
     yield DraftValue(
-        each.column.name, type_, quantum, (lower, upper), row_bounds, dict_pairs(cuts),
-        _rows_cut(numbers, often, row_bounds), member_value, grid, is_whole and type_ is ValueType.DECIMAL,
-    )  # fmt: skip
+        name=each.column.name,
+        type=type_,
+        quantum=quantum,
+        totals=(lower, upper),
+        rows=row_bounds,
+        cuts=cuts,
+        rows_cut=_rows_cut(numbers, often, row_bounds),
+        member_value=member_value,
+        grid=_grid(ranked, quantum, is_fraction=type_ is ValueType.DECIMAL),
+        is_whole=is_whole and type_ is ValueType.DECIMAL,
+        missing=_missing(connection, draft, float(often.sum())),
+    )
 
 
-def dict_pairs(cuts: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
-    """Return each bound once."""
-    return tuple(dict(cuts).items())
+def _missing(connection: duckdb.DuckDBPyConnection, draft: Draft, usable: float) -> float:
+    """Return the share of members' rows that are not usable."""
+    who, table = quoted(draft.member.name), quoted(draft.table.name)
+    found = connection.execute(f"SELECT count(*) FROM {table} WHERE {who} IS NOT NULL").fetchone()  # noqa: S608
+    return 1 - usable / found[0] if found and found[0] else 0.0
 
 
 def _row_bounds(numbers: Floats, often: Floats) -> tuple[int, int]:
@@ -148,10 +166,9 @@ def _rows_cut(numbers: Floats, often: Floats, bounds: tuple[int, int]) -> float:
 
 
 def _upper(totals: Floats, shape: Shape) -> int:
-    """Return the power of two that cuts little of members' totals, and brings little noise to a part of them."""
+    """Return the power of two that cuts little of members' totals, and brings little noise to a month of a year."""
     whole = float(np.maximum(totals, 0).sum()) or 1.0
-    elements = max(shape.looks.delta_0, shape.buckets, 1)
-    noise = math.sqrt(elements / shape.looks.rho) / (whole / _PARTS)
+    noise = math.sqrt(_PARTS / shape.looks.rho) / (whole / _PARTS)
     largest = float(totals.max())
     powers = [bound for bound in _POWERS if bound == 1 or bound / 2 <= largest]
     return min(powers, key=lambda bound: _cut(totals, bound) + bound * noise)

@@ -34,8 +34,13 @@ def value_lines(values: Sequence[DraftValue]) -> Iterator[str]:
         (lower, upper), (row_lower, row_upper) = each.totals, each.rows
         yield (
             f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, lower: {lower}, upper: {upper}, "
-            f"row_lower: {row_lower}, row_upper: {row_upper}}}"
+            f"row_lower: {row_lower}, row_upper: {row_upper}{_nulls(each)}}}"
         )
+
+
+def _nulls(each: DraftValue) -> str:
+    """Return that rows without a value count all the same, where there are some: so counts stay what they are."""
+    return ", nulls: own_count" if each.missing > 0 else ""
 
 
 def _cuts(each: DraftValue) -> str:
@@ -43,9 +48,15 @@ def _cuts(each: DraftValue) -> str:
     shares = [(bound, share_text(share)) for bound, share in each.cuts]
     chosen = next(share for bound, share in shares if bound == upper)
     others = ", ".join(f"{bound} would cut {share}" for bound, share in shares if bound != upper)
+    missing = ""
+    if each.missing > 0:
+        missing = (
+            f" {share_text(each.missing).capitalize()} of rows have no value: they count all the same (own_count), at "
+            "the price of a count of their own; `drop` leaves them out of questions that sum it."
+        )
     return (
         f"DECIDE: upper {upper} cuts {chosen} of the sum of members' totals over all rows ({others}); row_upper "
-        f"{row_upper} cuts {share_text(each.rows_cut)} of the sum of rows."
+        f"{row_upper} cuts {share_text(each.rows_cut)} of the sum of rows.{missing}"
     )
 
 

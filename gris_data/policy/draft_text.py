@@ -145,9 +145,10 @@ def _table(drafted: Drafted) -> Iterator[str]:
     yield f"      events: {{tau: {tau}, tau_is: clipped}}"
     about = _COLUMNS.format(keys="One key is" if drafted.shapes else "Two keys are")
     yield from comment(about + ("" if drafted.shapes else _DELTA) + _nulls(draft), 4)
-    yield "    columns:"
-    for each in draft.columns:
-        yield from _column(each, drafted)
+    lines = [line for each in draft.columns for line in _column(each, drafted)]
+    is_empty = all(line.lstrip().startswith("#") for line in lines)
+    yield f"    columns:{' {}' if is_empty else ''}"
+    yield from lines
     yield from value_lines(drafted.values)
     yield from quantile_lines(drafted.values, drafted.shapes)
 

@@ -177,3 +177,64 @@ def test_a_table_of_ids_alone_has_no_draft(
     said = printed.out if as_json else printed.err
     assert "nothing of t could be asked about. session_id: its name says" in said
     assert bool(printed.out) is as_json
+
+
+@pytest.mark.slow
+def test_what_a_draft_offers_is_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
+) -> None:
+    """A list, a series with sums, an average of rows and a median, each by the policy as it was written."""
+    data, policy = write(tmp_path / "orders.parquet"), str(tmp_path / "policy.yaml")
+    run_json(capsys, "policy", "draft", "--data", data, "--out", policy)
+    own = (
+        "--embedded",
+        "--policy",
+        policy,
+        "--data",
+        f"orders={data}",
+        "--directory",
+        str(tmp_path / "state"),
+    )
+    of_day = "ordered_on >= '2026-01-01' AND ordered_on < '2026-04-01'"
+    month = "DATE_TRUNC('month', ordered_on)"
+    for sql, rows in (
+        (
+            "SELECT product, COUNT(DISTINCT customer_id) AS n FROM orders GROUP BY product ORDER BY n DESC LIMIT 5",
+            5,
+        ),
+        (
+            f"SELECT {month}, COUNT(DISTINCT customer_id), SUM(price) FROM orders WHERE {of_day} GROUP BY {month}",
+            3,
+        ),
+        ("SELECT COUNT(*), AVG(minutes) FROM orders", 1),
+        ("SELECT PERCENTILE(price, 50) FROM orders", 1),
+    ):
+        assert rows == len(run_json(capsys, "ask", *own, "--sql", sql)["rows"])
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_rows_without_a_number_still_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], missing: bool
+) -> None:
+    """Where there are some: a count beside a sum is that of all rows."""
+    number = "CASE WHEN i % 4 > 0 THEN (i % 9)::DOUBLE END" if missing else "(i % 9)::DOUBLE"
+    data = write(tmp_path / "t.parquet", f"1000 + hash(i) % 300 * 7 AS user_id, {number} AS spent")
+    table, text, _ = drafted(capsys, "--data", data)
+    (value,) = table.values
+    assert ("own_count" if missing else "drop") == value.nulls
+    assert ("of rows have no value" in text) is missing
+
+
+@pytest.mark.parametrize("largest", ["1e300", "1e12", "1e-3", "-50"])
+def test_numbers_of_any_size_make_a_sound_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], largest: str
+) -> None:
+    """A step in which no sum is too large to be exact and noise can be drawn; what no bound holds is not summed."""
+    number = (
+        f"CASE i % 7 WHEN 0 THEN 'NaN'::DOUBLE WHEN 1 THEN 'inf'::DOUBLE ELSE {largest}::DOUBLE * (i % 5) END"
+    )
+    data = write(
+        tmp_path / "t.parquet", f"1000 + hash(i) % 300 * 7 AS user_id, 'p' || i % 9 AS page, {number} AS x"
+    )
+    table, *_ = drafted(capsys, "--data", data)
+    assert bool(table.values) is (largest not in ("1e300", "1e12"))
