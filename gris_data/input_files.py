@@ -22,3 +22,12 @@ def require_file(path: Path) -> None:
         raise InputError(f"expected a file, and {path} is a directory")
     if not path.is_file():
         raise InputError(f"there is no file {path}")
+
+
+def require_table_file(path: Path) -> None:
+    """Raise InputError if there is no file of this name, and say how a folder or pattern becomes one."""
+    if path.is_dir() or "*" in path.name:
+        raise InputError(
+            f"{path}: a table is one file; `gris convert` makes one of a folder, or a pattern, of Parquet"
+        )
+    require_file(path)

@@ -1,7 +1,4 @@
-"""The columns of somebody's own table, for `gris policy draft` and `gris serve`: names and types, and never a row.
-
-What a draft says may be read by everyone who reads the policy, so it must not depend on what the rows hold.
-"""
+"""The columns of somebody's own table, for `gris policy draft` and `gris serve`: names and types, and never a row."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
 from gris_data.engines import PinotAccess
 from gris_data.errors import InputError
-from gris_data.input_files import require_file
+from gris_data.input_files import require_table_file
 from pinot_connector.days import FIRST_DAY, LAST_DAY, date_of
 from pinot_connector.engines.duckdb import ACCEPTED_TYPES, is_member_type
 from pinot_connector.engines.duckdb_files import attach_database
@@ -133,11 +130,7 @@ def _named(text: str) -> tuple[str | None, str]:
 
 
 def _require_file(path: Path) -> None:
-    if path.is_dir() or "*" in str(path):
-        raise InputError(
-            f"{path}: a table is one file; `gris convert` makes one of a folder or pattern of Parquet files"
-        )
-    require_file(path)
+    require_table_file(path)
     if path.suffix in SEPARATED_FILES:
         raise InputError(
             f"{path.name}: the rows of such a file would decide the types of its columns; `gris convert` makes "

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -41,6 +41,18 @@ def print_draft(text: str, drafts: Sequence[Drafted], out: Path | None, *, as_js
         typer.echo(f"  {command}")
 
 
+def require_files(locations: Sequence[str], *, as_json: bool) -> None:
+    """End the command if a location is a folder without data, of which nothing could be asked.
+
+    Raises:
+        typer.Exit: With code 1.
+    """
+    for text in locations:
+        folder = Path(text.partition("=")[2] or text)
+        if folder.is_dir() and not any(folder.rglob("*.*")):
+            _end(f"nothing of {folder} could be asked about: it has no files", as_json=as_json)
+
+
 def require_answers(drafts: Sequence[Drafted], *, as_json: bool) -> None:
     """End the command if a table has nothing that could be asked about, and say why.
 
@@ -53,12 +65,15 @@ def require_answers(drafts: Sequence[Drafted], *, as_json: bool) -> None:
                 f"{column.column.name}: {column.reason}" for column in each.draft.columns if column.reason
             ]
             why = "; ".join(reasons) or f"it has no column beside the member {each.draft.member.name}"
-            message = f"nothing of {each.draft.table.name} could be asked about. {why}"
-            if as_json:
-                print_json({"error": {"code": "nothing_to_ask", "message": message}})
-            else:
-                typer.echo(message, err=True)
-            raise typer.Exit(EXIT_UNEXPECTED)
+            _end(f"nothing of {each.draft.table.name} could be asked about. {why}", as_json=as_json)
+
+
+def _end(message: str, *, as_json: bool) -> NoReturn:
+    if as_json:
+        print_json({"error": {"code": "nothing_to_ask", "message": message}})
+    else:
+        typer.echo(message, err=True)
+    raise typer.Exit(EXIT_UNEXPECTED)
 
 
 def _write(text: str, out: Path) -> None:

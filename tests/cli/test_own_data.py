@@ -235,10 +235,10 @@ def test_a_file_of_rows_without_types_is_refused_with_what_to_do(
     ("file", "expected"),
     [
         ("nowhere.parquet", "--data: there is no file {path}"),
-        (".", "--data: expected a file, and {path} is a directory"),
+        (".", "--data: {path}: a table is one file; `gris convert` makes one of a folder"),
         (
             "sales.csv",
-            "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris policy draft --data",
+            "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris convert --input",
         ),
     ],
 )

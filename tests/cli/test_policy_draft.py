@@ -324,7 +324,6 @@ def test_no_policy_is_drafted_of_a_view(tmp_path: Path, capsys: pytest.CaptureFi
         ("x.parquet", "x.parquet is no Parquet file"),
         ("two-words.parquet", "two-words.parquet is no Parquet file"),
         ("nowhere.parquet", "there is no file"),
-        (".", "a table is one file; `gris convert` makes one of a folder"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_by_name(

@@ -238,3 +238,12 @@ def test_numbers_of_any_size_make_a_sound_policy(
     )
     table, *_ = drafted(capsys, "--data", data)
     assert bool(table.values) is (largest not in ("1e300", "1e12"))
+
+
+def test_an_empty_folder_has_no_draft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1; one with files is refused with the command that makes one table of them."""
+    assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 1
+    assert "could be asked about: it has no files" in capsys.readouterr().err
+    write(tmp_path / "a.parquet")
+    assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 2
+    assert "`gris convert` makes one of a folder" in capsys.readouterr().err
