@@ -18,6 +18,7 @@ from dp_service.terms import ColumnType, ValueType
 from gris_data.policy.draft import Draft, DraftColumn, Role
 from gris_data.policy.draft_names import adds_up, is_key
 from gris_data.policy.draft_shape import Shape
+from gris_data.table_schema import TableColumn
 from pinot_connector.engines.parquet import quoted
 
 Floats = NDArray[np.float64]
@@ -36,7 +37,8 @@ _PARTS = 12
 _BELOW_ZERO = 0.001
 _CELLS_A_DOUBLING = 14
 _MOST_CELLS = 512
-_FINEST = 6
+_CENTS, _FINEST = 2, 6
+_WIDE = 64
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def values_of(connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape)
     """Yield the numbers of a table that can be summed; one without a usable row is none."""
     for each in draft.columns:
         if is_number(each):
-            yield from _value(connection, draft, shape, each)
+            yield from _value(connection, draft, shape, each.column)
 
 
 def is_number(each: DraftColumn) -> bool:
@@ -83,55 +85,88 @@ def is_number(each: DraftColumn) -> bool:
     return (is_integer or each.role is Role.SUMMED) and not is_key(each.column.name)
 
 
+@dataclass(frozen=True)
+class _Numbers:
+    """Numbers, to four digits so that there are not many, and how often each is there."""
+
+    each: Floats
+    often: Floats
+
+    def sum_of(self, parts: Floats) -> float:
+        """Return the sum of a part of each number."""
+        return float((parts * self.often).sum())
+
+    @property
+    def size(self) -> float:
+        """What the numbers add up to, signs aside."""
+        return self.sum_of(np.abs(self.each)) or 1.0
+
+    def cut(self, bound: int) -> float:
+        """Return the share of the sum that an upper bound cuts."""
+        return self.sum_of(np.maximum(self.each - bound, 0)) / self.size
+
+    def negative(self) -> _Numbers:
+        """Return the numbers with the other sign."""
+        return _Numbers(-self.each, self.often)
+
+    def quantile(self, share: float) -> float:
+        """Return the number below which a share of them is."""
+        order = np.argsort(self.each)
+        place = int(np.searchsorted(np.cumsum(self.often[order]), share * float(self.often.sum())))
+        return float(self.each[order][min(place, order.size - 1)])
+
+
+def _grouped(connection: duckdb.DuckDBPyConnection, source: str) -> _Numbers:
+    """Return the numbers `x` of a source in SQL."""
+    digits = "CASE WHEN x = 0 THEN x ELSE round(x, 3 - floor(log10(abs(x)))::INTEGER) END"
+    sql = f"SELECT {digits} AS each, count(*) AS often FROM {source} GROUP BY 1"  # noqa: S608 - names are quoted
+    found = connection.execute(sql).fetchnumpy()
+    return _Numbers(*(np.asarray(found[key], dtype=np.float64) for key in ("each", "often")))
+
+
 def _value(
-    connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape, each: DraftColumn
+    connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape, column: TableColumn
 ) -> Iterator[DraftValue]:
-    name, who, table = quoted(each.column.name), quoted(draft.member.name), quoted(draft.table.name)
-    rows = (
+    name, who, table = quoted(column.name), quoted(draft.member.name), quoted(draft.table.name)
+    source = (
         f"(SELECT {who} AS who, {name}::DOUBLE AS x FROM {table} "  # noqa: S608 - names are quoted
         f"WHERE {who} IS NOT NULL AND abs({name}::DOUBLE) <= {_POWERS[-1]})"
     )
-    found = connection.execute(
-        f"SELECT x, count(*) AS n FROM {rows} GROUP BY x"  # noqa: S608
-    ).fetchnumpy()
-    numbers, often = np.asarray(found["x"], dtype=np.float64), np.asarray(found["n"], dtype=np.float64)
-    if not np.any(numbers):
+    numbers = _grouped(connection, source)
+    if not np.any(numbers.each):
         return
-    row_bounds = _row_bounds(numbers, often)
-    low, high = row_bounds
-    totals = np.asarray(
-        connection.execute(
-            f"SELECT sum(greatest({low}, least({high}, x))) AS total FROM {rows} GROUP BY who"  # noqa: S608
-        ).fetchnumpy()["total"],
-        dtype=np.float64,
-    )
-    type_ = ValueType.INT64 if each.column.type is ColumnType.INT64 else ValueType.DECIMAL
-    is_whole = bool(np.all(numbers == np.rint(numbers)))
+    low, high = rows = _row_bounds(numbers)
+    clamped = f"(SELECT sum(greatest({low}, least({high}, x))) AS x FROM {source} GROUP BY who)"  # noqa: S608
+    totals = _grouped(connection, clamped)
     upper = _upper(totals, shape)
-    lower = -_upper(-totals, shape) if low < 0 else 0
-    around = sorted({max(upper // 2, 1), upper, upper * 2})
-    cuts = tuple((bound, _cut(totals, bound)) for bound in around)
-    quantum = _quantum(numbers, shape, (lower, upper), row_bounds, is_whole=is_whole)
-    is_integer = type_ is ValueType.INT64
-    average = "one_row" if is_integer else "mean"
-    member_value = "total" if adds_up(each.column.name, is_integer=is_integer) else average
-    ranked = totals if member_value == "total" else numbers
-    if any(bound % quantum for bound in (lower, upper, *row_bounds)):
+    lower = -_upper(totals.negative(), shape) if low < 0 else 0
+    digits = _digits(connection, source)
+    quantum = _quantum(digits, shape, (lower, upper), rows)
+    if any(bound % quantum for bound in (lower, upper, *rows)):
         # Numbers so large that no step suits all of this.
         return
+    type_ = ValueType.INT64 if column.type is ColumnType.INT64 else ValueType.DECIMAL
+    member_value = _member_value(column)
     yield DraftValue(
-        name=each.column.name,
+        name=column.name,
         type=type_,
         quantum=quantum,
         totals=(lower, upper),
-        rows=row_bounds,
-        cuts=cuts,
-        rows_cut=_rows_cut(numbers, often, row_bounds),
+        rows=rows,
+        cuts=tuple((bound, totals.cut(bound)) for bound in sorted({max(upper // 2, 1), upper, upper * 2})),
+        rows_cut=numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size,
         member_value=member_value,
-        grid=_grid(ranked, quantum, is_fraction=type_ is ValueType.DECIMAL),
-        is_whole=is_whole and type_ is ValueType.DECIMAL,
-        missing=_missing(connection, draft, float(often.sum())),
+        grid=_grid(totals if member_value == "total" else numbers, quantum, type_),
+        is_whole=digits == 0 and type_ is ValueType.DECIMAL,
+        missing=_missing(connection, draft, float(numbers.often.sum())),
     )
+
+
+def _member_value(column: TableColumn) -> str:
+    is_integer = column.type is ColumnType.INT64
+    if adds_up(column.name, is_integer=is_integer):
+        return "total"
+    return "one_row" if is_integer else "mean"
 
 
 def _missing(connection: duckdb.DuckDBPyConnection, draft: Draft, usable: float) -> float:
@@ -141,72 +176,57 @@ def _missing(connection: duckdb.DuckDBPyConnection, draft: Draft, usable: float)
     return 1 - usable / found[0] if found and found[0] else 0.0
 
 
-def _row_bounds(numbers: Floats, often: Floats) -> tuple[int, int]:
+def _digits(connection: duckdb.DuckDBPyConnection, source: str) -> int:
+    """Return how many digits all numbers have behind the point: 0 to 2, or 3 for more."""
+    tests = ", ".join(
+        f"bool_and(abs(x * {10**digits} - round(x * {10**digits})) < 1e-6)" for digits in range(3)
+    )
+    found = connection.execute(f"SELECT {tests} FROM {source}").fetchone() or ()  # noqa: S608
+    return next((digits for digits, holds in enumerate(found) if holds), 3)
+
+
+def _row_bounds(numbers: _Numbers) -> tuple[int, int]:
     """Return the powers of two within which nearly all of the sum lies; nothing below 0 if next to nothing is."""
-    weights = np.abs(numbers) * often
-    whole = float(weights.sum())
-    below = float(weights[numbers < 0].sum())
-    low = _row_bound(-numbers, often, whole) if below > _BELOW_ZERO * whole else 0
-    high = _row_bound(numbers, often, whole)
-    return -low, high
+    below = numbers.sum_of(np.maximum(-numbers.each, 0))
+    low = _row_bound(numbers.negative()) if below > _BELOW_ZERO * numbers.size else 0
+    return -low, _row_bound(numbers)
 
 
-def _row_bound(numbers: Floats, often: Floats, whole: float) -> int:
-    enough = (
-        bound
-        for bound in _POWERS
-        if float((np.maximum(numbers - bound, 0) * often).sum()) <= _ROWS_CUT * whole
-    )
-    return next(enough, _POWERS[-1])
+def _row_bound(numbers: _Numbers) -> int:
+    return next((bound for bound in _POWERS if numbers.cut(bound) <= _ROWS_CUT), _POWERS[-1])
 
 
-def _rows_cut(numbers: Floats, often: Floats, bounds: tuple[int, int]) -> float:
-    cut = np.abs(numbers - np.clip(numbers, *bounds))
-    return float((cut * often).sum() / (np.abs(numbers) * often).sum())
-
-
-def _upper(totals: Floats, shape: Shape) -> int:
+def _upper(totals: _Numbers, shape: Shape) -> int:
     """Return the power of two that cuts little of members' totals, and brings little noise to a month of a year."""
-    whole = float(np.maximum(totals, 0).sum()) or 1.0
-    noise = math.sqrt(_PARTS / shape.looks.rho) / (whole / _PARTS)
-    largest = float(totals.max())
+    noise = math.sqrt(_PARTS / shape.looks.rho) / (totals.size / _PARTS)
+    largest = float(totals.each.max())
     powers = [bound for bound in _POWERS if bound == 1 or bound / 2 <= largest]
-    return min(powers, key=lambda bound: _cut(totals, bound) + bound * noise)
+    return min(powers, key=lambda bound: totals.cut(bound) + bound * noise)
 
 
-def _cut(totals: Floats, bound: int) -> float:
-    whole = float(np.abs(totals).sum()) or 1.0
-    return float(np.maximum(totals - bound, 0).sum()) / whole
-
-
-def _quantum(
-    numbers: Floats, shape: Shape, totals: tuple[int, int], rows: tuple[int, int], *, is_whole: bool
-) -> Fraction:
+def _quantum(digits: int, shape: Shape, totals: tuple[int, int], rows: tuple[int, int]) -> Fraction:
     """Return a step in which numbers are exact, or fine, no sum is too large to be exact, and no noise to be drawn."""
-    exact = (
-        Fraction(1, 10**digits)
-        for digits in range(3)
-        if np.allclose(numbers * 10**digits, np.rint(numbers * 10**digits), rtol=0, atol=1e-6)
-    )
-    finest = Fraction(1, 10 ** min(_FINEST, max(2, 4 - math.floor(math.log10(rows[1] - rows[0])))))
-    step = Fraction(1) if is_whole else next(exact, finest)
+    if digits > _CENTS:
+        digits = min(_FINEST, max(_CENTS, 4 - math.floor(math.log10(rows[1] - rows[0]))))
+    step = Fraction(1, 10**digits)
     largest = max(
         shape.most_rows * max(map(abs, rows)), shape.most_members * max(map(abs, totals)), shape.most_rows
     )
     elements = max(shape.looks.delta_0, shape.buckets)
     widest = max(shape.tau * (rows[1] - rows[0]), totals[1] - totals[0])
-    noise = Fraction(widest * math.ceil(math.sqrt(elements / shape.looks.rho)))
+    noise = widest * math.ceil(math.sqrt(elements / shape.looks.rho))
     # Above 1, a step has to divide bounds, which are powers of two.
     while largest / step > MOST_STEPS or noise / step > MOST_NOISE:
         step *= 10 if step < 1 else 2
     return step
 
 
-def _grid(ranked: Floats, quantum: Fraction, *, is_fraction: bool) -> tuple[str, Fraction, Fraction, int]:
+def _grid(ranked: _Numbers, quantum: Fraction, kind: ValueType) -> tuple[str, Fraction, Fraction, int]:
     """Return public cells that hold nearly all values: of equal width, or widening where values span much."""
-    low, high = (float(np.quantile(ranked, share)) for share in (0.005, 0.995))
-    end = Fraction(2 ** max(1, math.ceil(math.log2(max(high, 1.0)))))
-    if low <= 0 or float(end) / low < 64 or (not is_fraction and end <= _MOST_CELLS):
+    low, high = ranked.quantile(0.005), ranked.quantile(0.995)
+    end = max(Fraction(2 ** max(1, math.ceil(math.log2(max(high, 1.0))))), 2 * quantum)
+    is_narrow = kind is ValueType.INT64 and end <= _MOST_CELLS
+    if low <= 0 or float(end) / low < _WIDE or is_narrow:
         begin = Fraction(0) if low >= 0 else -Fraction(2 ** math.ceil(math.log2(max(-low, 1.0))))
         return "linear", begin, end, min(int((end - begin) / quantum), _MOST_CELLS)
     begin = max(quantum, Fraction(2 ** math.floor(math.log2(low))) if low >= 1 else quantum)
