@@ -17,7 +17,7 @@ from gris_cli.flags import ConnectionFlags, EngineName
 from gris_cli.inputs import named_by, parts_of
 from gris_data.caching import cache_directory
 from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_engine, spark_engine
-from gris_data.input_files import require_file
+from gris_data.input_files import require_table_file
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.catalog import Catalog
@@ -335,11 +335,11 @@ def data_files(locations: Mapping[str, str], *, copies: Collection[str] = ()) ->
     files = {table: Path(location) for table, location in locations.items()}
     for table, path in files.items():
         with named_by("--data"):
-            require_file(path)
+            require_table_file(path)
         if path.suffix not in DATA_SUFFIXES and not (table in copies and path.suffix == _MANIFEST_SUFFIX):
             raise typer.BadParameter(
-                f"--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris policy draft --data {path} "
-                "says how to make Parquet of it"
+                f"--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris convert --input {path} "
+                "makes Parquet of CSV"
             )
     return files
 

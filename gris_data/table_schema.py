@@ -1,7 +1,4 @@
-"""The columns of somebody's own table, for `gris policy draft` and `gris serve`: names and types, and never a row.
-
-What a draft says may be read by everyone who reads the policy, so it must not depend on what the rows hold.
-"""
+"""The columns of somebody's own table, for `gris policy draft` and `gris serve`: names and types, and never a row."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
 from gris_data.engines import PinotAccess
 from gris_data.errors import InputError
-from gris_data.input_files import require_file
+from gris_data.input_files import require_table_file
 from pinot_connector.days import FIRST_DAY, LAST_DAY, date_of
 from pinot_connector.engines.duckdb import ACCEPTED_TYPES, is_member_type
 from pinot_connector.engines.duckdb_files import attach_database
@@ -35,7 +32,8 @@ if TYPE_CHECKING:
 
 PARQUET = ".parquet"
 DATABASES = (".duckdb", ".db")
-TEXT_FILES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson")
+SEPARATED_FILES = (".csv", ".tsv", ".txt")
+JSON_FILES = (".json", ".jsonl", ".ndjson")
 PINOT_SECONDS = 10.0
 _TYPE_NAME = re.compile(r"[A-Z0-9_ ]*")
 _POLICY_TYPES = {held: ColumnType(kind.value) for kind, names in ACCEPTED_TYPES.items() for held in names}
@@ -115,20 +113,32 @@ def file_schema(text: str) -> TableSchema:
     Raises:
         InputError: The file cannot be read, or it does not say which table is meant.
     """
-    named, equals, location = text.rpartition("=")
+    named, location = _named(text)
     path = Path(location)
     _require_file(path)
-    table = named if equals else _only_table(path)
+    table = _only_table(path) if named is None else named
     columns = tuple(_file_column(*each) for each in _described(table, path))
     return TableSchema(table, columns, location)
 
 
+def _named(text: str) -> tuple[str | None, str]:
+    """Return the table's name, None if there is none, and the path; folders such as `country=FR` are no names."""
+    named, equals, location = text.partition("=")
+    if not equals or "/" in named or not location or Path(text).exists():
+        return None, text
+    return named, location
+
+
 def _require_file(path: Path) -> None:
-    require_file(path)
-    if path.suffix in TEXT_FILES:
-        reader = "read_csv" if path.suffix in TEXT_FILES[:3] else "read_json"
+    require_table_file(path)
+    if path.suffix in SEPARATED_FILES:
+        raise InputError(
+            f"{path.name}: the rows of such a file would decide the types of its columns; `gris convert` makes "
+            "a Parquet file of it, with types that you state"
+        )
+    if path.suffix in JSON_FILES:
         made = str(path.with_suffix(PARQUET))
-        copy = shlex.quote(f"import duckdb; duckdb.{reader}({str(path)!r}).write_parquet({made!r})")
+        copy = shlex.quote(f"import duckdb; duckdb.read_json({str(path)!r}).write_parquet({made!r})")
         raise InputError(
             f"{path.name}: the rows of such a file decide the types of its columns; make a Parquet file of it: "
             f"python -c {copy}"

@@ -89,25 +89,13 @@ def bound(
 def _tried(
     counts: BoundedCounts, question: Question, units: tuple[int, ...], search: SearchFlags
 ) -> TradeOff:
-    from gris_lab.bound.looks import Sketch, Trials
-    from gris_lab.bound.proposal import TradeOff, Tried
-    from gris_lab.bound.search import best_looks
+    from gris_lab.bound.proposal import trade_off
     from gris_lab.progress import progress
     from gris_lab.simulation import Draws
 
-    runs = Trials(counts, question, Draws(search.seed), search.trials)
-    found = []
+    draws, seed = Draws(search.seed), search.seed or 0
     with progress("trying bounds", len(units) + 1) as advance:
-        unk_gumb = runs.unk_gumb()
-        sketch = Sketch(counts, question, search.seed or 0)
-        advance()
-        for each in units:
-            looks = best_looks(sketch, question, each)
-            found.append(Tried(looks.one, runs.one_look(looks.one)))
-            if looks.two:
-                found.append(Tried(looks.two, runs.two_looks(looks.two)))
-            advance()
-    return TradeOff(tuple(found), unk_gumb)
+        return trade_off(counts, question, units, search.trials, draws, seed=seed, advance=advance)
 
 
 def _show(

@@ -23,7 +23,7 @@ class TablesFlags:
 
     data: list[str] = flag(
         [],
-        "A Parquet file or DuckDB database. Only names and types of columns are read. Repeatable.",
+        "A Parquet file or DuckDB database, whose rows are read for the draft. Repeatable.",
         metavar="[TABLE=]PATH",
     )
     pinot: str = flag("", "Instead of --data: the controller of a Pinot, for --table.", metavar="URL")
@@ -33,9 +33,13 @@ class TablesFlags:
         "The column of the people who are protected; by default the only one whose name says so.",
         metavar="COLUMN",
     )
+    names_only: bool = flag(
+        False,
+        "Read names and types of columns, and no row: a draft that anyone may see, with poorer answers.",
+    )
 
     def schemas(self, access: PinotAccess) -> list[TableSchema]:
-        """Return the tables; no row of them is read.
+        """Return the tables, of which no row is read here.
 
         Raises:
             typer.BadParameter: Flags that do not belong together.
@@ -60,17 +64,24 @@ def draft(
     connection: Annotated[ConnectionFlags, OF_PINOT_FILES],
     as_json: bool,
 ) -> None:
-    """Write a first policy for your own tables, with a comment at each decision. No row of the data is read."""
+    """Write a first policy for your own tables, with a comment at each decision. For the owner of the data.
+
+    Exit code 1 if a table has nothing that could be asked about.
+    """
     if misplaced:
         raise typer.BadParameter(f"--data {misplaced[0]} names a table's file: put --data before it")
     from gris_cli.clients import pinot_access
-    from gris_cli.policy.drafting import print_draft
-    from gris_data.policy.draft import draft_of
+    from gris_cli.policy.drafting import print_draft, require_answers, require_files
     from gris_data.policy.draft_text import draft_text
+    from gris_lab.bound.drafting import drafted
 
+    require_files(tables.data, as_json=as_json)
     with named_by("--pinot" if tables.pinot else "--data"):
-        drafts = [draft_of(each, tables.member) for each in tables.schemas(pinot_access(connection))]
-        text = draft_text(tuple(drafts))
+        reads_rows = not (tables.names_only or tables.pinot)
+        schemas = tables.schemas(pinot_access(connection))
+        drafts = [drafted(each, tables.member, reads_rows=reads_rows) for each in schemas]
+        require_answers(drafts, as_json=as_json)
+        text = draft_text(drafts)
         _require_sound(text)
     print_draft(text, drafts, out, as_json=as_json)
 

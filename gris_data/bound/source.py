@@ -111,7 +111,11 @@ def open_rows(
         raise InputError(f"expected a file named .parquet, .csv or .tsv, got {path.name}")
     failure = None
     try:
-        types = _parquet(connection, path, which) if suffix == ".parquet" else _separated(connection, path)
+        types = (
+            _parquet(connection, path, which)
+            if suffix == ".parquet"
+            else separated_rows(connection, path, ROWS)
+        )
     except duckdb.Error:
         # What DuckDB says may quote the file's content.
         failure = InputError(
@@ -196,13 +200,21 @@ def require_unbreakable(types: Mapping[str, str], columns: Iterable[str]) -> Non
             raise InputError(f"column {name}: expected a type that can be read, and not {BREAKABLE_ADVICE}")
 
 
-def _separated(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
-    """Make the view of a CSV file. All columns are texts, and nothing is sniffed: no row decides what others mean."""
+def separated_rows(connection: duckdb.DuckDBPyConnection, path: Path, view: str) -> dict[str, str]:
+    """Make a view of a CSV file. All columns are texts, and nothing is sniffed: no row decides what others mean.
+
+    Returns:
+        The type of each column.
+
+    Raises:
+        InputError: There is no such file, or its first line does not name the columns.
+    """
+    require_file(path)
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
     types = dict.fromkeys(names_in_first_line(path, separator), DUCKDB.text)
     named = ", ".join(f"{literal(name)}: '{DUCKDB.text}'" for name in types)
     connection.execute(
-        f"CREATE TEMP VIEW {ROWS} AS SELECT * FROM read_csv({literal(escape(str(path)))}, "  # noqa: S608
+        f"CREATE TEMP VIEW {view} AS SELECT * FROM read_csv({literal(escape(str(path)))}, "  # noqa: S608
         f"auto_detect = false, header = true, columns = {{{named}}}, sep = {literal(separator)}, quote = '\"', "
         f"escape = '\"', strict_mode = true, store_rejects = true, rejects_table = '{_REJECTED}', "
         f"rejects_scan = '{_REJECTED_FILES}', rejects_limit = {_MOST_REJECTED})"

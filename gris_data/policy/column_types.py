@@ -22,7 +22,7 @@ from pinot_connector.engines.duckdb import ACCEPTED_TYPES, SUMMED_TYPES
 from pinot_connector.engines.parquet import BREAKABLE, quoted
 from pinot_connector.engines.rows import plain_type
 
-_UNITS = (TimeUnit.SECONDS, TimeUnit.MILLISECONDS, TimeUnit.MICROSECONDS)
+CLOCK_UNITS = (TimeUnit.SECONDS, TimeUnit.MILLISECONDS, TimeUnit.MICROSECONDS)
 _FIRST, _END = (ordinal(datetime.datetime(year, 1, 1, tzinfo=datetime.UTC)) for year in (1975, 2100))
 
 
@@ -53,9 +53,9 @@ def fault_of_unit(connection: duckdb.DuckDBPyConnection, table: Table, column: C
     """
     unit = stored_unit(column)
     middle = None if unit is None else _median(connection, table, column)
-    if unit is None or middle is None or _is_of_this_time(middle, unit):
+    if unit is None or middle is None or is_of_this_time(middle, unit):
         return None
-    others = [each for each in _UNITS if _is_of_this_time(middle, each)]
+    others = [each for each in CLOCK_UNITS if is_of_this_time(middle, each)]
     return f"{_expected(column)}; the data have what looks like {others[0].name.lower()}" if others else None
 
 
@@ -80,7 +80,7 @@ def _hint(column: Column, found: str) -> str:
     return ""
 
 
-def _is_of_this_time(value: int, unit: TimeUnit) -> bool:
+def is_of_this_time(value: int, unit: TimeUnit) -> bool:
     """Return whether a number of units since 1970 falls into the years 1975 to 2099: of no value do two units."""
     return _FIRST <= value * unit.value < _END
 

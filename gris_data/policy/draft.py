@@ -1,17 +1,15 @@
-"""A first policy for somebody's own table: what each column is taken for, by its name and type alone.
+"""A first policy for somebody's own table: what each column is taken for, by its name and type, and by what it holds.
 
-No row is read, so a draft says nothing about anybody. Whatever it gets wrong, what it offers is as private as what it
-leaves out, as long as the member is the right column; so that column alone is refused rather than guessed where names
-leave a doubt.
-
-What a draft offers is safe whatever the data are: domains are unknown and sensitivities unrestricted, except for truth
-values, whose domain is their type. Events are clipped by the query. Nothing has to be promised.
+Whatever a draft gets wrong, what it offers is as private as what it leaves out, as long as the member is the right
+column; so that column alone is refused rather than guessed where names leave a doubt. Domains are unknown, except for
+truth values, whose domain is their type. Events are clipped and contributions bounded by the query. Of members, nothing
+has to be promised.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -19,50 +17,20 @@ from dp_service.queries.answer_columns import COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.terms import ColumnType
 from gris_data.errors import InputError
 from gris_data.names import IDENTIFIER
+from gris_data.policy.draft_contents import ColumnContents, finding_of_contents, is_measured
+from gris_data.policy.draft_names import (
+    Finding,
+    Kind,
+    clock_unit,
+    finding_of_name,
+    is_clock,
+    is_later,
+    is_person,
+)
 from gris_data.table_schema import TableColumn, TableSchema
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_PEOPLE = _words(
-    "member user customer client person subscriber visitor employee student passenger author account "
-    "buyer reader viewer player guest citizen household profile rider driver donor learner resident tenant worker"
-) | {"patient"}
-_KEYS = _words("id uid uuid guid key no nr number num hash code pk")
-# People by their own names, or near enough to find one.
-_PERSONAL = _words(
-    "email mail phone mobile telephone tel fax ssn passport iban surname lastname firstname fullname username "
-    "login address street zip zipcode postcode ip ipaddress mac imei idfa gaid birthdate birthday dob lat latitude "
-    "lon lng longitude token password secret cookie fingerprint device"
-)
-_NAME_OF = _words("first last full user customer member client person employee given family middle nick") | {
-    "patient"
-}
-_FREE_TEXT = _words("comment comments note notes message remark remarks body")
-# An integer with such a name is likely to count time since 1970; a name like eventTime has two words of it.
-_CLOCK = _words("ts timestamp epoch unixtime datetime millis")
-_CLOCK_OF = _words("time at")
-_HAPPENED = _words(
-    "event created updated modified started start ended end received sent seen clicked click bought ordered paid "
-    "arrived recorded logged happened occurred inserted server client utc unix"
-)
-_UNITS = {
-    word: unit
-    for unit, words in (
-        ("seconds", "s sec secs seconds"),
-        ("milliseconds", "ms millis milliseconds"),
-        ("microseconds", "us micros microseconds"),
-    )
-    for word in words.split()
-}
-# What each row, or a few rows of one member, have to themselves.
-_EVENTS = _words(
-    "order transaction event session request invoice row record visit trace log message payment booking ticket receipt"
-)
+# By the names that DuckDB, Pinot and others give them.
+_FRACTIONS = frozenset(("FLOAT", "DOUBLE", "DECIMAL", "REAL", "BIG_DECIMAL"))
 
 
 class Role(Enum):
@@ -70,17 +38,28 @@ class Role(Enum):
 
     MEMBER = "member"
     ASKED = "asked about"
+    SUMMED = "summed"
     NOT_READABLE = "not readable"
     WITHHELD = "withheld"
 
 
 @dataclass(frozen=True)
 class DraftColumn:
-    """A column and what the draft makes of it; `reason` says why it is not asked about."""
+    """A column and what the draft makes of it.
+
+    Attributes:
+        column: The column.
+        role: What it is to the policy.
+        reason: Why it is not asked about.
+        kind: Which of the reasons that is, in a word or two; empty: its type.
+        is_measured: Whether its integers are so many that only ranges and sums of them are asked about.
+    """
 
     column: TableColumn
     role: Role
     reason: str = ""
+    kind: str = ""
+    is_measured: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,23 +70,54 @@ class Draft:
         table: The table.
         member: The column of its members.
         is_member_named: Whether the owner named that column; otherwise its own name says what it is.
-        time: The time column, None if none or several could be it.
+        times: The columns that could be the time of a row, the likeliest first.
         columns: All columns, in the table's order.
     """
 
     table: TableSchema
     member: TableColumn
     is_member_named: bool
-    time: TableColumn | None
+    times: tuple[TableColumn, ...]
     columns: tuple[DraftColumn, ...]
 
+    @property
+    def elements(self) -> tuple[TableColumn, ...]:
+        """The columns that questions may group by."""
+        return tuple(
+            each.column
+            for each in self.columns
+            if each.role is Role.ASKED
+            and not each.is_measured
+            and each.column.type is not ColumnType.TIMESTAMP
+        )
 
-def draft_of(table: TableSchema, member: str = "") -> Draft:
+    @property
+    def answers_nothing(self) -> bool:
+        """Whether no question but one for all members could be asked."""
+        return not self.times and not any(each.role in (Role.ASKED, Role.SUMMED) for each in self.columns)
+
+
+def draft_of(
+    table: TableSchema, member: TableColumn, contents: Mapping[str, ColumnContents], *, is_member_named: bool
+) -> Draft:
     """Return a first policy of a table.
 
     Args:
         table: Its name and columns.
-        member: The column of the members; empty: the only one whose name says so.
+        member: The column of its members, from `member_of`.
+        contents: What columns hold, by name; empty: nothing was read, and names and types alone decide.
+        is_member_named: Whether the owner named the member.
+    """
+    columns = tuple(_draft_column(each, member, table, contents.get(each.name)) for each in table.columns)
+    return Draft(table, member, is_member_named, _times(columns, has_rows=bool(contents)), columns)
+
+
+def member_of(table: TableSchema, member: str = "") -> TableColumn:
+    """Return the column of the members.
+
+    Args:
+        table: Its name and columns.
+        member: The column's name; empty: the only one whose name says so.
 
     Raises:
         InputError: The member is not known, or cannot be one; or a policy cannot name the table.
@@ -119,8 +129,7 @@ def draft_of(table: TableSchema, member: str = "") -> Draft:
         )
     found = _named(table, member) if member else _guessed(table)
     _require_member(found)
-    columns = tuple(_draft_column(each, found, table) for each in table.columns)
-    return Draft(table, found, bool(member), _time(columns), columns)
+    return found
 
 
 def _named(table: TableSchema, member: str) -> TableColumn:
@@ -166,7 +175,7 @@ def _require_member(column: TableColumn) -> None:
         raise InputError(
             f'the member column "{column.name}": a policy names columns by ASCII letters, digits and underscores, '
             f"without spaces; rename it in the data, in DuckDB by {_renaming(column.name)}; "
-            "duckdb.read_csv(.., normalize_names=True) renames where it reads CSV"
+            "`gris convert` gives such columns other names"
         )
 
 
@@ -178,20 +187,47 @@ def _renaming(name: str) -> str:
     return f'SELECT * RENAME ("{quoted}" AS {new}) FROM ..'  # noqa: S608 - for people to read
 
 
-def _draft_column(column: TableColumn, member: TableColumn, table: TableSchema) -> DraftColumn:
+def _draft_column(
+    column: TableColumn, member: TableColumn, table: TableSchema, held: ColumnContents | None
+) -> DraftColumn:
     if column.name == member.name:
         return DraftColumn(column, Role.MEMBER)
-    alike = [each for each in table.columns if each.name.casefold() == column.name.casefold()]
-    if len(alike) > 1:
-        return DraftColumn(column, Role.NOT_READABLE, "another name differs from it only in case")
-    if reason := _unreadable(column):
+    if reason := _unnamable(column, table):
         return DraftColumn(column, Role.NOT_READABLE, reason)
     # A truth value tells nobody apart, whatever its name says.
-    if column.type is not ColumnType.BOOL and (reason := _withheld(column.name)):
-        return DraftColumn(column, Role.WITHHELD, reason)
-    if column.type is ColumnType.INT64 and is_clock(column.name):
-        return DraftColumn(_as_timestamp(column), Role.WITHHELD, _CLOCK_REASON)
-    return DraftColumn(column, Role.ASKED)
+    if column.type is not ColumnType.BOOL and (finding := _finding(column, held)):
+        role = Role.NOT_READABLE if column.type is None else Role.WITHHELD
+        return DraftColumn(column, role, finding.reason, finding.kind.value)
+    return _usable(column, held)
+
+
+def _finding(column: TableColumn, held: ColumnContents | None) -> Finding | None:
+    """Return why a column is left out, by its name or by what it holds; a few values of many members are no secret."""
+    named = finding_of_name(column.name, column.type)
+    if named is not None and named.is_open and held is not None and held.is_everybodys:
+        named = None
+    # Hardly two members share a time: that is no reason to take it for a key.
+    seen = None if _is_clock(column) else finding_of_contents(column, held)
+    if named is None or (seen is not None and seen.kind is Kind.OTHER_PEOPLE):
+        return seen
+    return named
+
+
+def _usable(column: TableColumn, held: ColumnContents | None) -> DraftColumn:
+    """Return what a column is that nothing speaks against."""
+    if column.type is None and column.held in _FRACTIONS:
+        return DraftColumn(column, Role.SUMMED)
+    if column.type is None:
+        return DraftColumn(column, Role.NOT_READABLE, _unread(column))
+    if _is_clock(column):
+        unit = (held and held.clock_unit) or clock_unit(column.name) or "milliseconds"
+        stamps = replace(column, type=ColumnType.TIMESTAMP, time_unit=unit)
+        return DraftColumn(stamps, Role.WITHHELD, _CLOCK_REASON, "time")
+    return DraftColumn(column, Role.ASKED, is_measured=is_measured(column, held))
+
+
+def _is_clock(column: TableColumn) -> bool:
+    return column.type is ColumnType.INT64 and is_clock(column.name)
 
 
 _CLOCK_REASON = (
@@ -200,77 +236,37 @@ _CLOCK_REASON = (
 )
 
 
-def is_clock(name: str) -> bool:
-    """Return whether the name of a column of integers says that they count time since 1970."""
-    words = words_of(name)
-    joined = name.lower().replace("_", "")
-    happened = bool(words & (_CLOCK_OF | _UNITS.keys()) and words & _HAPPENED) or joined in (
-        "time",
-        "eventtime",
-    )
-    return bool(words & _CLOCK) or happened
-
-
-def _as_timestamp(column: TableColumn) -> TableColumn:
-    """Return a column of integers as one of timestamps, in the unit that its name says, or in milliseconds."""
-    units = [_UNITS[word] for word in sorted(words_of(column.name) & _UNITS.keys())]
-    return replace(column, type=ColumnType.TIMESTAMP, time_unit=units[0] if units else "milliseconds")
-
-
-def _unreadable(column: TableColumn) -> str:
+def _unnamable(column: TableColumn, table: TableSchema) -> str:
+    alike = [each for each in table.columns if each.name.casefold() == column.name.casefold()]
+    if len(alike) > 1:
+        return "another name differs from it only in case"
     if column.fault:
         return column.fault
-    if not IDENTIFIER.fullmatch(column.name) or column.name.casefold() in (
+    if IDENTIFIER.fullmatch(column.name) and column.name.casefold() not in (
         COUNT_COLUMN,
         MEMBER_COUNT_COLUMN,
     ):
-        return "a policy cannot name it: rename it to ASCII letters, digits and underscores"
-    if column.type is None:
-        held = column.held or "its type"
-        return (
-            f"{held}: questions read texts, integers, truth values, days and timestamps; {_instead(column)}"
-        )
-    return ""
+        return ""
+    return "a policy cannot name it: rename it to ASCII letters, digits and underscores"
 
 
-def _instead(column: TableColumn) -> str:
-    if column.held.startswith("TIMESTAMP"):
-        return "write it in microseconds"
-    if column.held in ("FLOAT", "DOUBLE", "DECIMAL", "REAL"):
-        return "add it to the data in classes, such as whole tens"
-    return "add it to the data as a text"
+def _unread(column: TableColumn) -> str:
+    held = column.held or "its type"
+    instead = (
+        "`gris convert` writes it in microseconds"
+        if held.startswith("TIMESTAMP")
+        else "add it to the data as a text"
+    )
+    return f"{held}: questions read texts, numbers, truth values, days and timestamps; {instead}"
 
 
-def _withheld(name: str) -> str:
-    words = words_of(name)
-    if is_person(name):
-        return "its name says that it stands for people too, and only one column is the member"
-    if _PERSONAL & words or words == {"name"} or ("name" in words and words & _NAME_OF):
-        return "its name says that it tells people apart"
-    if _FREE_TEXT & words and not words & _KEYS:
-        return "its name says that it is free text, which hardly two members share"
-    if words in ({"id"}, {"uuid"}, {"guid"}) or (words & _EVENTS and words & _KEYS):
-        return "its name says that one member alone has each value: nothing could be shown, and every question costs"
-    return ""
+def _times(columns: Sequence[DraftColumn], *, has_rows: bool) -> tuple[TableColumn, ...]:
+    """Return the columns that could be the time of a row: those of events before those of what comes later.
 
-
-def words_of(name: str) -> frozenset[str]:
-    """Return the words of a name, in small letters: of `userId` and `user_id` they are the same."""
-    return frozenset(word.lower() for word in _WORDS.findall(name))
-
-
-def is_person(name: str) -> bool:
-    """Return whether a name says that a column holds people: a noun for them, alone or with a word for a key."""
-    joined = name.lower().replace("_", "")
-    if any(joined == person + key for person in _PEOPLE for key in ("id", "uid", "key")) or joined == "uid":
-        return True
-    words = words_of(name)
-    return bool(words & _PEOPLE) and words <= _PEOPLE | _KEYS
-
-
-def _time(columns: Sequence[DraftColumn]) -> TableColumn | None:
-    """Return the only column of days; without one, the only one of timestamps."""
+    Integers that seem to count time are among them if rows were read, by which their unit was seen to fit.
+    """
     asked = [each.column for each in columns if each.role is Role.ASKED]
-    days = [column for column in asked if column.type is ColumnType.DATE]
-    times = days or [column for column in asked if column.type is ColumnType.TIMESTAMP]
-    return times[0] if len(times) == 1 else None
+    times = [column for column in asked if column.type in (ColumnType.DATE, ColumnType.TIMESTAMP)]
+    if not times and has_rows:
+        times = [each.column for each in columns if each.kind == "time"]
+    return tuple(sorted(times, key=lambda column: is_later(column.name)))

@@ -5,93 +5,194 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
 from gris_data.policy.draft import Draft, DraftColumn, Role
+from gris_data.policy.draft_numbers import DraftValue
+from gris_data.policy.draft_numbers_text import quantile_lines, share_text, value_lines
+from gris_data.policy.draft_shape import CURRENCY, Shape
+from gris_data.policy.draft_yaml import comment, key
 from gris_data.table_schema import TableColumn
 
-EPSILON_PER, DELTA = "0.15", "1e-10"
 TAU = 5
-_WIDTH = 116
 
 # A paragraph a line.
 _HEAD = (
-    "A first policy, made by `gris policy draft` from names and types of columns. No row was read: no value and "
-    "no count of your data is in this file, so anyone may read it. Whatever it does not list cannot be asked "
-    "about.\n"
-    "DECIDE marks what only you can know. The rest is safe as it stands, whatever the data are.\n"
-    "Then: gris policy check THIS_FILE --data TABLE=PATH"
+    "A first policy, made by `gris policy draft`. Whatever it does not list cannot be asked about.\n"
+    "DECIDE marks what only you can know."
 )
+_READ = (
+    "Rows were read, for you as the owner: which columns are left out and why, and shares in comments, tell of them. "
+    "Show this file to no analyst before you have taken the comments out.\n"
+    "Bounds (delta_0, delta_1, units, tau, buckets, lower, upper, grids) come from the same data, in round numbers, so "
+    "that they tell little of anybody; what is chosen by data is outside of the guarantee all the same. DECIDE: keep "
+    "them, or replace them by what you know from elsewhere or from another period (`gris plan bound`)."
+)
+_UNREAD = (
+    "It was made from names and types of columns. No row was read: no value and no count of your data is in this file, "
+    "so anyone may read it. It is safe as it stands, whatever the data are. Answers are better with `contributions`, "
+    "and `values` and `quantiles` need it: a draft of a file has them."
+)
+_THEN = "Then: gris policy check THIS_FILE --data TABLE=PATH"
 _CURRENCY = (
     "What an analyst's budget buys. One information unit pays for epsilon_per: a smaller one means more noise "
-    "in every count; at 0.15 the noise in most counts is at most 40. delta is what one call adds to the chance "
+    "in every count{noise}. delta is what one call adds to the chance "
     "that the guarantee fails: keep it far below one over the number of your members. `gris plan guarantee` "
     "says what a budget is worth."
 )
+_LAPLACE = "; at 0.15 the noise in most counts is at most 40"
+_GAUSSIAN = "`contributions` needs Gaussian noise in counts; guarantees are then in zCDP."
 _TIME = (
-    "Questions may be about a range of this column. DECIDE: if rows keep arriving, add `refresh: day`. "
-    "Questions then see days that are over, and the same question stays free until the next day. Add `zone: "
-    "Europe/Berlin` if days begin there; without it they begin at midnight UTC."
+    "Questions may be about a range of this column{buckets}. DECIDE: days begin at midnight of `zone`; write yours, "
+    "such as Europe/Berlin. If rows keep arriving, add `refresh: day`: questions then see days that are over, and the "
+    "same question stays free until the next day."
 )
+_SEVERAL_TIMES = "DECIDE: {others} could be it too; this one was chosen by {why}."
 _NO_TIME = (
-    "DECIDE: no column, or more than one, looks like the time of a row. Name it here if questions should take a "
-    "time range:\n"
+    "DECIDE: no column looks like the time of a row. Name it here if questions should take a time range:\n"
+)
+_CONTRIBUTIONS = (
+    "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
+    "`buckets`), those that a public hash chooses.{looks} This is the cheapest setting that `gris plan bound` proposes "
+    "for the {top} largest of {planned}, from the shape of these data. DECIDE: more units mean less noise at a higher "
+    "price; a larger max_names shows longer lists, for which delta_0 has to grow."
+)
+_LOOKS = " A first look, with the bound delta_1 and its share of the units, finds names; the second counts these alone."
+_CONTRIBUTIONS_OF_NOTHING = (
+    "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
+    "`buckets`). No column with unknown values was there to plan for."
+)
+_SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
+_FURTHER = (
+    "Further, where they fit: `shift: true` (counts of few known elements with less noise), `sharpening: {units}` "
+    "(more exact counts for what is missing to the price), `totals: {{share: 1/4}}` (totals beside two columns), "
+    "`choose` (the cheapest way that is expected to find all elements; `gris plan bound --choose` writes it)."
 )
 _MEASURES = (
     "Members are counted once each, so one member changes a count by at most 1. Rows are counted too, at most "
     "tau of a member in one element: the query itself leaves out the rest (clipped), so nothing has to be "
-    "promised. The noise grows with tau, to about 40 times tau; a small tau counts too few rows where members "
-    f"have many. {TAU} is a start."
+    "promised. The noise grows with tau; a small tau counts too few rows where members have many. "
+)
+_TAU = f"{TAU} is a start."
+_TAU_OF_DATA = "DECIDE: {tau} weighs both by these rows; of one total of all rows it leaves out {cut}."
+_TAU_OF_ELEMENTS = (
+    " In one element of {planned}, {enough} leaves out next to none: enough if nobody asks for one total."
 )
 _MEASURES_OF_PINOT = "Pinot counts clipped rows from version 1.0 on; for an older one, remove `events`."
 _COLUMNS = (
-    "What questions may group by and filter on. Three keys are left out on purpose:\n"
+    "What questions may group by and filter on. {keys} left out on purpose:\n"
     "  domain: the list of values that may be shown. Without it the mechanism itself finds which values are "
     "safe to show. DECIDE: list them where they are public anyway, such as countries; answers are then better "
     "and cheaper. Never copy them from the data: everyone would see a value that only one member has. `gris "
-    "domain publish` finds them privately.\n"
-    "  delta: how many values of the column one member can have. Without it any number, which is always true. "
+    "domain publish` finds them privately."
+)
+_DELTA = (
+    "\n  delta: how many values of the column one member can have. Without it any number, which is always true. "
     "DECIDE: state `delta: 1` only where more is impossible by what the column means, such as the year of "
     "birth. If it is false, so is the guarantee; `gris policy check --data` compares it with your data."
 )
 
 
-def draft_text(drafts: Sequence[Draft]) -> str:
+@dataclass(frozen=True)
+class Drafted:
+    """A draft and, where its rows were read, what was chosen by them: its numbers and the shape; else neither.
+
+    Attributes:
+        draft: What each column is.
+        shapes: The shape of the rows; empty: none was read.
+        values: The columns of numbers.
+    """
+
+    draft: Draft
+    shapes: tuple[Shape, ...] = ()
+    values: tuple[DraftValue, ...] = ()
+
+
+def draft_text(drafts: Sequence[Drafted]) -> str:
     """Return a policy for some tables, with comments."""
+    is_read = any(each.shapes for each in drafts)
     lines = [
-        *_comment(_HEAD),
+        *comment(f"{_HEAD}\n{_READ if is_read else _UNREAD}\n{_THEN}"),
         "",
-        *_comment(_CURRENCY),
-        f"epsilon_per: {EPSILON_PER}",
-        f"delta: {DELTA}",
+        *comment(_CURRENCY.format(noise="" if is_read else _LAPLACE)),
+        f"epsilon_per: {float(CURRENCY.epsilon_per)}",
+        f"delta: {float(CURRENCY.delta):g}",
+        *([*comment(_GAUSSIAN), "count_noise: gaussian"] if is_read else []),
         "",
         "tables:",
     ]
-    for draft in drafts:
-        lines += _table(draft)
+    for each in drafts:
+        lines += _table(each)
     return "\n".join(lines) + "\n"
 
 
-def _table(draft: Draft) -> Iterator[str]:
-    yield f"  {_key(draft.table.name)}:"
-    yield from _comment(_member_comment(draft), 4)
-    yield f"    member: {_key(draft.member.name)}"
-    if draft.time is None:
-        yield from _comment(_NO_TIME + f"time: {_proposed_time(draft)}", 4)
-    else:
-        yield from _comment(_TIME, 4)
-        yield f"    time: {_time(draft.time)}"
-    yield from _comment(_MEASURES, 4)
+def _table(drafted: Drafted) -> Iterator[str]:
+    draft = drafted.draft
+    yield f"  {key(draft.table.name)}:"
+    yield from comment(_member_comment(draft), 4)
+    yield f"    member: {key(draft.member.name)}"
+    yield from _time_lines(draft, has_buckets=bool(drafted.shapes))
+    for shape in drafted.shapes:
+        yield from _contributions(drafted, shape)
+    yield from comment(_MEASURES + _tau_comment(drafted), 4)
     if not draft.table.location:
-        yield from _comment(_MEASURES_OF_PINOT, 4)
+        yield from comment(_MEASURES_OF_PINOT, 4)
     yield "    measures:"
     yield "      distinct_members: true"
-    yield f"      events: {{tau: {TAU}, tau_is: clipped}}"
-    yield from _comment(_COLUMNS + _nulls(draft), 4)
-    yield "    columns:"
-    for each in draft.columns:
-        yield from _column(each)
+    tau = drafted.shapes[0].tau if drafted.shapes else TAU
+    yield f"      events: {{tau: {tau}, tau_is: clipped}}"
+    about = _COLUMNS.format(keys="One key is" if drafted.shapes else "Two keys are")
+    yield from comment(about + ("" if drafted.shapes else _DELTA) + _nulls(draft), 4)
+    lines = [line for each in draft.columns for line in _column(each, drafted)]
+    is_empty = all(line.lstrip().startswith("#") for line in lines)
+    yield f"    columns:{' {}' if is_empty else ''}"
+    yield from lines
+    yield from value_lines(drafted.values)
+    yield from quantile_lines(drafted.values, drafted.shapes)
+
+
+def _tau_comment(drafted: Drafted) -> str:
+    for shape in drafted.shapes:
+        enough, planned = shape.tau_of_elements, shape.planned.column
+        more = _TAU_OF_ELEMENTS.format(planned=planned, enough=enough) if 0 < enough < shape.tau else ""
+        return _TAU_OF_DATA.format(tau=shape.tau, cut=share_text(shape.rows_cut)) + more
+    return _TAU
+
+
+def _time_lines(draft: Draft, *, has_buckets: bool) -> Iterator[str]:
+    if not draft.times:
+        yield from comment(_NO_TIME + f"time: {_proposed_time(draft)}", 4)
+        return
+    time, *others = draft.times
+    buckets = ", buckets: [day, week, month, quarter, year]" if has_buckets else ""
+    yield from comment(_TIME.format(buckets=", and count in buckets of it" if has_buckets else ""), 4)
+    if others:
+        names = ", ".join(each.name for each in others)
+        yield from comment(_SEVERAL_TIMES.format(others=names, why="name and type"), 4)
+    yield f"    time: {{{_time(time)}, zone: UTC{buckets}}}"
+
+
+def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
+    looks = shape.looks
+    about = _CONTRIBUTIONS_OF_NOTHING
+    if shape.planned.column:
+        about = _CONTRIBUTIONS.format(
+            looks=_LOOKS if looks.delta_1 else "", top=shape.planned.top, planned=shape.planned.column
+        )
+    yield from comment(f"{about}\n{_FURTHER.format(units=looks.units)}", 4)
+    yield "    contributions:"
+    yield "      bound: in_query"
+    yield f"      delta_0: {looks.delta_0}"
+    yield f"      units: {looks.units}"
+    if looks.delta_1:
+        yield f"      names: {{delta_1: {looks.delta_1}, share: {looks.share}, max_names: {looks.max_names}}}"
+    if shape.buckets:
+        yield f"      buckets: {shape.buckets}"
+    if drafted.values:
+        yield from comment(_SUMS, 6)
+        yield f"      sums: {{max_members: {shape.most_members}, max_rows: {shape.most_rows}}}"
 
 
 def _member_comment(draft: Draft) -> str:
@@ -104,13 +205,13 @@ def _member_comment(draft: Draft) -> str:
 
 
 def _time(column: TableColumn) -> str:
-    return f"{{column: {_key(column.name)}, type: {column.type}{_unit(column)}}}"
+    return f"column: {key(column.name)}, type: {column.type}{_unit(column)}"
 
 
 def _proposed_time(draft: Draft) -> str:
     """Return a time column for the owner to decide on: integers that seem to count time, where there are some."""
     clocks = [each.column for each in draft.columns if each.role is not Role.ASKED and each.column.time_unit]
-    return _time(clocks[0]) if clocks else "{column: NAME, type: date}"
+    return f"{{{_time(clocks[0])}}}" if clocks else "{column: NAME, type: date}"
 
 
 _STANDS_FOR_NULL = {
@@ -139,23 +240,46 @@ def _unit(column: TableColumn) -> str:
     return f", unit: {column.time_unit}" if column.time_unit else ""
 
 
-def _column(each: DraftColumn) -> Iterator[str]:
-    column = each.column
+def _column(each: DraftColumn, drafted: Drafted) -> Iterator[str]:
+    column, is_bounded = each.column, bool(drafted.shapes)
     match each.role:
         case Role.MEMBER:
             if column.type is None:
-                yield from _comment(
+                yield from comment(
                     f"{column.name}, the member, is {column.held}: it can be counted, and not listed.", 6
                 )
                 return
             yield from _entry(column, f"type: {column.type}")
+        case Role.ASKED if each.is_measured:
+            yield from comment("So many different numbers: ranges and sums of them, and no groups.", 6)
+            yield from _entry(column, "type: int64, filter: [in, range]")
         case Role.ASKED:
-            yield from _asked(column)
+            yield from _asked(column, is_bounded=is_bounded)
+        case Role.SUMMED:
+            yield from _summed(column, drafted.values)
         case Role.WITHHELD:
-            yield from _comment(f"Not asked about: {each.reason}. To offer it:", 6)
-            yield from (f"      # {line[6:]}" for line in _asked(column, with_comment=False))
+            yield from comment(f"Not asked about: {each.reason}. To offer it:", 6)
+            offered = _asked(column, is_bounded=is_bounded, with_comment=False)
+            yield from (f"      # {line[6:]}" for line in offered)
         case Role.NOT_READABLE:
-            yield from _comment(f"{_in_one_line(column.name)} cannot be asked about: {each.reason}.", 6)
+            yield from comment(f"{_in_one_line(column.name)} cannot be asked about: {each.reason}.", 6)
+
+
+def _summed(column: TableColumn, values: Sequence[DraftValue]) -> Iterator[str]:
+    """Say where a column of fractions is; and of one that holds whole numbers, what it could be."""
+    found = [each for each in values if each.name == column.name]
+    below = (
+        "it has sums, averages and quantiles below"
+        if found
+        else f"it can have sums and quantiles; of whole ones `gris convert --type {column.name}=int64` makes elements"
+    )
+    yield from comment(f"{column.name}, {column.held}, is no element: {below}.", 6)
+    if any(each.is_whole for each in found):
+        yield from comment(
+            "All its numbers are whole, as where pandas had missing ones: after `gris convert --type "
+            f"{column.name}=int64` it can be grouped by and restricted to ranges as well.",
+            6,
+        )
 
 
 def _in_one_line(name: str) -> str:
@@ -165,20 +289,20 @@ def _in_one_line(name: str) -> str:
     return json.dumps(name, ensure_ascii=not name.isprintable())
 
 
-def _asked(column: TableColumn, *, with_comment: bool = True) -> Iterator[str]:
+def _asked(column: TableColumn, *, is_bounded: bool, with_comment: bool = True) -> Iterator[str]:
     match column.type:
         case ColumnType.BOOL:
             if with_comment:
-                yield from _comment(
-                    "Its domain is its type's, and no member can have more than both. A missing value counts as false.",
-                    6,
-                )
+                most = "" if is_bounded else ", and no member can have more than both"
+                yield from comment(f"Its domain is its type's{most}. A missing value counts as false.", 6)
+            # Where contributions are bounded, the bound stands for it.
+            delta = "" if is_bounded else ", delta: 2"
             yield from _entry(
-                column, "type: bool, group_by: true, filter: [in], domain: [false, true], delta: 2"
+                column, f"type: bool, group_by: true, filter: [in], domain: [false, true]{delta}"
             )
         case ColumnType.TIMESTAMP:
             if with_comment:
-                yield from _comment(
+                yield from comment(
                     "Hardly two members share a timestamp: questions restrict it to a range, and do not group by it.",
                     6,
                 )
@@ -191,12 +315,7 @@ def _asked(column: TableColumn, *, with_comment: bool = True) -> Iterator[str]:
 
 def _entry(column: TableColumn, keys: str) -> Iterator[str]:
     null_value = "" if column.null_value is None else f", null_value: {_scalar(column.null_value)}"
-    yield f"      {_key(column.name)}: {{{keys}{null_value}}}"
-
-
-def _key(name: str) -> str:
-    """Return a name as YAML takes it for a text."""
-    return json.dumps(name) if name.lower() in ("true", "false", "null") else name
+    yield f"      {key(column.name)}: {{{keys}{null_value}}}"
 
 
 def _scalar(value: Value) -> str:
@@ -209,21 +328,3 @@ def _scalar(value: Value) -> str:
         # Pinot stores whole milliseconds, which is what a policy takes.
         return json.dumps(value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z")
     return str(value)
-
-
-def _comment(text: str, indent: int = 0) -> Iterator[str]:
-    margin = " " * indent
-    for line in text.splitlines():
-        yield from (f"{margin}# {part}" for part in _wrapped(line, _WIDTH - indent))
-
-
-def _wrapped(line: str, width: int) -> Iterator[str]:
-    """Yield a line in pieces that fit, with its own indentation."""
-    indent = line[: len(line) - len(line.lstrip())]
-    piece = ""
-    for word in line.split():
-        if piece and len(indent) + len(piece) + 1 + len(word) > width:
-            yield indent + piece
-            piece = ""
-        piece = f"{piece} {word}" if piece else word
-    yield indent + piece

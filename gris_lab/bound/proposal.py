@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dp_service.queries.policy_types import MAXIMUM_NAMES
 from gris_lab.bound.choice import Expectations, choose_block
 from gris_lab.bound.contributions import BoundedCounts
-from gris_lab.bound.looks import BothLooks, OneLook, Question, Worth
-from gris_lab.bound.search import NEARLY_AS_EXACT, NEARLY_AS_MANY, Look, best
+from gris_lab.bound.looks import BothLooks, OneLook, Question, Sketch, Trials, Worth
+from gris_lab.bound.search import NEARLY_AS_EXACT, NEARLY_AS_MANY, Look, best, best_looks
+from gris_lab.simulation import Draws
 
 OUTSIDE = (
     "These data are outside of the guarantee: what is chosen by them may tell of their members. They must be of "
@@ -37,6 +38,41 @@ class TradeOff:
 
     tried: tuple[Tried, ...]
     unk_gumb: Worth
+
+
+def trade_off(
+    counts: BoundedCounts,
+    question: Question,
+    units: Sequence[int],
+    trials: int,
+    draws: Draws,
+    *,
+    seed: int,
+    advance: Callable[[], None] = lambda: None,
+) -> TradeOff:
+    """Return what the best looks find for each number of units, beside UnkGumb.
+
+    Args:
+        counts: What bounds leave of the counts.
+        question: What is asked.
+        units: The numbers of units to try.
+        trials: How often each mechanism runs.
+        draws: What noise is drawn from.
+        seed: What the sketches are drawn from.
+        advance: Called after UnkGumb and after each number of units.
+    """
+    runs = Trials(counts, question, draws, trials)
+    found = []
+    unk_gumb = runs.unk_gumb()
+    sketch = Sketch(counts, question, seed)
+    advance()
+    for each in units:
+        looks = best_looks(sketch, question, each)
+        found.append(Tried(looks.one, runs.one_look(looks.one)))
+        if looks.two:
+            found.append(Tried(looks.two, runs.two_looks(looks.two)))
+        advance()
+    return TradeOff(tuple(found), unk_gumb)
 
 
 @dataclass(frozen=True)

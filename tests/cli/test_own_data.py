@@ -36,7 +36,7 @@ def write_sales(folder: Path) -> None:
     rows = "SELECT i % 5000 AS client, 'p' || (i % 4) AS product FROM range(40000) AS rows(i)"
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({rows}) TO '{folder / 'sales.parquet'}' (FORMAT parquet)")
-    draft = ("--data", str(folder / "sales.parquet"), "--out", str(folder / "policy.yaml"))
+    draft = ("--names-only", "--data", str(folder / "sales.parquet"), "--out", str(folder / "policy.yaml"))
     assert main(["policy", "draft", *draft]) == 0
 
 
@@ -235,10 +235,10 @@ def test_a_file_of_rows_without_types_is_refused_with_what_to_do(
     ("file", "expected"),
     [
         ("nowhere.parquet", "--data: there is no file {path}"),
-        (".", "--data: expected a file, and {path} is a directory"),
+        (".", "--data: {path}: a table is one file; `gris convert` makes one of a folder"),
         (
             "sales.csv",
-            "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris policy draft --data",
+            "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris convert --input",
         ),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.tables import TauIs
 from gris_cli.__main__ import main
-from gris_data.policy.draft import is_person
+from gris_data.policy.draft_names import is_person
 from tests.support.command_line import run_json
 from tests.support.fake_pinot import FakePinot
 from tests.support.some import some
@@ -48,7 +48,8 @@ def test_a_draft_offers_what_is_safe_and_promises_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Unknown domains, no delta, clipped events; what tells people apart and what questions cannot read is left out."""
-    policy, text, reported = drafted(capsys, "--data", str(write(tmp_path / "sales.parquet")))
+    data = str(write(tmp_path / "sales.parquet"))
+    policy, text, reported = drafted(capsys, "--names-only", "--data", data)
     (table,) = policy.tables
     assert ("sales", "customer_id", "day") == (table.name, table.member, table.time and table.time.name)
     assert ["day", "pieces", "product", "returned"] == [column.name for column in table.usable_columns]
@@ -60,12 +61,13 @@ def test_a_draft_offers_what_is_safe_and_promises_nothing(
     roles = {each["name"]: each["role"] for each in reported["columns"]}
     assert roles["customer_id"] == "member"
     assert {"email", "order_id", "comment"} == {name for name, role in roles.items() if role == "withheld"}
-    assert {"price", "clock"} == {name for name, role in roles.items() if role == "not readable"}
+    assert "clock" == next(name for name, role in roles.items() if role == "not readable")
+    assert "summed" == roles["price"]
     for explained in ("DECIDE", "domain:", "delta:", "tau", "No row was read"):
         assert explained in text
 
 
-def test_a_draft_is_the_same_whatever_the_rows_hold(
+def test_a_draft_of_names_is_the_same_whatever_the_rows_hold(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One of a table without rows, too; and no value is in it, not even one that a type lists."""
@@ -74,13 +76,16 @@ def test_a_draft_is_the_same_whatever_the_rows_hold(
         folder = tmp_path / str(number)
         folder.mkdir()
         columns = f"'secret{number}' || range AS product, range AS user_id"
-        texts.append(drafted(capsys, "--data", str(write(folder / "t.parquet", columns, rows)))[1])
+        data = str(write(folder / "t.parquet", columns, rows))
+        texts.append(drafted(capsys, "--names-only", "--data", data)[1])
     assert len(set(texts)) == 1
     listed = tmp_path / "types.duckdb"
     with duckdb.connect(listed) as connection:
         connection.execute("CREATE TYPE mood AS ENUM ('secret')")
-        connection.execute("CREATE TABLE t (user_id BIGINT, mood mood, parts STRUCT(secret INTEGER))")
-    _, text, _ = drafted(capsys, "--data", str(listed))
+        connection.execute(
+            "CREATE TABLE t (user_id BIGINT, page VARCHAR, mood mood, parts STRUCT(secret INTEGER))"
+        )
+    _, text, _ = drafted(capsys, "--names-only", "--data", str(listed))
     assert "mood cannot be asked about: ENUM" in text
     assert "secret" not in text
 
@@ -126,7 +131,7 @@ def test_a_member_that_is_in_doubt_is_asked_for(
             '1 AS "Customer ID", 2 AS x',
             'the member column "Customer ID": a policy names columns by ASCII letters',
         ),
-        ("[1] AS user_id, 2 AS customer", None),
+        ("[1] AS user_id, 2 AS customer, 'x' AS page", None),
         (
             "TIME '12:00:00' AS customer_id",
             "the person who is to be protected, with all their rows; state which",
@@ -166,10 +171,10 @@ def test_a_list_is_not_called_by_the_type_of_its_values(
 ) -> None:
     """A list of texts is left out because it is a list, and texts can be read."""
     columns = "1 AS user_id, ['a'] AS tags, [1]::INTEGER[1] AS sizes"
-    _, text, reported = drafted(capsys, "--data", str(write(tmp_path / "t.parquet", columns)))
+    _, text, reported = drafted(capsys, "--data", str(write(tmp_path / "t.parquet", columns + ", 1 AS size")))
     reasons = {each["name"]: each["reason"] for each in reported["columns"]}
-    assert reasons["tags"].startswith("LIST: questions read texts")
-    assert reasons["sizes"].startswith("LIST: questions read texts")
+    assert reasons["tags"].startswith("LIST: questions read texts, numbers")
+    assert reasons["sizes"].startswith("LIST: questions read texts, numbers")
     assert "VARCHAR" not in text
 
 
@@ -184,7 +189,8 @@ def test_integers_that_count_time_are_not_offered_as_elements(
     """By their names; the draft says how questions can take ranges of them, also as the table's time."""
     clocks = "1767225600000 AS event_ts, 1767225600 AS createdAt_s, 1767225600000000 AS clicked_us"
     columns = f"1 AS user_id, {clocks}, 5 AS response_time, 3 AS attempts, 70 AS load_ms"
-    policy, text, reported = drafted(capsys, "--data", str(write(tmp_path / "t.parquet", columns)))
+    data = str(write(tmp_path / "t.parquet", columns))
+    policy, text, reported = drafted(capsys, "--names-only", "--data", data)
     (table,) = policy.tables
     assert ["attempts", "load_ms", "response_time"] == [column.name for column in table.usable_columns]
     assert {"event_ts", "createdAt_s", "clicked_us"} == {
@@ -233,17 +239,22 @@ def test_the_owner_names_another_member(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_timestamp_is_the_time_of_a_table_without_days(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of several none is; they can be restricted to ranges, and not grouped by."""
+    """Of several it is that of the row's event, and the draft says so; it has buckets, and is not grouped by."""
     one = str(write(tmp_path / "one.parquet", "1 AS user_id, TIMESTAMP '2026-01-01 12:00:00' AS at"))
     (table,) = drafted(capsys, "--data", one)[0].tables
     assert table.time is not None
     assert "at" == table.time.name
     assert not table.column("at").group_by
-    stamps = "now() AS seen_at, TIMESTAMP '2026-01-01 12:00:00' AS left_at"
+    assert "day" in table.buckets
+    stamps = "now() AS closed_at, TIMESTAMP '2026-01-01 12:00:00' AS opened_at"
     two = str(write(tmp_path / "two.parquet", f"1 AS user_id, {stamps}"))
-    (table,) = drafted(capsys, "--data", two)[0].tables
-    assert table.time is None
-    assert ["left_at", "seen_at"] == [column.name for column in table.usable_columns]
+    policy, text, reported = drafted(capsys, "--data", two)
+    (table,) = policy.tables
+    assert table.time is not None
+    assert "opened_at" == table.time.name
+    assert ["opened_at", "closed_at"] == reported["times"]
+    assert "DECIDE: closed_at could be it too" in text
+    assert ["closed_at", "opened_at"] == [column.name for column in table.usable_columns]
 
 
 @pytest.mark.parametrize(
@@ -305,13 +316,14 @@ def test_no_policy_is_drafted_of_a_view(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("x.csv", "read_csv("),
+        ("x.csv", "`gris convert` makes a Parquet file of it"),
+        ("part/*.parquet", "`gris convert` makes one of a folder"),
+        ("s3://shop/orders.parquet", "is on another machine: copy it here first"),
         ("x.json", "read_json("),
         ("x.txt.gz", "expected a file named .parquet, .duckdb or .db"),
         ("x.parquet", "x.parquet is no Parquet file"),
         ("two-words.parquet", "two-words.parquet is no Parquet file"),
         ("nowhere.parquet", "there is no file"),
-        (".", "--data: expected a file, and"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_by_name(
@@ -321,9 +333,22 @@ def test_a_file_that_cannot_be_read_is_refused_by_name(
     path = tmp_path / name
     if name.startswith("x") or "words" in name:
         path.write_text("user_id,page\n1,secret\n")
-    said = refused(capsys, "--data", str(path))
+    said = refused(capsys, "--data", name if ":" in name else str(path))
     assert expected in said
     assert "secret" not in said
+
+
+@pytest.mark.parametrize("table", ["", "visits="])
+def test_folders_with_an_equals_sign_name_no_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    """Neither one that the path begins with, nor one behind the table's name."""
+    monkeypatch.chdir(tmp_path)
+    for folder in (Path("country=DE"), Path("part") / "country=DE"):
+        folder.mkdir(parents=True)
+        data = write(folder / "a.parquet", "1 AS user_id, 'x' AS page")
+        reported = drafted(capsys, "--data", f"{table}{data}")[2]
+        assert (table.removesuffix("=") or "a") == reported["name"]
 
 
 def test_a_table_needs_a_name_that_a_policy_can_hold(
@@ -383,7 +408,7 @@ def test_a_table_of_pinot_is_drafted_by_its_schema(capsys: pytest.CaptureFixture
     assert table.time is not None
     assert ("userId", "day") == (table.member, table.time.name)
     assert "tags cannot be asked about: one row has several values in it" in text
-    assert "score cannot be asked about: DOUBLE" in text
+    assert "score, DOUBLE, is no element: it can have sums and" in text
 
 
 def _with_timestamp(null: object) -> dict[str, object]:

@@ -1,0 +1,224 @@
+"""CSV and folders of Parquet as one Parquet file with stated types, for the owner of the data.
+
+Questions are asked of no CSV: its rows would decide what its columns are, and one quote that is not closed takes in
+the rows of others. Here nothing is guessed: a column is a text unless its type is stated, and a value that is not of it
+ends the conversion, with its row and column and without the value.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from glob import escape, glob
+from pathlib import Path
+
+import duckdb
+
+from dp_service.terms import ColumnType
+from gris_data.bound.source import require_all_read, separated_rows
+from gris_data.bound.spilling import OWN_MISTAKES, spilling
+from gris_data.bound.whole_files import complete_or_nothing
+from gris_data.errors import InputError
+from gris_data.names import plain_name
+from pinot_connector import formats
+from pinot_connector.engines.parquet import literal, quoted
+
+DECIMAL = "decimal"
+TYPES = (*(kind.value for kind in ColumnType), DECIMAL)
+"""The types that can be stated: those of a policy's columns, and numbers that are summed."""
+
+_HELD = {
+    "string": "VARCHAR",
+    "int64": "BIGINT",
+    "bool": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    DECIMAL: "DOUBLE",
+}
+# What DuckDB would round, or read in more than one way, is none of the type.
+_FORMS = {
+    "int64": r"[+-]?\d+(\.0+)?",
+    "bool": r"(?i)true|false|t|f|yes|no|1|0",
+    "date": r"\d{4}-\d\d-\d\d",
+    "timestamp": r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?",
+    DECIMAL: r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?",
+}
+_TEXTS = (".csv", ".tsv")
+_ROWS = "converted_rows"
+
+
+@dataclass(frozen=True)
+class ConvertedColumn:
+    """A column: its name before and after, its type as DuckDB calls it, and how many rows have no value in it."""
+
+    given: str
+    name: str
+    type: str
+    empty: int
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was written: how many files became how many rows, and the columns. True counts, for the owner alone."""
+
+    files: int
+    rows: int
+    columns: tuple[ConvertedColumn, ...]
+
+
+def convert(source: str, out: Path, types: Mapping[str, str], memory: str) -> Conversion:
+    """Write one Parquet file that engines read.
+
+    Args:
+        source: A CSV or TSV file, a Parquet file, a folder, or a pattern of Parquet files. What folders called
+            `country=FR` say becomes columns of texts.
+        out: The file to write, which must not exist.
+        types: The types of columns, by the names that the input has; others of CSV are texts, of Parquet as they are.
+        memory: How much memory this may use, about.
+
+    Raises:
+        InputError: There are no such files, they differ, a column is not there, or a value is not of its type.
+    """
+    if out.exists():
+        raise InputError(f"{out} is there already", "out")
+    failure = InputError("expected files that can be read to their end")
+    try:
+        with spilling(Path(tempfile.gettempdir()), memory) as connection:
+            files = _opened(connection, source)
+            return _written(connection, files, out, types)
+    except OWN_MISTAKES:
+        raise
+    except duckdb.Error:
+        # What DuckDB says may quote the data.
+        pass
+    raise failure
+
+
+def _opened(connection: duckdb.DuckDBPyConnection, source: str) -> list[Path]:
+    """Make the view of all rows; return the files that they are in."""
+    path = Path(source)
+    if path.suffix.lower() in _TEXTS:
+        separated_rows(connection, path, _ROWS)
+        return [path]
+    files = parquet_files(source)
+    listed = ", ".join(literal(escape(str(file))) for file in files)
+    has_keys = len(files) > 1 or path.is_dir()
+    _require_alike(connection, files)
+    connection.execute(
+        f"CREATE TEMP VIEW {_ROWS} AS SELECT * FROM read_parquet([{listed}], "  # noqa: S608 - names are quoted
+        f"hive_partitioning = {str(has_keys).lower()}, hive_types_autocast = false)"
+    )
+    return files
+
+
+def parquet_files(source: str) -> list[Path]:
+    """Return the Parquet files of a folder, a pattern, or a name, in the order of their names.
+
+    Raises:
+        InputError: There are none.
+    """
+    path = Path(source)
+    # A pattern may begin at the root, which `Path.glob` does not take.
+    matched = [source] if path.is_file() else glob(source)  # noqa: PTH207
+    found = path.rglob("*.parquet") if path.is_dir() else map(Path, matched)
+    files = sorted(each for each in found if each.is_file())
+    if not files:
+        raise InputError(f"there is no Parquet file (.parquet) in {source}")
+    if odd := next((each for each in files if each.suffix != ".parquet"), None):
+        raise InputError(f"expected files named .parquet, .csv or .tsv, got {odd.name}")
+    return files
+
+
+def _require_alike(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
+    """Raise InputError if files have other columns than the first, or one that is in the name of a folder as well."""
+    first: list[tuple[str, str]] = []
+    for file in files:
+        described = connection.execute(
+            f"DESCRIBE SELECT * FROM read_parquet({literal(escape(str(file)))}, hive_partitioning = false)"  # noqa: S608
+        ).fetchall()
+        columns = [(name, kind) for name, kind, *_ in described]
+        first = first or columns
+        if columns != first:
+            raise InputError(f"{file} has other columns, or other types of them, than {files[0]}")
+        keys = {part.partition("=")[0].casefold() for part in file.parts[:-1] if "=" in part}
+        if both := [name for name, _ in columns if len(files) > 1 and name.casefold() in keys]:
+            raise InputError(f"{file}: the column {both[0]} is in the file, and in the name of its folder")
+
+
+def _written(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path], out: Path, types: Mapping[str, str]
+) -> Conversion:
+    held = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {_ROWS}").fetchall()}
+    if unknown := [name for name in types if name not in held]:
+        raise InputError(f"there is no column {unknown[0]}; there are {', '.join(held)}", "type")
+    names = _names(held)
+    selected = ", ".join(f"{_value(name, types.get(name))} AS {quoted(names[name])}" for name in held)
+    with complete_or_nothing(out) as unfinished:
+        query = f"SELECT {selected} FROM {_ROWS}"  # noqa: S608 - names are quoted
+        connection.execute(f"COPY ({query}) TO {literal(str(unfinished))} (FORMAT parquet)")
+        if files[0].suffix.lower() in _TEXTS:
+            require_all_read(connection, files[0])
+        _require_types(connection, types)
+        return _report(connection, unfinished, names, len(files))
+
+
+def _names(held: Mapping[str, str]) -> dict[str, str]:
+    """Return names that a policy can have, by those that were given."""
+    names = {name: plain_name(name) for name in held}
+    taken: set[str] = set()
+    for name, plain in names.items():
+        if plain.casefold() in taken:
+            raise InputError(f"two columns would be called {plain}; rename {name}")
+        taken.add(plain.casefold())
+    return names
+
+
+def _value(name: str, kind: str | None) -> str:
+    """Write a value in a type; NULL where it is empty, or none of the type."""
+    given = f"nullif(trim({quoted(name)}::VARCHAR), '')"
+    match kind:
+        case None:
+            return quoted(name)
+        case "string":
+            return f"nullif({quoted(name)}::VARCHAR, '')"
+        case "int64":
+            return f"CASE WHEN {_fits(name, kind)} THEN TRY_CAST(split_part({given}, '.', 1) AS BIGINT) END"
+        case _:
+            return f"CASE WHEN {_fits(name, kind)} THEN TRY_CAST({given} AS {_HELD[kind]}) END"
+
+
+def _fits(name: str, kind: str) -> str:
+    return f"regexp_full_match(trim({quoted(name)}::VARCHAR), {literal(_FORMS[kind])})"
+
+
+def _require_types(connection: duckdb.DuckDBPyConnection, types: Mapping[str, str]) -> None:
+    """Raise InputError at the first value that is not of the type that was stated."""
+    for name, kind in types.items():
+        if kind == "string":
+            continue
+        bad = f"nullif(trim({quoted(name)}::VARCHAR), '') IS NOT NULL AND ({_value(name, kind)}) IS NULL"
+        found = connection.execute(
+            f"SELECT min(place), count(*) FROM (SELECT row_number() OVER () AS place, {bad} AS is_bad FROM {_ROWS}) "  # noqa: S608
+            "WHERE is_bad"
+        ).fetchone()
+        if found and found[1]:
+            raise InputError(
+                f"row {found[0]}, column {name}: expected {kind}; {formats.counted(found[1], 'row')} of something else",
+                "type",
+            )
+
+
+def _report(
+    connection: duckdb.DuckDBPyConnection, written: Path, names: Mapping[str, str], files: int
+) -> Conversion:
+    source = f"read_parquet({literal(escape(str(written)))}, hive_partitioning = false)"
+    described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - a path
+    types = {name: kind for name, kind, *_ in described}
+    counts = ", ".join(f"count(*) - count({quoted(name)})" for name in types)
+    rows, *empty = connection.execute(f"SELECT count(*), {counts} FROM {source}").fetchone() or (0,)  # noqa: S608
+    columns = (
+        ConvertedColumn(given, name, types[name], missing)
+        for (given, name), missing in zip(names.items(), empty, strict=True)
+    )
+    return Conversion(files, rows, tuple(columns))

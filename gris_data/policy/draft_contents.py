@@ -1,0 +1,238 @@
+"""What the rows say of each column, for a draft: who holds its values, whether they are members, what they look like.
+
+It reads raw data, for the owner alone. Nothing of it leaves but shares and counts, which a draft rounds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from dp_service.terms import ColumnType
+from gris_data.errors import InputError
+from gris_data.policy.column_types import CLOCK_UNITS, is_of_this_time
+from gris_data.policy.draft_names import Finding, Kind, is_clock, is_key
+from gris_data.table_schema import TableColumn, TableSchema
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.engines.parquet import quoted
+from pinot_connector.errors import EngineError
+
+ENOUGH_ROWS = 100
+"""Fewer rows with a value say nothing of a column."""
+
+MANY = 10
+"""A value that so many members hold is not one member's."""
+
+_ALONE = 0.5
+_OF_MEMBERS = 0.8
+_LIKE = 0.8
+_NEARLY_ALL = 0.9
+_DENSE = 0.3
+_SOME = "SELECT value FROM held ORDER BY hash(value) LIMIT 2000"
+_FEW = 50
+_TITLED = "a person with a title"
+_LOOKS = {
+    "an address of mail": re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+"),
+    "an IP address": re.compile(r"(\d{1,3}\.){3}\d{1,3}|(?=.*:.*:)[0-9a-fA-F:]{3,39}"),
+    "a telephone number": re.compile(r"(?!\d{4}-\d\d-\d\d)(\+|\(0|0|00)[0-9][0-9 ()/.-]{6,}"),
+    _TITLED: re.compile(r"(Dr|Mr|Mrs|Ms|Prof|Herr|Frau|Mme|Sr|Sra)\.? [A-Z].*"),
+    "an IBAN": re.compile(r"[A-Z]{2}\d{2}[A-Z0-9 ]{11,36}"),
+}
+
+
+@dataclass(frozen=True)
+class ColumnContents:
+    """What a column holds, of the rows that have a member and a value.
+
+    Attributes:
+        rows: How many rows there are.
+        values: How many different values.
+        pairs: How many different pairs of a member and a value.
+        alone: The share of rows whose value one member alone has.
+        shared: The share of rows whose value at least `MANY` members have.
+        members: The share of values that are members too, where that is no chance; else 0.
+        looks: What most values look like, such as an address of mail; empty: nothing known.
+        words: How many words a text has on average.
+        length: How many characters.
+        clock_unit: What integers count since 1970, by their middle, if their name says that they do.
+    """
+
+    rows: int
+    values: int
+    pairs: int
+    alone: float
+    shared: float
+    members: float = 0.0
+    looks: str = ""
+    words: float = 0.0
+    length: float = 0.0
+    clock_unit: str = ""
+
+    @property
+    def says_enough(self) -> bool:
+        """Whether there are enough rows to judge a column by."""
+        return self.rows >= ENOUGH_ROWS
+
+    @property
+    def is_everybodys(self) -> bool:
+        """Whether a few values are each of many members: no identifier, and no text that somebody wrote."""
+        return self.says_enough and self.values <= _FEW and self.shared >= _NEARLY_ALL
+
+
+@contextmanager
+def reading(schema: TableSchema) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Let the rows of a file be read as questions would read them, by the table's name.
+
+    Raises:
+        InputError: They cannot be read.
+    """
+    failure = InputError("expected data that can be read to their end")
+    try:
+        with (
+            closing(DuckDBEngine({schema.name: Path(schema.location)})) as engine,
+            engine.reading(schema.name) as connection,
+        ):
+            yield connection
+            return
+    except InputError:
+        raise
+    except EngineError as error:
+        failure = InputError(str(error))
+    except duckdb.Error:
+        # What DuckDB says may quote the data.
+        pass
+    raise failure
+
+
+def has_rows(connection: duckdb.DuckDBPyConnection, schema: TableSchema, member: TableColumn) -> bool:
+    """Return whether a table has a row with a member."""
+    sql = f"SELECT 1 FROM {quoted(schema.name)} WHERE {quoted(member.name)} IS NOT NULL LIMIT 1"  # noqa: S608
+    return connection.execute(sql).fetchone() is not None
+
+
+def contents_of(
+    connection: duckdb.DuckDBPyConnection, schema: TableSchema, member: TableColumn
+) -> dict[str, ColumnContents]:
+    """Return what texts, integers and days hold, by their columns' names; others are not looked at."""
+    looked_at = (ColumnType.STRING, ColumnType.INT64, ColumnType.DATE)
+    columns = [each for each in schema.columns if each.name != member.name and each.type in looked_at]
+    is_dense = _is_dense(connection, schema, member)
+    return {each.name: _contents(connection, schema, member, each, is_dense=is_dense) for each in columns}
+
+
+def finding_of_contents(column: TableColumn, held: ColumnContents | None) -> Finding | None:
+    """Return why a column should be left out by what it holds, None if it says nothing of the kind."""
+    if held is None or not held.says_enough:
+        return None
+    if held.members >= _OF_MEMBERS:
+        return Finding(
+            Kind.OTHER_PEOPLE, "nearly all of its values are members too: other people, or the same one again"
+        )
+    if held.looks:
+        kind = Kind.OTHER_PEOPLE if held.looks == _TITLED else Kind.IDENTIFIER
+        return Finding(kind, f"most of its values look like {held.looks}")
+    if column.type is ColumnType.DATE or held.alone <= _ALONE:
+        return None
+    return _finding_of_few(column, held)
+
+
+def _finding_of_few(column: TableColumn, held: ColumnContents) -> Finding | None:
+    """Return what values are of which one member alone has most."""
+    if column.type is ColumnType.INT64:
+        is_of_row = held.values > _NEARLY_ALL * held.rows or is_key(column.name)
+        return Finding(Kind.IDENTIFIER, _OF_ONE) if is_of_row else None
+    if held.words >= 3 or held.length > 60:
+        return Finding(
+            Kind.FREE_TEXT,
+            "most of its texts are sentences that one member alone has: nothing of it could be shown",
+        )
+    return Finding(Kind.IDENTIFIER, _OF_ONE)
+
+
+_OF_ONE = "one member alone has most of its values: nothing could be shown, and every question costs"
+
+
+def is_measured(column: TableColumn, held: ColumnContents | None) -> bool:
+    """Return whether integers are so many different ones that they are asked about by sums and ranges alone."""
+    return (
+        column.type is ColumnType.INT64
+        and held is not None
+        and held.says_enough
+        and not is_key(column.name)
+        and held.alone > _ALONE / 10
+    )
+
+
+def _contents(
+    connection: duckdb.DuckDBPyConnection,
+    schema: TableSchema,
+    member: TableColumn,
+    column: TableColumn,
+    *,
+    is_dense: bool,
+) -> ColumnContents:
+    name, who, table = quoted(column.name), quoted(member.name), quoted(schema.name)
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE held AS SELECT value, sum(n)::BIGINT AS n, count(*) AS members FROM ("  # noqa: S608
+        f"SELECT {name} AS value, {who} AS who, count(*) AS n FROM {table} WHERE {name} IS NOT NULL "
+        f"AND {who} IS NOT NULL GROUP BY ALL) GROUP BY value"
+    )
+    found = connection.execute(
+        "SELECT coalesce(sum(n), 0)::BIGINT, count(*), coalesce(sum(members), 0)::BIGINT, "  # noqa: S608 - no names
+        "coalesce(sum(n) FILTER (members = 1), 0)::BIGINT, "
+        f"coalesce(sum(n) FILTER (members >= {MANY}), 0)::BIGINT FROM held"
+    ).fetchone()
+    rows, values, pairs, alone, shared = found or (0, 0, 0, 0, 0)
+    if rows < ENOUGH_ROWS:
+        return ColumnContents(rows, values, pairs, 0.0, 0.0)
+    looks, words, length = _texts(connection) if column.type is ColumnType.STRING else ("", 0.0, 0.0)
+    members = 0.0 if column.type is ColumnType.DATE or is_dense else _of_members(connection, schema, member)
+    unit = _clock_unit(connection) if column.type is ColumnType.INT64 and is_clock(column.name) else ""
+    return ColumnContents(
+        rows, values, pairs, alone / rows, shared / rows, members, looks, words, length, unit
+    )
+
+
+def _clock_unit(connection: duckdb.DuckDBPyConnection) -> str:
+    (middle,) = connection.execute("SELECT quantile_disc(value, 0.5)::BIGINT FROM held").fetchone() or (0,)
+    return next((unit.name.lower() for unit in CLOCK_UNITS if is_of_this_time(middle, unit)), "")
+
+
+def _of_members(connection: duckdb.DuckDBPyConnection, schema: TableSchema, member: TableColumn) -> float:
+    """Return the share of values that are members too; a few values say nothing."""
+    who, table = quoted(member.name), quoted(schema.name)
+    found = connection.execute(
+        "SELECT count(*), count(*) FILTER (value::VARCHAR IN "  # noqa: S608 - names are quoted
+        f"(SELECT {who}::VARCHAR FROM {table} WHERE {who} IS NOT NULL)) FROM held"
+    ).fetchone()
+    values, members = found or (0, 0)
+    return members / values if values > MANY else 0.0
+
+
+def _is_dense(connection: duckdb.DuckDBPyConnection, schema: TableSchema, member: TableColumn) -> bool:
+    """Return whether members are numbers without gaps, among which any count or number of a thing is by chance."""
+    if member.type is not ColumnType.INT64:
+        return False
+    who, table = quoted(member.name), quoted(schema.name)
+    found = connection.execute(
+        f"SELECT count(DISTINCT {who}), max({who})::HUGEINT - min({who}) + 1 FROM {table}"  # noqa: S608
+    ).fetchone()
+    members, width = found or (0, 0)
+    return bool(members) and members > _DENSE * width
+
+
+def _texts(connection: duckdb.DuckDBPyConnection) -> tuple[str, float, float]:
+    """Return what texts look like, how many words they have, and how many characters: of some values."""
+    texts = [text for (text,) in connection.execute(_SOME).fetchall()]
+    looks = (
+        name
+        for name, look in _LOOKS.items()
+        if sum(look.fullmatch(text) is not None for text in texts) > _LIKE * len(texts)
+    )
+    words = sum(len(text.split()) for text in texts) / len(texts)
+    return next(looks, ""), words, sum(map(len, texts)) / len(texts)

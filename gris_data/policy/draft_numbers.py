@@ -1,0 +1,234 @@
+"""The value columns of a drafted policy: which numbers are summed, between which bounds, and what these cut.
+
+Bounds are powers of two, chosen as others of a draft are: by what they cut of the sum, and the noise that they bring.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.terms import ColumnType, ValueType
+from gris_data.policy.draft import Draft, DraftColumn, Role
+from gris_data.policy.draft_names import adds_up, is_key
+from gris_data.policy.draft_shape import Shape
+from gris_data.table_schema import TableColumn
+from pinot_connector.engines.parquet import quoted
+
+Floats = NDArray[np.float64]
+
+MOST_STEPS = 2**50
+"""No sum may reach 2^53 quanta; the rest is for noise and for centring."""
+
+MOST_NOISE = 2 * 10**7
+"""Noise of at most 10^8 steps can be drawn: this is of a question by as many elements as a policy allows."""
+
+_POWERS = tuple(1 << power for power in range(41))
+_ROWS_CUT = 0.005
+_PARTS = 12
+"""Months of a year: into so many buckets a sum is usually divided."""
+
+_BELOW_ZERO = 0.001
+_CELLS_A_DOUBLING = 14
+_MOST_CELLS = 512
+_CENTS, _FINEST = 2, 6
+_WIDE = 64
+
+
+@dataclass(frozen=True)
+class DraftValue:
+    """A column of numbers, and how it is summed and ranked.
+
+    Attributes:
+        name: The column's name.
+        type: Its type in the policy.
+        quantum: The step that rows are rounded to.
+        totals: Between which bounds a member's total counts.
+        rows: The same of a row.
+        cuts: Upper bounds around the one that was chosen, and the share of the sum of members' totals that each cuts.
+        rows_cut: Which share of the sum the bounds of rows cut.
+        member_value: Which value of a member quantiles are of.
+        grid: Scale, first and last edge of the cells, and their number.
+        is_whole: Whether a column of fractions holds whole numbers alone.
+        missing: The share of rows without a number that can be summed.
+    """
+
+    name: str
+    type: ValueType
+    quantum: Fraction
+    totals: tuple[int, int]
+    rows: tuple[int, int]
+    cuts: tuple[tuple[int, float], ...]
+    rows_cut: float
+    member_value: str
+    grid: tuple[str, Fraction, Fraction, int]
+    is_whole: bool
+    missing: float
+
+
+def values_of(connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape) -> Iterator[DraftValue]:
+    """Yield the numbers of a table that can be summed; one without a usable row is none."""
+    for each in draft.columns:
+        if is_number(each):
+            yield from _value(connection, draft, shape, each.column)
+
+
+def is_number(each: DraftColumn) -> bool:
+    """Return whether a column holds numbers that add up to something: no keys, and no places in the calendar."""
+    is_integer = each.role is Role.ASKED and each.column.type is ColumnType.INT64
+    return (is_integer or each.role is Role.SUMMED) and not is_key(each.column.name)
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Numbers, to four digits so that there are not many, and how often each is there."""
+
+    each: Floats
+    often: Floats
+
+    def sum_of(self, parts: Floats) -> float:
+        """Return the sum of a part of each number."""
+        return float((parts * self.often).sum())
+
+    @property
+    def size(self) -> float:
+        """What the numbers add up to, signs aside."""
+        return self.sum_of(np.abs(self.each)) or 1.0
+
+    def cut(self, bound: int) -> float:
+        """Return the share of the sum that an upper bound cuts."""
+        return self.sum_of(np.maximum(self.each - bound, 0)) / self.size
+
+    def negative(self) -> _Numbers:
+        """Return the numbers with the other sign."""
+        return _Numbers(-self.each, self.often)
+
+    def quantile(self, share: float) -> float:
+        """Return the number below which a share of them is."""
+        order = np.argsort(self.each)
+        place = int(np.searchsorted(np.cumsum(self.often[order]), share * float(self.often.sum())))
+        return float(self.each[order][min(place, order.size - 1)])
+
+
+def _grouped(connection: duckdb.DuckDBPyConnection, source: str) -> _Numbers:
+    """Return the numbers `x` of a source in SQL."""
+    digits = "CASE WHEN x = 0 THEN x ELSE round(x, 3 - floor(log10(abs(x)))::INTEGER) END"
+    sql = f"SELECT {digits} AS each, count(*) AS often FROM {source} GROUP BY 1"  # noqa: S608 - names are quoted
+    found = connection.execute(sql).fetchnumpy()
+    return _Numbers(*(np.asarray(found[key], dtype=np.float64) for key in ("each", "often")))
+
+
+def _value(
+    connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape, column: TableColumn
+) -> Iterator[DraftValue]:
+    name, who, table = quoted(column.name), quoted(draft.member.name), quoted(draft.table.name)
+    source = (
+        f"(SELECT {who} AS who, {name}::DOUBLE AS x FROM {table} "  # noqa: S608 - names are quoted
+        f"WHERE {who} IS NOT NULL AND abs({name}::DOUBLE) <= {_POWERS[-1]})"
+    )
+    numbers = _grouped(connection, source)
+    if not np.any(numbers.each):
+        return
+    low, high = rows = _row_bounds(numbers)
+    clamped = f"(SELECT sum(greatest({low}, least({high}, x))) AS x FROM {source} GROUP BY who)"  # noqa: S608
+    totals = _grouped(connection, clamped)
+    upper = _upper(totals, shape)
+    lower = -_upper(totals.negative(), shape) if low < 0 else 0
+    digits = _digits(connection, source)
+    quantum = _quantum(digits, shape, (lower, upper), rows)
+    if any(bound % quantum for bound in (lower, upper, *rows)):
+        # Numbers so large that no step suits all of this.
+        return
+    type_ = ValueType.INT64 if column.type is ColumnType.INT64 else ValueType.DECIMAL
+    member_value = _member_value(column)
+    yield DraftValue(
+        name=column.name,
+        type=type_,
+        quantum=quantum,
+        totals=(lower, upper),
+        rows=rows,
+        cuts=tuple((bound, totals.cut(bound)) for bound in sorted({max(upper // 2, 1), upper, upper * 2})),
+        rows_cut=numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size,
+        member_value=member_value,
+        grid=_grid(totals if member_value == "total" else numbers, quantum, type_),
+        is_whole=digits == 0 and type_ is ValueType.DECIMAL,
+        missing=_missing(connection, draft, float(numbers.often.sum())),
+    )
+
+
+def _member_value(column: TableColumn) -> str:
+    is_integer = column.type is ColumnType.INT64
+    if adds_up(column.name, is_integer=is_integer):
+        return "total"
+    return "one_row" if is_integer else "mean"
+
+
+def _missing(connection: duckdb.DuckDBPyConnection, draft: Draft, usable: float) -> float:
+    """Return the share of members' rows that are not usable."""
+    who, table = quoted(draft.member.name), quoted(draft.table.name)
+    found = connection.execute(f"SELECT count(*) FROM {table} WHERE {who} IS NOT NULL").fetchone()  # noqa: S608
+    return 1 - usable / found[0] if found and found[0] else 0.0
+
+
+def _digits(connection: duckdb.DuckDBPyConnection, source: str) -> int:
+    """Return how many digits all numbers have behind the point: 0 to 2, or 3 for more."""
+    tests = ", ".join(
+        f"bool_and(abs(x * {10**digits} - round(x * {10**digits})) < 1e-6)" for digits in range(3)
+    )
+    found = connection.execute(f"SELECT {tests} FROM {source}").fetchone() or ()  # noqa: S608
+    return next((digits for digits, holds in enumerate(found) if holds), 3)
+
+
+def _row_bounds(numbers: _Numbers) -> tuple[int, int]:
+    """Return the powers of two within which nearly all of the sum lies; nothing below 0 if next to nothing is."""
+    below = numbers.sum_of(np.maximum(-numbers.each, 0))
+    low = _row_bound(numbers.negative()) if below > _BELOW_ZERO * numbers.size else 0
+    return -low, _row_bound(numbers)
+
+
+def _row_bound(numbers: _Numbers) -> int:
+    return next((bound for bound in _POWERS if numbers.cut(bound) <= _ROWS_CUT), _POWERS[-1])
+
+
+def _upper(totals: _Numbers, shape: Shape) -> int:
+    """Return the power of two that cuts little of members' totals, and brings little noise to a month of a year."""
+    noise = math.sqrt(_PARTS / shape.looks.rho) / (totals.size / _PARTS)
+    largest = float(totals.each.max())
+    powers = [bound for bound in _POWERS if bound == 1 or bound / 2 <= largest]
+    return min(powers, key=lambda bound: totals.cut(bound) + bound * noise)
+
+
+def _quantum(digits: int, shape: Shape, totals: tuple[int, int], rows: tuple[int, int]) -> Fraction:
+    """Return a step in which numbers are exact, or fine, no sum is too large to be exact, and no noise to be drawn."""
+    if digits > _CENTS:
+        digits = min(_FINEST, max(_CENTS, 4 - math.floor(math.log10(rows[1] - rows[0]))))
+    step = Fraction(1, 10**digits)
+    largest = max(
+        shape.most_rows * max(map(abs, rows)), shape.most_members * max(map(abs, totals)), shape.most_rows
+    )
+    elements = max(shape.looks.delta_0, shape.buckets)
+    widest = max(shape.tau * (rows[1] - rows[0]), totals[1] - totals[0])
+    noise = widest * math.ceil(math.sqrt(elements / shape.looks.rho))
+    # Above 1, a step has to divide bounds, which are powers of two.
+    while largest / step > MOST_STEPS or noise / step > MOST_NOISE:
+        step *= 10 if step < 1 else 2
+    return step
+
+
+def _grid(ranked: _Numbers, quantum: Fraction, kind: ValueType) -> tuple[str, Fraction, Fraction, int]:
+    """Return public cells that hold nearly all values: of equal width, or widening where values span much."""
+    low, high = ranked.quantile(0.005), ranked.quantile(0.995)
+    end = max(Fraction(2 ** max(1, math.ceil(math.log2(max(high, 1.0))))), 2 * quantum)
+    is_narrow = kind is ValueType.INT64 and end <= _MOST_CELLS
+    if low <= 0 or float(end) / low < _WIDE or is_narrow:
+        begin = Fraction(0) if low >= 0 else -Fraction(2 ** math.ceil(math.log2(max(-low, 1.0))))
+        return "linear", begin, end, min(int((end - begin) / quantum), _MOST_CELLS)
+    begin = max(quantum, Fraction(2 ** math.floor(math.log2(low))) if low >= 1 else quantum)
+    doublings = math.log2(end / begin)
+    return "geometric", begin, end, min(max(2, int(_CELLS_A_DOUBLING * doublings)), _MOST_CELLS)

@@ -1,0 +1,233 @@
+"""The numbers of a drafted policy that come from the rows: powers of two, so that they tell little of anybody.
+
+A bound that is small cuts, and one that is large adds noise. Where a draft chooses one, both are weighed against what a
+usual question counts: the share that is cut, and the noise beside the count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.mechanisms import Currency
+from dp_service.mechanisms.bounded.bound_gauss import rho_of
+from dp_service.terms import ColumnType
+from gris_data.policy.draft import Draft
+from gris_data.table_schema import TableColumn
+from pinot_connector.engines.parquet import quoted
+
+TOP = 10
+"""So many of the largest elements are weighed."""
+
+POWERS = tuple(1 << power for power in range(17))
+_NEXT_TO_NONE, _FEW = 0.01, 0.05
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How contributions are bounded.
+
+    Attributes:
+        delta_0: In how many elements a member counts.
+        units: What a question costs.
+        delta_1: The bound of a first look that names elements; 0: there is one look.
+        share: The first look's share of the units.
+        max_names: How many elements it names.
+    """
+
+    delta_0: int
+    units: int
+    delta_1: int = 0
+    share: Fraction = Fraction(0)
+    max_names: int = 0
+
+    @property
+    def rho(self) -> float:
+        """What is left of the units for counts, in the currency of a draft."""
+        return float(rho_of(CURRENCY, (1 - self.share) * self.units))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """How contributions are bounded, and for which questions that was chosen.
+
+    Attributes:
+        looks: How they are bounded.
+        column: The column that questions are by: the one with the most elements; empty: there is none.
+        top: How many of its largest elements they ask for.
+    """
+
+    looks: Looks
+    column: str = ""
+    top: int = 0
+
+
+CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is chosen by the rows of a table.
+
+    Attributes:
+        planned: How contributions are bounded, and for which questions.
+        tau: How many rows of a member count in one element.
+        rows_cut: Which share of the rows that leaves out, in one total of all rows.
+        tau_of_elements: The smallest power of two that leaves out next to no rows of the largest elements; 0: none.
+        buckets: In how many buckets of time a member counts; 0: there is no time.
+        most_members: A power of ten far above the number of members.
+        most_rows: The same of rows.
+    """
+
+    planned: Planned
+    tau: int
+    rows_cut: float
+    tau_of_elements: int
+    buckets: int
+    most_members: int
+    most_rows: int
+
+    @property
+    def looks(self) -> Looks:
+        """How contributions are bounded."""
+        return self.planned.looks
+
+
+def shape_of(connection: duckdb.DuckDBPyConnection, draft: Draft, planned: Planned) -> Shape:
+    """Return what is chosen by the rows that a connection reads."""
+    looks = planned.looks
+    rows, members = _one(connection, f"SELECT count(*), count(DISTINCT {_member(draft)}) FROM {_rows(draft)}")  # noqa: S608
+    total = _Weighed(*_sizes(connection, draft, ""), noise=_noise(1, looks.rho), usual=max(rows, 1))
+    largest = list(_largest(connection, draft, planned))
+    tau = best_power([total, *largest])
+    enough = next((bound for bound in POWERS for each in largest if each.cut(bound) < _NEXT_TO_NONE), 0)
+    buckets = _buckets(connection, draft, looks) if draft.times else 0
+    return Shape(planned, tau, total.cut(tau), enough, buckets, _power_of_ten(members), _power_of_ten(rows))
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """What members have in one element, `sizes` and how often, and how much noise a bound of one brings."""
+
+    sizes: NDArray[np.float64]
+    often: NDArray[np.float64]
+    noise: Callable[[int], float]
+    usual: float
+
+    def cut(self, bound: int) -> float:
+        """Return the share of all sizes that a bound cuts."""
+        whole = float((self.sizes * self.often).sum())
+        return 1 - float((np.minimum(self.sizes, bound) * self.often).sum()) / whole if whole else 0.0
+
+    def loss(self, bound: int) -> float:
+        """Return what is cut, and the noise, as shares of what a usual question counts; more than all is not lost."""
+        return min(1.0, self.cut(bound) + self.noise(bound) / self.usual)
+
+
+def best_power(weighed: Sequence[_Weighed]) -> int:
+    """Return the power of two with the smallest loss, all questions taken together."""
+    return min(POWERS, key=lambda bound: sum(each.loss(bound) for each in weighed))
+
+
+def usual_elements(connection: duckdb.DuckDBPyConnection, draft: Draft, planned: str) -> int:
+    """Return the least bound that leaves nearly all elements of members in the columns that are not planned for."""
+    # Days are asked for in buckets, which have a bound of their own.
+    others = [each for each in draft.elements if each.name != planned and each.type is not ColumnType.DATE]
+    bound = 1
+    for each in others:
+        sizes, often = _counted(connection, draft, f"count(DISTINCT {quoted(each.name)})")
+        weighed = _Weighed(sizes, often, noise=float, usual=1.0)
+        bound = max(bound, next((bound for bound in POWERS if weighed.cut(bound) < _FEW), POWERS[-1]))
+    return bound
+
+
+def _counted(
+    connection: duckdb.DuckDBPyConnection, draft: Draft, size: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what members have, by an aggregate over their rows, and how often that is so."""
+    found = connection.execute(
+        f"SELECT size, count(*) AS often FROM (SELECT {size} AS size FROM {_rows(draft)} "  # noqa: S608 - names are quoted
+        f"WHERE {_member(draft)} IS NOT NULL GROUP BY {_member(draft)}) GROUP BY size"
+    ).fetchnumpy()
+    return np.asarray(found["size"], dtype=np.float64), np.asarray(found["often"], dtype=np.float64)
+
+
+def _noise(delta: int, rho: float) -> Callable[[int], float]:
+    return lambda bound: bound * math.sqrt(delta / (2 * rho))
+
+
+def _largest(connection: duckdb.DuckDBPyConnection, draft: Draft, planned: Planned) -> Iterator[_Weighed]:
+    """Yield what members have in the largest elements of the column that is planned for.
+
+    Noise is weighed against half of the smallest of these: with more, others would be taken for it.
+    """
+    if not planned.column:
+        return
+    name, looks = quoted(planned.column), planned.looks
+    top = (
+        f"SELECT {name} AS element, count(*) AS held FROM {_rows(draft)} WHERE {name} IS NOT NULL "  # noqa: S608
+        f"AND {_member(draft)} IS NOT NULL GROUP BY 1 ORDER BY held DESC, 1 LIMIT {TOP}"
+    )
+    (smallest,) = _one(connection, f"SELECT min(held) FROM ({top})")  # noqa: S608 - names are quoted
+    sizes, often = _sizes(connection, draft, name, f"{name} IN (SELECT element FROM ({top}))")  # noqa: S608
+    yield _Weighed(sizes, often, _noise(looks.delta_0, looks.rho), float(smallest) / 2)
+
+
+def _sizes(
+    connection: duckdb.DuckDBPyConnection, draft: Draft, element: str, condition: str = "true"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many rows a member has in an element, and how often that is so."""
+    by = f", {element}" if element else ""
+    found = connection.execute(
+        f"SELECT size, count(*) AS often FROM (SELECT count(*) AS size FROM {_rows(draft)} WHERE {_member(draft)} "  # noqa: S608
+        f"IS NOT NULL AND {condition} GROUP BY {_member(draft)}{by}) GROUP BY size"
+    ).fetchnumpy()
+    return np.asarray(found["size"], dtype=np.float64), np.asarray(found["often"], dtype=np.float64)
+
+
+def _buckets(connection: duckdb.DuckDBPyConnection, draft: Draft, looks: Looks) -> int:
+    """Return in how many buckets a member should count: days, weeks and months taken together."""
+    weighed = []
+    for length in ("day", "week", "month"):
+        bucket = f"date_trunc('{length}', {time_of(draft.times[0])})"
+        (buckets,) = _one(connection, f"SELECT count(DISTINCT {bucket}) FROM {_rows(draft)}")  # noqa: S608
+        sizes, often = _counted(connection, draft, f"count(DISTINCT {bucket})")
+        usual = float((sizes * often).sum()) / max(buckets, 1)
+        weighed.append(_Weighed(sizes, often, _root_noise(buckets, looks.rho), max(usual, 1.0)))
+    return best_power(weighed)
+
+
+def _root_noise(most: int, rho: float) -> Callable[[int], float]:
+    """Return the noise in counts of members, who are in so many of them; of `most` elements none is in more."""
+    return lambda bound: math.sqrt(min(bound, most) / (2 * rho))
+
+
+def time_of(column: TableColumn) -> str:
+    """Return SQL for the time of a row, in DuckDB's own type."""
+    name = quoted(column.name)
+    factor = {"seconds": 1_000_000, "milliseconds": 1000, "microseconds": 1}.get(column.time_unit, 0)
+    return f"make_timestamp({name} * {factor})" if factor else name
+
+
+def _member(draft: Draft) -> str:
+    return quoted(draft.member.name)
+
+
+def _rows(draft: Draft) -> str:
+    return quoted(draft.table.name)
+
+
+def _power_of_ten(number: int) -> int:
+    """Return a power of ten, ten times as large as a number or more."""
+    return int(10 ** (math.ceil(math.log10(max(number, 1))) + 1))
+
+
+def _one(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
+    return connection.execute(query).fetchone() or ()

@@ -1,0 +1,249 @@
+"""`gris policy draft` by what rows hold: what it leaves out, and what it lets a table be asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.tables import Table
+from gris_cli.__main__ import main
+from tests.support import judged_columns
+from tests.support.command_line import run_json
+from tests.support.judged_columns import JudgedTable
+
+ORDERS = (
+    "1000 + hash(i) % 300 * 7 AS customer_id, DATE '2026-01-01' + (i % 90)::INTEGER AS ordered_on, "
+    "'P-' || (i * i) % 17 AS product, (1 + i % 3)::INTEGER AS pieces, (5 + i % 100)::DOUBLE / 4 AS price, "
+    "(i % 30)::DOUBLE AS minutes, uuid() AS reference"
+)
+
+
+def write(path: Path, columns: str = ORDERS, rows: int = 4000) -> str:
+    """Write a Parquet file with these columns of rows numbered `i`; return its name."""
+    with duckdb.connect() as connection:
+        connection.sql(f"SELECT {columns} FROM range({rows}) AS given(i)").write_parquet(str(path))  # noqa: S608
+    return str(path)
+
+
+def drafted(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[Table, str, dict[str, Any]]:
+    """Draft a policy of one table; return the table, the text, and what is reported of it."""
+    reported = run_json(capsys, "policy", "draft", *flags)
+    return parse_policy(reported["policy"]).tables[0], reported["policy"], reported["tables"][0]
+
+
+def left_out(capsys: pytest.CaptureFixture[str], table: JudgedTable) -> tuple[set[str], set[str]]:
+    """Return the columns that a draft leaves out though they should be asked about, and the other way round."""
+    *_, reported = drafted(capsys, "--data", str(table.path), "--member", table.member)
+    out = {
+        each["name"]
+        for each in reported["columns"]
+        if each["role"] in ("withheld", "not readable") and each["name"] not in reported["times"]
+    }
+    should = {name for name, judged in table.judged.items() if judged not in ("keep", "time")}
+    return out - should, should - out
+
+
+@pytest.mark.slow
+def test_usual_names_are_judged_as_people_judge_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 126 names no other person and no identifier is offered, and at most two harmless ones are left out."""
+    wrongly, missed = left_out(capsys, judged_columns.usual_names(tmp_path))
+    assert missed == set()
+    assert len(wrongly) <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", judged_columns.tables())
+def test_tables_are_judged_as_people_judge_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """All that could be asked about is offered, and nothing else."""
+    assert left_out(capsys, judged_columns.table(tmp_path, name)) == (set(), set())
+
+
+def test_a_draft_answers_what_a_table_can_be_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lists of unknown elements, series, sums, averages and quantiles; bounds and tau are powers of two."""
+    table, text, _ = drafted(capsys, "--data", write(tmp_path / "orders.parquet"))
+    assert table.time is not None
+    assert ("ordered_on", "UTC") == (table.time.name, table.time.zone)
+    assert {"day", "month"} <= set(table.buckets)
+    bounds = table.contributions
+    assert bounds is not None
+    assert table.measures.events is not None
+    assert ["minutes", "pieces", "price"] == sorted(each.name for each in table.values)
+    assert ["minutes", "pieces", "price"] == sorted(each.name for each in table.quantiles)
+    for number in (bounds.delta_0, table.measures.events.tau, bounds.buckets or 1):
+        assert number & (number - 1) == 0
+    for said in (
+        "Rows were read",
+        "tell of them",
+        "to no analyst",
+        "DECIDE: upper",
+        "of the sum of members' totals",
+    ):
+        assert said in text
+    assert "--type minutes=int64`" in text
+    assert "--type price=int64`" not in text
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "why"),
+    [
+        ("uuid()::VARCHAR AS thing", "identifier", "one member alone has most of its values"),
+        ("(i * 7919)::BIGINT AS thing", "identifier", "one member alone has most of its values"),
+        (
+            "(1000 + hash(i + 1) % 300 * 7)::INTEGER AS thing",
+            "other people",
+            "nearly all of its values are members too",
+        ),
+        ("'mail' || i % 50 || '@x.example' AS thing", "identifier", "look like an address of mail"),
+        ("'10.0.0.' || i % 50 AS thing", "identifier", "look like an IP address"),
+        ("'+49 30 55' || 1000 + i % 50 AS thing", "identifier", "look like a telephone number"),
+        ("'Dr. Kim ' || i % 30 AS thing", "other people", "look like a person with a title"),
+        ("'a few words ' || i AS thing", "free text", "most of its texts are sentences"),
+        ("'P' || i % 300 AS assignee", "other people", "its name says that it stands for people too"),
+    ],
+)
+def test_a_column_is_left_out_by_what_it_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str, kind: str, why: str
+) -> None:
+    """The draft says why, and how to have it."""
+    data = write(
+        tmp_path / "t.parquet", f"1000 + hash(i) % 300 * 7 AS user_id, 'P' || i % 9 AS page, {column}"
+    )
+    _, text, reported = drafted(capsys, "--data", data)
+    name = column.rpartition(" ")[2]
+    found = next(each for each in reported["columns"] if each["name"] == name)
+    assert ("withheld", kind) == (found["role"], found["kind"])
+    assert why in found["reason"]
+    assert f"# {name}: {{type: " in text
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "['mobile', 'desktop'][1 + i % 2] AS device",
+        "'kind ' || i % 4 AS message",
+        "'a ' || i % 5 || ' of many long words' AS page_title",
+        "(1 + i % 9)::INTEGER AS thing",
+        "i % 5 AS event_id",
+    ],
+)
+def test_what_many_members_share_is_offered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str
+) -> None:
+    """A few values that are each of many members tell nobody apart, whatever the name says."""
+    data = write(tmp_path / "t.parquet", f"1000 + hash(i) % 300 * 7 AS user_id, {column}")
+    *_, reported = drafted(capsys, "--data", data)
+    assert ["member", "asked about"] == [each["role"] for each in reported["columns"]]
+
+
+def test_numbers_without_gaps_are_not_taken_for_members(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where members are 1, 2, 3 and so on, so may articles be."""
+    data = write(tmp_path / "t.parquet", "1 + i % 80 AS user_id, 1 + i * i % 60 AS article_id")
+    *_, reported = drafted(capsys, "--data", data)
+    assert ["member", "asked about"] == [each["role"] for each in reported["columns"]]
+
+
+def test_integers_that_count_time_become_the_time_in_their_unit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The unit is the one in which they fall into this century, whatever the name says."""
+    data = write(
+        tmp_path / "t.parquet", "i % 50 AS user_id, 'P' || i % 9 AS page, 1767225600 + i * 60 AS created_ts"
+    )
+    table, text, _ = drafted(capsys, "--data", data)
+    assert table.time is not None
+    assert "column: created_ts, type: timestamp, unit: seconds, zone: UTC" in text
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_table_of_ids_alone_has_no_draft(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    """Exit code 1, with the reason of each column."""
+    data = write(tmp_path / "t.parquet", "i % 50 AS user_id, uuid() AS session_id")
+    assert main(["policy", "draft", "--data", data, *(["--json"] if as_json else [])]) == 1
+    printed = capsys.readouterr()
+    said = printed.out if as_json else printed.err
+    assert "nothing of t could be asked about. session_id: its name says" in said
+    assert bool(printed.out) is as_json
+
+
+@pytest.mark.slow
+def test_what_a_draft_offers_is_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
+) -> None:
+    """A list, a series with sums, an average of rows and a median, each by the policy as it was written."""
+    data = write(tmp_path / "orders.parquet", ORDERS.replace("% 300", "% 3000"), rows=30_000)
+    policy = str(tmp_path / "policy.yaml")
+    run_json(capsys, "policy", "draft", "--data", data, "--out", policy)
+    own = (
+        "--embedded",
+        "--policy",
+        policy,
+        "--data",
+        f"orders={data}",
+        "--directory",
+        str(tmp_path / "state"),
+    )
+    by_month = (
+        "SELECT DATE_TRUNC('month', ordered_on), COUNT(DISTINCT customer_id), SUM(price) FROM orders "
+        "WHERE ordered_on >= '2026-01-01' AND ordered_on < '2026-04-01' GROUP BY 1"
+    )
+    for sql, rows in (
+        (
+            "SELECT product, COUNT(DISTINCT customer_id) AS n FROM orders GROUP BY product ORDER BY n DESC LIMIT 5",
+            5,
+        ),
+        (by_month, 3),
+        ("SELECT COUNT(*), AVG(minutes) FROM orders", 1),
+        ("SELECT PERCENTILE(price, 50) FROM orders", 1),
+    ):
+        assert rows == len(run_json(capsys, "ask", *own, "--sql", sql)["rows"])
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_rows_without_a_number_still_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], missing: bool
+) -> None:
+    """Where there are some: a count beside a sum is that of all rows."""
+    number = "CASE WHEN i % 4 > 0 THEN (i % 9)::DOUBLE END" if missing else "(i % 9)::DOUBLE"
+    data = write(tmp_path / "t.parquet", f"1000 + hash(i) % 300 * 7 AS user_id, {number} AS spent")
+    table, text, _ = drafted(capsys, "--data", data)
+    (value,) = table.values
+    assert ("own_count" if missing else "drop") == value.nulls
+    assert ("of rows have no value" in text) is missing
+
+
+@pytest.mark.parametrize("largest", ["1e300", "1e12", "1e-3", "-50"])
+def test_numbers_of_any_size_make_a_sound_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], largest: str
+) -> None:
+    """A step in which no sum is too large to be exact and noise can be drawn; what no bound holds is not summed."""
+    number = (
+        f"CASE i % 7 WHEN 0 THEN 'NaN'::DOUBLE WHEN 1 THEN 'inf'::DOUBLE ELSE {largest}::DOUBLE * (i % 5) END"
+    )
+    data = write(
+        tmp_path / "t.parquet", f"1000 + hash(i) % 300 * 7 AS user_id, 'p' || i % 9 AS page, {number} AS x"
+    )
+    table, *_ = drafted(capsys, "--data", data)
+    assert bool(table.values) is (largest not in ("1e300", "1e12"))
+
+
+def test_an_empty_folder_has_no_draft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1; one with files is refused with the command that makes one table of them."""
+    assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 1
+    assert "could be asked about: it has no files" in capsys.readouterr().err
+    write(tmp_path / "a.parquet")
+    assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 2
+    assert "`gris convert` makes one of a folder" in capsys.readouterr().err
