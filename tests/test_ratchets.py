@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 32_000,
+    "dp_service": 32_200,
     "budget_service": 19_800,
     "pinot_connector": 19_800,
     "gris_gateway": 3_200,

@@ -25,6 +25,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.bounded import (
     BOUNDED_BY,
+    bound_in_words,
     bound_said,
     looks_of,
     may_leave_out,
@@ -87,6 +88,17 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
     def ranked(self) -> RankedValues:
         """What releases quantiles, of two looks the second one."""
         return self.mechanism.values if isinstance(self.mechanism, QuantilesOfNames) else self.mechanism
+
+    @property
+    def grows_with(self) -> str:
+        """The bound of the look that names elements."""
+        bounded = self.parameters.contributions
+        return super().grows_with if bounded is None else bound_in_words(bounded)
+
+    @property
+    def most_found(self) -> int | None:
+        """The names of a first look."""
+        return None if self.first_look is None else self.first_look.most_names
 
     @property
     def counts_cells(self) -> bool:
