@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).parents[1]
 LINES = {
     "dp_service": 32_200,
     "budget_service": 19_800,
-    "pinot_connector": 19_800,
+    "pinot_connector": 20_300,
     "gris_gateway": 3_200,
     "gris_console": 3_850,
     "gris_mcp": 2_100,

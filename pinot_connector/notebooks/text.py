@@ -11,7 +11,8 @@ from pinot_connector.results import PrivateResult
 def result_text(result: PrivateResult) -> str:
     """Returns a result as lines: ranked rows with intervals, then what to know of them, the cost and what is left."""
     shown = result.rows[:MAX_ROWS]
-    table = [[visible(text) for text in line] for line in (heads(result), *map(cells, shown))]
+    rows = (cells(row, result.parameters.decimals) for row in shown)
+    table = [[visible(text) for text in line] for line in (heads(result), *rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [_line(line, widths) for line in table]
     return "\n".join([*lines, *map(visible, notes(result, len(shown)))])

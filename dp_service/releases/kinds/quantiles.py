@@ -257,6 +257,7 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
             stated.column,
             (low, high),
         )
+        yield from self._meaning(each)
         bounds = self.parameters.contributions is not None and may_leave_out(self.parameters)
         if bounds:
             yield from self._bounded()
@@ -275,6 +276,15 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
                 "that no member's own value decides; where there are fewer members, they say nothing.",
                 values=(str(self.ranked.spare),),
             )
+
+    def _meaning(self, each: str) -> Iterator[Statement]:
+        """Yield what a quantile is, for those who do not know."""
+        wanted = [asked for asked in self.stated.asked if asked.q is not None]
+        first, *others = [(percent(asked.q or Fraction(0)), _name(asked)) for asked in wanted] or [("", "")]
+        if wanted:
+            more = "".join(f", and {part} than {name}" for part, name in others)
+            text = f"About {first[0]} of the members{each} have no larger value than {first[1]}{more}."
+            yield Statement("quantiles.meaning", text, self.stated.column)
 
     def _end(self, place: int) -> str:
         """Return the first or the last value of the grid."""
