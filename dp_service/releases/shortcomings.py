@@ -15,6 +15,8 @@ from dp_service.releases.kinds.parts import WHAT_HELPS
 from dp_service.releases.kinds.views import Counts, ReleaseView, ShownSums
 from dp_service.releases.statements import Statement, elements
 
+# A larger limit means all elements: some clients limit every question.
+_MOST_WANTED = 100
 _SETTINGS_HELP = "The policy's owner looks for settings that find more with `gris plan bound`."
 
 
@@ -37,6 +39,8 @@ def shortcomings(kind: AnyKind, view: ReleaseView, shown: Counts | None) -> Iter
 def _few(kind: AnyKind, found: int) -> Iterator[Statement]:
     """Yield that fewer elements of an unknown domain are shown than were asked for, and what one needs."""
     wanted = kind.parameters.k
+    if wanted is not None and wanted > _MOST_WANTED:
+        wanted = None
     if found >= (wanted or 1):
         return
     expected = kind.accuracy()

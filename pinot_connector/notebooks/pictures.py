@@ -23,7 +23,7 @@ MOST_BARS = 50
 MOST_POINTS = 2000
 _SERIES = "order.of_elements"
 _BAR, _BOTTOM = "#2f86b5", "#c2650a"
-# Quantiles of an element, told apart where they lie side by side; each is labelled too.
+# Quantiles of an element, in their order; a legend names them.
 _QUANTILES = ("#2f86b5", "#c2650a", "#178a62", "#b3589a", "#8a7413", "#6b7885")
 _HEIGHT, _TOP, _FLOOR = 270, 10, 240
 # In percent: room for the numbers of the axis.
@@ -338,7 +338,7 @@ def _names(names: Sequence[str], places: Sequence[float]) -> Iterator[str]:
     last = len(names) - 1
     shown = [(0, "start"), (last, "end")] if last else [(0, "middle")]
     middle = min(range(len(names)), key=lambda place: abs(places[place] - 50))
-    is_apart = middle not in (0, last) and 25 <= places[middle] <= 75
+    is_apart = middle not in (0, last) and 42 <= places[middle] <= 58
     if is_apart and max(map(len, names)) <= _LETTERS_OF_THREE:
         shown.insert(1, (middle, "middle"))
     for place, anchor in shown:
@@ -358,7 +358,7 @@ class _Series:
     scale: _Scale
 
     def svg(self, bottom: float | None) -> str:
-        """Return band, line and bottom in a square that is stretched, and what the pointer is told of each element."""
+        """Return band, line and bottom in a square that is stretched, and a hint for each element."""
         shapes = [self._band(), self._line()]
         if len(self.points) <= _MOST_DOTS:
             shapes.append(self._dots())

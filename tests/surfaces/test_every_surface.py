@@ -199,6 +199,19 @@ async def test_every_surface_says_the_same(reader: Reader, kind: str) -> None:
     require_same_by_own_services(reader.stage, KINDS[kind].sql, seen.result)
 
 
+async def test_a_page_draws_a_sum_when_asked_for(visitors: Visitors) -> None:
+    """By a link, with its own number beside each bar; an unknown number is that of the question."""
+    person = await visitors.analyst("drawer")
+    answer = await person.send((await person.priced(sql=KINDS["sums"].sql)).form("/answer"))
+    path = answer.response.url.path
+    drawn = [(await person.get(f"{path}?draw={place}")).html for place in ("0", "1", "x", "99")]
+    bars = [re.findall('class="bar-count">([^<]*)<', page) for page in drawn]
+    chosen = [re.findall(r'href="\?draw=(\d+)" aria-current="true"', page) for page in drawn]
+    assert chosen == [["0"], ["1"], ["0"], ["0"]]
+    assert bars[0] == bars[2] == bars[3] != bars[1]
+    assert all(re.search(f"<td[^>]*>{re.escape(number)}</td>", drawn[1]) for number in bars[1])
+
+
 def require_statements(seen: Seen) -> None:
     """Assert that each statement stands on each surface, and no other sentence about the truth."""
     missing = [
