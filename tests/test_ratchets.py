@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 32_200,
+    "dp_service": 32_250,
     "budget_service": 19_800,
     "pinot_connector": 20_300,
     "gris_gateway": 3_200,

@@ -12,7 +12,7 @@ import numpy as np
 
 from dp_service.releases.kinds import AnyKind
 from dp_service.releases.kinds.parts import WHAT_HELPS
-from dp_service.releases.kinds.views import Counts, ReleaseView, ShownSums
+from dp_service.releases.kinds.views import Counts, IntervalKind, ReleaseView, ShownSums
 from dp_service.releases.statements import Statement, elements
 
 # A larger limit means all elements: some clients limit every question.
@@ -31,7 +31,7 @@ def shortcomings(kind: AnyKind, view: ReleaseView, shown: Counts | None) -> Iter
     yield from _few(kind, view.count)
     yield from _full(kind, view.count)
     if shown is not None and shown.noisy.size:
-        yield from _noisy(kind, shown)
+        yield from _noisy(kind, view, shown)
         yield from _negative(shown)
     yield from _uncertain(kind, view)
 
@@ -73,7 +73,7 @@ def _full(kind: AnyKind, found: int) -> Iterator[Statement]:
     )
 
 
-def _noisy(kind: AnyKind, shown: Counts) -> Iterator[Statement]:
+def _noisy(kind: AnyKind, view: ReleaseView, shown: Counts) -> Iterator[Statement]:
     """Yield that noise alone may be half of most counts, or more of them."""
     half_width = kind.accuracy().half_width
     if half_width is None:
@@ -82,10 +82,16 @@ def _noisy(kind: AnyKind, shown: Counts) -> Iterator[Statement]:
     poor = int((np.abs(shown.noisy) <= 2 * half_width * shown.denominator).sum())
     if 2 * poor < shown.noisy.size:
         return
+    # Elsewhere an element is shown because of the noise in its count, too.
+    less = (
+        ""
+        if view.interval_kind is IntervalKind.PLAIN
+        else ", and less surely where counts decide what is shown"
+    )
     yield Statement(
         "counts.noisy",
-        f"By its noise alone a count is off by up to {half_width} with 95 %: for {_of(poor, shown.noisy.size)} shown, "
-        f"that is half of the count or more. {WHAT_HELPS}",
+        f"By its noise alone a count is off by up to {half_width} with 95 %{less}: for "
+        f"{_of(poor, shown.noisy.size)} shown, that is half of the count or more. {WHAT_HELPS}",
         values=(str(half_width), str(poor)),
     )
 

@@ -220,14 +220,16 @@ def _number(result: PrivateResult, row: Row, place: int) -> Number | None:
     if place == 0:
         if row.interval is None or row.noisy_count is None:
             return None
-        low, high = row.interval
-        text = f"{row.noisy_count:,}"
-        return Number(float(row.noisy_count), float(low), float(high), text, formats.interval(row.interval))
+        low, high = map(float, row.interval)
+        return Number(
+            float(row.noisy_count), low, high, f"{row.noisy_count:,}", formats.interval(row.interval)
+        )
     value = row.values[place - 1] if place <= len(row.values) else None
     if not isinstance(value, AggregateValue):
         return None
     text, lower, upper = formats.written(value.value, value.interval, result.parameters.decimals[place - 1])
-    return Number(float(value.value), *map(float, value.interval), text, formats.interval((lower, upper)))
+    low, high = map(float, value.interval)
+    return Number(float(value.value), low, high, text, formats.interval((lower, upper)))
 
 
 def _bar(number: Number, scale: _Scale, bottom: float | None, width: str) -> str:

@@ -132,13 +132,17 @@ def test_a_browser_is_opened_only_where_there_is_a_screen(
     """One of the terminal would take it from the console; one that cannot be started is none."""
     opened: list[str] = []
 
+    def remember(url: str) -> bool:
+        opened.append(url)
+        return True
+
     def refuse(url: str) -> bool:
         raise webbrowser.Error("no browser")
 
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("DISPLAY", screen)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    monkeypatch.setattr(webbrowser, "open", lambda url: not opened.append(url))
+    monkeypatch.setattr(webbrowser, "open", remember)
     assert open_in_browser("http://127.0.0.1:1/") is opens
     assert opened == ["http://127.0.0.1:1/"] * opens
     monkeypatch.setattr(webbrowser, "open", refuse)

@@ -110,6 +110,8 @@ def test_counts_as_small_as_their_noise_are_said_to_be() -> None:
     assert "counts.noisy" in said_of([7 * 2 * half], denominator=7)
     assert "counts.noisy" not in said_of([7 * 2 * half + 1], denominator=7)
     assert said_of([])["method.mechanism"]
+    _, _, said = answered(KINDS["laplace, known, cut"], {f"n{place}": 3 for place in range(8)})
+    assert "with 95 %, and less surely where counts decide what is shown" in said["counts.noisy"].text
 
 
 def test_counts_below_0_are_explained() -> None:

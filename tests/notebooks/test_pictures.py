@@ -18,7 +18,6 @@ from pinot_connector.parameters import (
     Contributions,
     OneLook,
     Quantiles,
-    Sums,
 )
 from pinot_connector.questions import AggregateFunction, RankFunction
 from pinot_connector.shown_values import AggregateValue
@@ -30,6 +29,7 @@ from pinot_connector.value_parameters import (
     QuantileColumn,
     ShownQuantile,
     SummedColumn,
+    Sums,
 )
 from tests.notebooks.test_views import HOSTILE, result_of
 
