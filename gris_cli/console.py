@@ -58,6 +58,7 @@ def console(
     port: int = flag(
         PORT, "Without --config: the port of this machine; 0 takes a free one.", min=0, max=65535
     ),
+    open_it: bool = flag(False, "Open the address in your browser, if there is a screen.", "--open"),
     as_json: bool,
 ) -> None:
     """Serve web pages for analysts and owners until Ctrl-C: questions with their price, answers, history, budgets."""
@@ -74,14 +75,14 @@ def console(
                 raise typer.BadParameter("--config says where everything is: give it alone")
             hosted = HostedConsole(read_configuration(config))
             if not validate:
-                run(hosted, _announce(as_json, ""))
+                run(hosted, _announce(as_json, "", open_it))
             return
         if not connection.gateway or validate:
             raise typer.BadParameter(
                 "--gateway or GRIS_GATEWAY says whom to ask; --config serves several people"
             )
         local = _local(connection, owner, port)
-        run(local, _announce(as_json, local.authenticator.code))
+        run(local, _announce(as_json, local.authenticator.code, open_it))
     except (SecurityError, ListeningError) as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -93,10 +94,12 @@ def _local(connection: ConnectionFlags, owner: OwnerFlags, port: int) -> LocalCo
     return LocalConsole(f"127.0.0.1:{port}", gateway_of(connection), owner.addresses())
 
 
-def _announce(as_json: bool, code: str) -> Announce:
-    from gris_console.process import announce_as_json
+def _announce(as_json: bool, code: str, open_it: bool) -> Announce:
+    from gris_console.process import announce_as_json, open_in_browser
 
     def announced(address: str, url: str) -> None:
+        if open_it:
+            open_in_browser(url)
         if as_json:
             announce_as_json(address, url, code)
             return

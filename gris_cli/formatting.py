@@ -7,7 +7,6 @@ from fractions import Fraction
 from pinot_connector import formats
 from pinot_connector.questions import AggregateFunction
 from pinot_connector.results import PrivateResult
-from pinot_connector.shown_values import ShownValue
 from pinot_connector.value_parameters import Aggregate
 
 
@@ -25,13 +24,7 @@ def format_total(result: PrivateResult) -> str:
     if result.total is None:
         return ""
     total = result.total
-    return f"{total.noisy_count} members count in any of the elements, {formats.interval(total.interval)}"
-
-
-def value_cells(value: ShownValue) -> list[str]:
-    """Return a sum, an average or a quantile, and its interval."""
-    number, *ends = formats.written(value.value, value.interval)
-    return [number, formats.interval((ends[0], ends[1]))]
+    return f"{total.noisy_count:,} members count in any of the elements, {formats.interval(total.interval)}"
 
 
 def format_currency(epsilon_per: Fraction | str, delta: Fraction | str, unit_id: str) -> str:

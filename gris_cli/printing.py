@@ -17,13 +17,14 @@ from gris_cli.budget_formatting import (
     format_share,
 )
 from gris_cli.failures import Failure
-from gris_cli.formatting import format_aggregate, format_total, value_cells
+from gris_cli.formatting import format_aggregate, format_total
 from gris_cli.terminal import grid, print_json, printable, say, say_all, show
 from gris_cli.totals_table import totals_table
 from pinot_connector import formats
 from pinot_connector.budgets import Level
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
+from pinot_connector.notebooks.cells import value_cells
 from pinot_connector.parameters import Quantiles
 from pinot_connector.results import Explanation, PrivateResult, Row
 from pinot_connector.statements import METHOD, Statement
@@ -39,6 +40,8 @@ def print_guarantee(guarantee: AccountGuarantee, *, as_json: bool) -> None:
         print_json(guarantee.to_dict())
         return
     say("guarantee", format_guarantee(guarantee))
+    if guarantee.holds.guarantee is not None and guarantee.delta < 1:
+        say("", guarantee.holds.guarantee.meaning)
     say("own budget", format_own_guarantee(guarantee))
 
 
@@ -157,16 +160,18 @@ def _table(result: PrivateResult) -> Table:
     for aggregate in result.parameters.aggregates:
         heads += [format_aggregate(aggregate), "interval"]
     numbers = {0, *range(1 + len(titles), len(heads))}
-    return grid(heads, map(_cells, range(1, MAX_ROWS + 1), result.rows), numbers=numbers)
+    decimals = result.parameters.decimals
+    rows = (_cells(rank, row, decimals) for rank, row in enumerate(result.rows[:MAX_ROWS], start=1))
+    return grid(heads, rows, numbers=numbers)
 
 
-def _cells(rank: int, row: Row) -> list[str]:
+def _cells(rank: int, row: Row, decimals: Sequence[int]) -> list[str]:
     # A total has neither a rank nor values.
     cells = [str(rank), *map(str, row.element)] if row.element else []
     if row.interval is not None:
-        cells += [str(row.noisy_count), formats.interval(row.interval)]
-    for value in row.values:
-        cells += ["-", "-"] if value is None else value_cells(value)
+        cells += [f"{row.noisy_count:,}", formats.interval(row.interval)]
+    for value, digits in zip(row.values, decimals, strict=True):
+        cells += value_cells(value, digits)
     return cells
 
 
@@ -174,8 +179,8 @@ def _quantiles_table(result: PrivateResult, quantiles: Quantiles) -> Table:
     """Return one line for each element and quantile: there may be many of them, and each has a cell."""
     heads = [*(column.title for column in result.columns), "quantile", "value", "cell"]
     rows = (
-        [*map(str, row.element), shown.title, *([] if value is None else value_cells(value))]
+        [*map(str, row.element), shown.title, *value_cells(value, digits)]
         for row in result.rows[:MAX_ROWS]
-        for shown, value in zip(quantiles.shown, row.values, strict=True)
+        for shown, value, digits in zip(quantiles.shown, row.values, result.parameters.decimals, strict=True)
     )
     return grid(heads, rows, numbers=range(len(heads) - 2, len(heads)))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from gris_cli.formatting import format_aggregate, value_cells
+from gris_cli.formatting import format_aggregate
 from gris_cli.terminal import grid
-from pinot_connector import formats
+from pinot_connector.notebooks.cells import total_cells
 from pinot_connector.results import PrivateResult
-from pinot_connector.totals import TotalRow
 
 
 def totals_table(result: PrivateResult, most: int) -> Table | None:
@@ -21,14 +20,5 @@ def totals_table(result: PrivateResult, most: int) -> Table | None:
     heads = [f"total of {title}"]
     for each in counted:
         heads += [each, "interval", "other", "interval"]
-    return grid(heads, map(_cells, result.totals[:most]), numbers=range(1, len(heads)))
-
-
-def _cells(total: TotalRow) -> list[str]:
-    cells = [
-        *(str(total.value), str(total.noisy_count), formats.interval(total.interval)),
-        *(str(total.other_count), formats.interval(total.other_interval)),
-    ]
-    for whole, other in zip(total.sums, total.other_sums, strict=True):
-        cells += [*value_cells(whole), *value_cells(other)]
-    return cells
+    rows = (total_cells(each, result.parameters.decimals) for each in result.totals[:most])
+    return grid(heads, rows, numbers=range(1, len(heads)))

@@ -1,4 +1,4 @@
-"""Pictures of answers and of usage, as numbers for SVG: places in percent, so that a picture is as wide as its page."""
+"""Pictures of usage, as numbers for SVG."""
 
 from __future__ import annotations
 
@@ -7,84 +7,10 @@ from dataclasses import dataclass
 
 from gris_api.budget.v1 import admin_pb2
 
-from pinot_connector.results import PrivateResult, Row
-
-MOST_BARS = 50
 # More curves cannot be distinguished.
 MOST_CURVES = 6
 WIDTH, HEIGHT = 640, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 12, 12, 40
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One element: its names, its count as text, and where bar and interval begin and end, in percent."""
-
-    names: tuple[str, ...]
-    count: str
-    interval: str
-    begins: str
-    width: str
-    low: str
-    high: str
-
-
-@dataclass(frozen=True)
-class BarChart:
-    """The bars of an answer; `zero` and `bottom` are where the lines are, `bottom` None where there is none."""
-
-    bars: tuple[Bar, ...]
-    zero: str
-    bottom: str | None
-    left_out: int
-
-
-def bar_chart(result: PrivateResult) -> BarChart | None:
-    """Return the picture of an answer; None: it has no counts."""
-    rows = [row for row in result.rows if row.interval is not None and row.noisy_count is not None]
-    if not rows:
-        return None
-    shown = rows[:MOST_BARS]
-    ends = [end for row in shown for end in _ends(row)] + (
-        [result.bottom] if result.bottom is not None else []
-    )
-    scale = _Scale(min(0.0, *map(float, ends)), max(1.0, *map(float, ends)))
-    return BarChart(
-        bars=tuple(_bar(row, scale) for row in shown),
-        zero=scale.place(0),
-        bottom=None if result.bottom is None else scale.place(result.bottom),
-        left_out=len(rows) - len(shown),
-    )
-
-
-@dataclass(frozen=True)
-class _Scale:
-    lowest: float
-    highest: float
-
-    def place(self, value: float) -> str:
-        return f"{100 * (value - self.lowest) / (self.highest - self.lowest):.2f}%"
-
-    def width(self, value: float) -> str:
-        return f"{100 * abs(value) / (self.highest - self.lowest):.2f}%"
-
-
-def _bar(row: Row, scale: _Scale) -> Bar:
-    count, low, high = _ends(row)
-    return Bar(
-        names=tuple(map(str, row.element)),
-        count=f"{count:,}",
-        interval=f"{low:,} to {high:,}",
-        begins=scale.place(min(0, count)),
-        width=scale.width(count),
-        low=scale.place(low),
-        high=scale.place(high),
-    )
-
-
-def _ends(row: Row) -> tuple[int | float, int, int]:
-    low, high = row.interval or (0, 0)
-    return row.noisy_count or 0, low, high
 
 
 @dataclass(frozen=True)

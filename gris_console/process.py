@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import socket
 import ssl
+import sys
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,6 +121,20 @@ def run(hosted: HostedConsole | LocalConsole, announce: Announce) -> None:
         host = listen_options.address.rpartition(":")[0]
         server.begun = lambda: announce(f"{host}:{port}", sorted(console.site.origins)[0])
         server.run(sockets=[bound])
+
+
+def open_in_browser(url: str) -> bool:
+    """Open an address in this person's browser, and return whether there is one.
+
+    Without a screen there is none: a browser of the terminal would take it from the console.
+    """
+    has_screen = sys.platform in ("darwin", "win32") or any(
+        map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
+    )
+    try:
+        return has_screen and webbrowser.open(url)
+    except (webbrowser.Error, OSError):
+        return False
 
 
 def announce_as_json(address: str, url: str, code: str) -> None:

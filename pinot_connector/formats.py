@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any
@@ -49,6 +49,12 @@ def percent(part: Fraction | None) -> str:
     return "" if part is None else f"{float(100 * part):.3g} %"
 
 
+def rounded_down_percent(part: float) -> str:
+    """Returns a part of a whole in percent with two digits, never more than it is."""
+    down = Context(prec=2, rounding=ROUND_FLOOR).create_decimal_from_float(100 * part)
+    return f"{down.normalize():f} %"
+
+
 def rounded_up(value: float, digits: int = 6) -> str:
     """Returns an epsilon or a delta with fewer digits, never less than it is."""
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(
@@ -90,41 +96,52 @@ def _tracked(mode: Mode) -> str:
 
 
 def interval(ends: tuple[Any, Any]) -> str:
-    """Returns an interval, both ends inclusive."""
-    lower, upper = ends
+    """Returns an interval, both ends inclusive: numbers with their thousands apart, and texts as they are."""
+    lower, upper = (each if isinstance(each, str) else f"{each:,}" for each in ends)
     return f"{lower} to {upper}"
 
 
-def written(
-    value: Fraction | datetime.date, ends: tuple[Fraction | datetime.date, Fraction | datetime.date]
-) -> tuple[str, str, str]:
-    """Returns a value and both ends of its interval: decimals, or days as YYYY-MM-DD.
+def decimals(quantum: Fraction) -> int:
+    """Returns how many digits behind the point the numbers of a column have, such as two of cents."""
+    digits = 0
+    while digits < _MOST_DIGITS and (quantum * 10**digits).denominator > 1:
+        digits += 1
+    return digits
 
-    Two digits behind the point, or as many as show two of the interval's width. What is written holds the interval: its
-    lower end is rounded down, and its upper end up.
+
+def written(
+    value: Fraction | datetime.date,
+    ends: tuple[Fraction | datetime.date, Fraction | datetime.date],
+    least: int = _DIGITS,
+) -> tuple[str, str, str]:
+    """Returns a value and both ends of its interval: decimals with their thousands apart, or days as YYYY-MM-DD.
+
+    All three have `least` digits behind the point, or as many as show two of the interval's width; whole numbers of a
+    column of whole numbers have none. What is written holds the interval: its lower end is rounded down, and its upper
+    end up.
     """
     lower, upper = ends
     if not (isinstance(value, Fraction) and isinstance(lower, Fraction) and isinstance(upper, Fraction)):
         return str(value), str(lower), str(upper)
-    digits = _digits(value, upper - lower)
+    digits = _digits(value, (lower, upper), least)
     scale = 10**digits
     steps = round(value * scale), floor(lower * scale), ceil(upper * scale)
     nearest, below, above = (_decimal(each, digits) for each in steps)
     return nearest, below, above
 
 
-def _digits(value: Fraction, width: Fraction) -> int:
-    digits = _DIGITS
+def _digits(value: Fraction, ends: tuple[Fraction, Fraction], least: int) -> int:
+    width, is_whole = ends[1] - ends[0], all(each.denominator == 1 for each in (value, *ends))
+    if is_whole and not least:
+        return 0
     if width > 0:
-        while width * 10**digits < 10:
-            digits += 1
-        return digits
-    while digits < _MOST_DIGITS and (value * 10**digits).denominator > 1:
-        digits += 1
-    return digits
+        while width * 10**least < 10:
+            least += 1
+        return least
+    return max(least, decimals(value))
 
 
 def _decimal(steps: int, digits: int) -> str:
     whole, rest = divmod(abs(steps), 10**digits)
-    sign = "-" if steps < 0 else ""
-    return f"{sign}{whole}.{rest:0{digits}d}" if rest else f"{sign}{whole}"
+    behind = f".{rest:0{digits}d}" if digits else ""
+    return f"{'-' if steps < 0 else ''}{whole:,}{behind}"

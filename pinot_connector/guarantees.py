@@ -14,6 +14,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
+from pinot_connector import formats
 from pinot_connector.budgets import Cost
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
@@ -30,6 +31,9 @@ class Bound(Enum):
     ADAPTIVE = "adaptive"
 
 
+# Beyond it the exponential overflows; below it a guess is right more than 999 times in 1000.
+_LARGEST_EXPONENT = 700
+_HARDLY = 0.001
 _BOUNDS = meanings(Bound, dp_pb2.CompositionBound.DESCRIPTOR)
 
 
@@ -80,6 +84,24 @@ class Guarantee:
     bound: Bound
     composed: Mapping[Bound, float] = field(metadata=read_by(_composed, _composed_messages))
     domain_count: int = 0
+
+    @property
+    def meaning(self) -> str:
+        """What it means for one member, in a sentence.
+
+        Of two tables that differ in one member, chosen by a fair coin, nobody names the right one with a larger chance
+        than (e^epsilon + delta) / (e^epsilon + 1), whatever they know besides.
+        """
+        wrong = (1 - min(self.delta, 1.0)) / (1 + math.exp(min(self.epsilon, _LARGEST_EXPONENT)))
+        if wrong < _HARDLY:
+            return (
+                "In the worst case that rules out little: somebody who knows all else might tell almost surely, from "
+                "what is shown, whether one member's data are in the table."
+            )
+        return (
+            "Somebody who knows all else, and guesses from what is shown whether one member's data are in the table, "
+            f"is wrong at least {formats.rounded_down_percent(wrong)} of the time; who only guesses, 50 %."
+        )
 
     def __post_init__(self) -> None:
         """Refuses numbers that cannot be a guarantee: every guarantee comes from a service."""

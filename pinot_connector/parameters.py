@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
+from pinot_connector.formats import decimals
+from pinot_connector.questions import AggregateFunction
 from pinot_connector.value_parameters import (
     Aggregate,
     GridScale,
@@ -308,6 +310,17 @@ class Parameters:
         """
         steps = {} if self.sums is None else {column.name: column.quantum for column in self.sums.columns}
         return tuple(known(steps, each.column) for each in self.aggregates)
+
+    @property
+    def decimals(self) -> tuple[int, ...]:
+        """How many digits behind the point each of `values` has at least: those of its column, an average two."""
+        if self.quantiles is not None:
+            return (decimals(self.quantiles.column.quantum),) * len(self.quantiles.shown)
+        of_columns = map(decimals, self.quanta)
+        pairs = zip(self.aggregates, of_columns, strict=True)
+        return tuple(
+            digits if each.function is AggregateFunction.SUM else max(2, digits) for each, digits in pairs
+        )
 
     @property
     def has_days(self) -> bool:

@@ -113,15 +113,17 @@ def total_lines(totals: Sequence[TotalRow] | None, parameters: Parameters) -> It
         ends = [
             (_words(total.noisy_count, total.interval), _words(total.other_count, total.other_interval)),
             *(
-                (_words(whole.value, whole.interval), _words(other.value, other.interval))
-                for whole, other in zip(total.sums, total.other_sums, strict=True)
+                (_words(whole.value, whole.interval, digits), _words(other.value, other.interval, digits))
+                for whole, other, digits in zip(
+                    total.sums, total.other_sums, parameters.decimals, strict=True
+                )
             ),
         ]
         said = (f"{name} {whole}, other {other}" for name, (whole, other) in zip(names, ends, strict=True))
         yield f"total of {total.value}: {'; '.join(said)}"
 
 
-def _words(value: Fraction | int, interval: tuple[Fraction | int, Fraction | int]) -> str:
+def _words(value: Fraction | int, interval: tuple[Fraction | int, Fraction | int], decimals: int = 0) -> str:
     lower, upper = interval
-    number, below, above = written(Fraction(value), (Fraction(lower), Fraction(upper)))
+    number, below, above = written(Fraction(value), (Fraction(lower), Fraction(upper)), decimals)
     return f"{number} ({below} to {above})"

@@ -18,9 +18,9 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 32_300,
+    "dp_service": 32_550,
     "budget_service": 19_800,
-    "pinot_connector": 20_200,
+    "pinot_connector": 20_900,
     "gris_gateway": 3_200,
     "gris_console": 3_850,
     "gris_mcp": 2_150,
@@ -29,7 +29,7 @@ LINES = {
     "gris_cli": 7_750,
     "gris_serving": 3_350,
 }
-LINES_OF_TESTS = 120_500
+LINES_OF_TESTS = 121_500
 OPTIONAL_FIELDS = 460
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability, require_units
 from dp_service.noise.distribution import laplace_difference_tail
@@ -109,7 +110,13 @@ class LaplaceThreshold:
 
     def needed(self, probability: Fraction) -> int:
         """Return how far a count must lie above that at rank d_bar + 1 to be shown with this probability."""
-        return _smallest_above(self.chance, probability)
+        return _laplace_needed(self, probability)
+
+
+# Tails of differences are added up exactly, which takes milliseconds; answers by one policy have few thresholds.
+@lru_cache(maxsize=1024)
+def _laplace_needed(threshold: LaplaceThreshold, probability: Fraction) -> int:
+    return _smallest_above(threshold.chance, probability)
 
 
 def _smallest_above(chance: Callable[[int], float], probability: Fraction) -> int:

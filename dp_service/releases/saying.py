@@ -17,6 +17,7 @@ from dp_service.releases.kinds import AnyKind, kind_of
 from dp_service.releases.kinds.parts import WHAT_HELPS
 from dp_service.releases.kinds.views import Counts, ExpectedAccuracy, ReleaseView
 from dp_service.releases.plan import Plan
+from dp_service.releases.shortcomings import shortcomings
 from dp_service.releases.statements import Statement, calls, elements, percent, written
 from dp_service.terms import CountNoise
 
@@ -77,6 +78,7 @@ def of_answer(
         confidence: Of each interval.
     """
     kind, columns = kind_of(plan.parameters), [name for name, _ in plan.columns]
+    yield from shortcomings(kind, view, shown)
     if view.ended_in_bottom:
         yield _ended(bottom)
     yield from _lowered(plan.parameters, plan.requested_k)

@@ -7,13 +7,13 @@ from math import ceil
 from starlette.responses import Response
 
 from gris_console.answers import Answer, listed, past_answer
-from gris_console.charts import bar_chart
 from gris_console.exports import csv_text, totals_csv_text
 from gris_console.forms import encoded_question
 from gris_console.page_requests import PageRequest
 from gris_console.problems import Problem, ends_log_in
 from pinot_connector.errors import GrisError
 from pinot_connector.notebooks.cells import cells, facts, heads, total_cells, total_heads
+from pinot_connector.notebooks.pictures import picture
 from pinot_connector.results import PrivateResult
 
 PAGE_ROWS = 100
@@ -26,7 +26,7 @@ _NOTHING = Problem(
 
 
 async def answer(page_request: PageRequest) -> Response:
-    """Show an answer: bars with intervals, the same as a table, its totals, and what there is to know of it."""
+    """Show an answer: a picture with intervals, the same as a table, its totals, and what there is to know of it."""
     found = await _answer(page_request)
     if found is None:
         return page_request.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
@@ -39,18 +39,23 @@ async def answer(page_request: PageRequest) -> Response:
         answer=found,
         result=result,
         heads=heads(result),
-        rows=[cells(row) for row in rows],
+        rows=[cells(row, result.parameters.decimals) for row in rows],
         first_row=(page - 1) * PAGE_ROWS,
         names=len(result.columns),
         page=page,
         pages=pages,
-        chart=bar_chart(result),
+        picture=picture(result, _place(page_request.request.query_params.get("draw", ""))),
         total_heads=total_heads(result),
-        totals=[total_cells(each) for each in (result.totals or ())[:PAGE_ROWS]],
+        totals=[total_cells(each, result.parameters.decimals) for each in (result.totals or ())[:PAGE_ROWS]],
         facts=list(facts(result, len(result.rows), totals=False)),
         encoded=encoded_question(found.question),
         most_units=await _most_units(page_request, found),
     )
+
+
+def _place(text: str) -> int | None:
+    """Return which number somebody wants to see drawn; None: they do not say, or it is no place."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else None
 
 
 async def answer_csv(page_request: PageRequest) -> Response:

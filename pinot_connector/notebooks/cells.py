@@ -33,14 +33,19 @@ def heads(result: PrivateResult) -> list[str]:
     return titles
 
 
-def cells(row: Row) -> Sequence[str]:
-    """Returns an element, and where it has them its count with the interval, sums and averages, or quantiles."""
+def cells(row: Row, decimals: Sequence[int]) -> Sequence[str]:
+    """Returns an element, and where it has them its count with the interval, sums and averages, or quantiles.
+
+    Args:
+        row: The element.
+        decimals: How many digits behind the point each of its values has at least.
+    """
     names = [_shortened(str(value)) for value in row.element]
     counted = []
     if row.interval is not None:
-        lower, upper = row.interval
-        counted = [str(row.noisy_count), f"{lower} to {upper}"]
-    return [*names, *counted, *(cell for value in row.values for cell in _value_cells(value))]
+        counted = [f"{row.noisy_count:,}", formats.interval(row.interval)]
+    values = zip(row.values, decimals, strict=True)
+    return [*names, *counted, *(cell for each in values for cell in value_cells(*each))]
 
 
 def total_heads(result: PrivateResult) -> list[str]:
@@ -54,15 +59,15 @@ def total_heads(result: PrivateResult) -> list[str]:
     return [f"total of {of}", *(head for name in named for head in (name, interval, "other", interval))]
 
 
-def total_cells(total: TotalRow) -> list[str]:
+def total_cells(total: TotalRow, decimals: Sequence[int]) -> list[str]:
     """Returns a total: its value, and for the count and each sum the number and what the elements leave of it."""
-    (lower, upper), (least, most) = total.interval, total.other_interval
-    counted = [str(total.noisy_count), f"{lower} to {upper}", str(total.other_count), f"{least} to {most}"]
+    numbers = ((total.noisy_count, total.interval), (total.other_count, total.other_interval))
+    counted = [text for count, ends in numbers for text in (f"{count:,}", formats.interval(ends))]
     sums = [
         cell
-        for pair in zip(total.sums, total.other_sums, strict=True)
-        for each in pair
-        for cell in _value_cells(each)
+        for whole, other, digits in zip(total.sums, total.other_sums, decimals, strict=True)
+        for each in (whole, other)
+        for cell in value_cells(each, digits)
     ]
     return [_shortened(str(total.value)), *counted, *sums]
 
@@ -82,10 +87,10 @@ def facts(result: PrivateResult, shown: int, *, totals: bool = True) -> Iterable
         totals: Whether totals are said, a line each; a page that has a table of them does without.
     """
     if shown < len(result.rows):
-        yield f"the first {shown} of {len(result.rows)} elements"
+        yield f"the first {shown} of {len(result.rows):,} elements"
     if result.total is not None:
-        lower, upper = result.total.interval
-        yield f"{result.total.noisy_count} members count in any of the elements, {lower} to {upper}"
+        total = result.total
+        yield f"{total.noisy_count:,} members count in any of the elements, {formats.interval(total.interval)}"
     if totals:
         yield from (visible(line) for line in total_lines(result.totals, result.parameters))
     yield f"cost: {formats.cost(result.cost)}; charged now: {formats.cost(result.charged)}"
@@ -108,9 +113,9 @@ def _shortened(name: str) -> str:
     return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _value_cells(value: ShownValue | None) -> Sequence[str]:
-    """Returns a sum or an average with its interval; empty where there is none to show."""
+def value_cells(value: ShownValue | None, decimals: int) -> Sequence[str]:
+    """Returns a sum, an average or a quantile with its interval; dashes where there is none to show."""
     if value is None:
-        return ["", ""]
-    number, lower, upper = written(value.value, value.interval)
-    return [number, f"{lower} to {upper}"]
+        return ["-", "-"]
+    number, lower, upper = written(value.value, value.interval, decimals)
+    return [number, formats.interval((lower, upper))]

@@ -15,7 +15,7 @@ MAX_BARS = 50
 MAX_TOTALS = MAX_BARS // 2
 # Longer labels would leave no room for the picture.
 MAX_LABEL = 40
-_COLOUR, _BOTTOM_COLOUR, _OTHER_COLOUR = "#0072B2", "#D55E00", "#999999"
+_COLOUR, _BOTTOM_COLOUR, _OTHER_COLOUR = "#2f86b5", "#c2650a", "#999999"
 
 
 def plotted(result: PrivateResult, *, series: bool | None, totals: bool, axes: Any) -> Any:

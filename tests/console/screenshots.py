@@ -27,9 +27,11 @@ QUESTIONS = (
     ("feedback", "app", "4"),
     ("feedback", "score", "3"),
 )
-
-
-KEPT = ("console-answer-light", "console-answer-phone", "console-price-dark", "console-usage-light")
+SERIES = (
+    "SELECT DATE_TRUNC('month', day) AS month, COUNT(DISTINCT member_id) AS people FROM feedback "
+    "WHERE day >= '2018-01-01' AND day < '2020-01-01' GROUP BY 1"
+)
+KEPT = ("console-answer-light", "console-series-phone", "console-price-dark", "console-usage-light")
 
 
 def main(shown: Path, everything: Path | None) -> None:
@@ -91,6 +93,12 @@ def _photographed(page: Any, stage: Stage, folder: Path, kind: str) -> None:
         page.get_by_role("button", name="Ask and pay").click()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()
     photograph("answer")
+    page.goto("/ask")
+    page.get_by_label("Question in SQL").fill(SERIES)
+    page.get_by_role("button", name="See the price").click()
+    page.get_by_role("button", name="Ask and pay").click()
+    page.get_by_role("heading", name="Answer", exact=True).wait_for()
+    photograph("series")
     for name in ("history", "budget"):
         page.goto(f"/{name}")
         photograph(name)

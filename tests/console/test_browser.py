@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,11 @@ from tests.support.browser import log_in, price, running_browser
 from tests.support.rings import needs
 
 WAIT = 60_000
+AXE = Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"
+SERIES = (
+    "SELECT DATE_TRUNC('year', day) AS year, COUNT(DISTINCT member_id) FROM feedback "
+    "WHERE day >= '2018-01-01' AND day < '2020-01-01' GROUP BY 1"
+)
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +208,55 @@ def test_pages_fit_a_phone_and_are_labelled(browser: Any, site: str, stage: Stag
         assert page.get_by_role("main").count() == 1
         assert page.evaluate(_CONTRAST) >= 4.5, path
     assert wide == []
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_are_accessible(browser: Any, site: str, stage: Stage, scheme: str, width: int) -> None:
+    """Axe finds nothing on any of them."""
+    if not AXE.exists():
+        pytest.skip("needs axe: npm install --no-save axe-core")
+    context = browser.new_context(
+        base_url=site, viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True
+    )
+    context.set_default_timeout(WAIT)
+    page = context.new_page()
+    found = {}
+
+    def look(name: str) -> None:
+        page.evaluate(AXE.read_text())
+        found[name] = page.evaluate(
+            "axe.run().then(found => found.violations.map(each => [each.id, each.nodes.map(node => node.html)]))"
+        )
+
+    log_in(page, stage.token(f"browser-ida-{scheme}-{width}", owner=True))
+    price(page)
+    look("price")
+    ask(page)
+    look("bars")
+    page.goto("/ask")
+    page.get_by_label("Question in SQL").fill(SERIES)
+    page.get_by_role("button", name="See the price").click()
+    ask(page)
+    look("series")
+    for path in (
+        "/ask",
+        "/ask/feedback",
+        "/history",
+        "/budget",
+        "/owner/usage",
+        "/owner/policy",
+        "/owner/plan",
+    ):
+        page.goto(path)
+        look(path)
+    page.goto("/owner/accounts")
+    page.get_by_label("Account or level").fill("acme")
+    page.get_by_role("button", name="Show").click()
+    page.get_by_role("heading", name="Who spent it").wait_for()
+    look("accounts")
+    assert [(name, each) for name, each in found.items() if each] == []
     context.close()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
+import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -11,7 +13,7 @@ import httpx
 import pytest
 import uvicorn
 
-from gris_console.process import LocalConsole, server_options
+from gris_console.process import LocalConsole, open_in_browser, server_options
 from pinot_connector.endpoints import Endpoint
 from tests.console.people import HtmlForm, Visitors, until
 
@@ -121,3 +123,27 @@ async def test_pages_that_many_ask_for_leave_probes_and_the_sign_in_page_open(vi
     assert (await visitors.stranger().get("/sign-in")).status == 200
     turns.release()
     assert (await ana.get("/budget")).status == 200
+
+
+@pytest.mark.parametrize(("screen", "opens"), [(":0", True), ("", False)])
+def test_a_browser_is_opened_only_where_there_is_a_screen(
+    monkeypatch: pytest.MonkeyPatch, screen: str, opens: bool
+) -> None:
+    """One of the terminal would take it from the console; one that cannot be started is none."""
+    opened: list[str] = []
+
+    def remember(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    def refuse(url: str) -> bool:
+        raise webbrowser.Error("no browser")
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("DISPLAY", screen)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setattr(webbrowser, "open", remember)
+    assert open_in_browser("http://127.0.0.1:1/") is opens
+    assert opened == ["http://127.0.0.1:1/"] * opens
+    monkeypatch.setattr(webbrowser, "open", refuse)
+    assert not open_in_browser("http://127.0.0.1:1/")

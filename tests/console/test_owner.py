@@ -111,6 +111,7 @@ async def test_the_guarantee_of_the_current_limits_is_stated(owner: Person) -> N
     assert page.status == 200, page.text
     assert "-differentially private for every member" in page.text
     assert "zcdp" in page.text
+    assert "somebody who knows all else might tell almost surely" in page.text
     unknown = await owner.send(form, account="nobody/here")
     assert unknown.status == 404
 

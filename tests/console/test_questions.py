@@ -144,6 +144,7 @@ async def test_a_series_and_a_total_are_answered(ana: Person) -> None:
     )
     assert series.status == 200, series.text
     assert "2018-01-01" in series.text
+    assert "polyline" in {tag for tag, _ in series.tags}
     total = await ana.send((await ana.priced(table="feedback", measure="distinct_members")).form("/answer"))
     assert total.status == 200
     assert "total" in total.text

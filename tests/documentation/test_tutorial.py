@@ -35,7 +35,9 @@ def test_pages_are_numbered_and_short() -> None:
 
 def test_what_an_attacker_guesses_follows_from_the_policy() -> None:
     """Two Gaussians that are sqrt(2 rho) apart, of which u units are rho = u epsilon_per^2 / 8; rounded up."""
-    epsilon_per = Fraction(str(yaml.safe_load((ROOT / "examples/orders/policy.yaml").read_text())["epsilon_per"]))
+    epsilon_per = Fraction(
+        str(yaml.safe_load((ROOT / "examples/orders/policy.yaml").read_text())["epsilon_per"])
+    )
     text = " ".join((DOCS / "tutorial/10-epsilon.md").read_text().split())
     stated = [int(each) for each in re.findall(r"in at most ([0-9]+)", text)]
     units = (20, 100, 600, 3000)

@@ -92,7 +92,7 @@ KINDS = {
     ),
     "empty": _kind(
         "SELECT member_id, COUNT(*) FROM unknown GROUP BY member_id ORDER BY 2 DESC LIMIT 2",
-        *("list.ended", "order.apart", "intervals.plain"),
+        *("list.ended", "list.few", "order.apart", "intervals.plain"),
     ),
     "cut": _kind(f"{_BY} restricted GROUP BY country ORDER BY 2 DESC LIMIT 1", "intervals.given_shown"),
     "filtered": _kind(

@@ -168,8 +168,8 @@ class Reader:
         return connect_gateway(gateway, credentials=self.credentials, intervals=True)
 
 
-# Where another line begins on a page.
-_BLOCK = re.compile(r"<(?:tr|p|li|div|h2)\b")
+# Where another line begins on a page, or another hint in a picture.
+_BLOCK = re.compile(r"<(?:tr|p|li|div|h2|rect)\b")
 
 
 def _without_tags(source: str) -> str:
@@ -211,6 +211,19 @@ async def test_every_surface_says_the_same(reader: Reader, kind: str) -> None:
     require_same_by_own_services(reader.stage, KINDS[kind].sql, seen.result)
 
 
+async def test_a_page_draws_a_sum_when_asked_for(visitors: Visitors) -> None:
+    """By a link, with its own number beside each bar; an unknown number is that of the question."""
+    person = await visitors.analyst("drawer")
+    answer = await person.send((await person.priced(sql=KINDS["sums"].sql)).form("/answer"))
+    path = answer.response.url.path
+    drawn = [(await person.get(f"{path}?draw={place}")).html for place in ("0", "1", "x", "99")]
+    bars = [re.findall('class="bar-count">([^<]*)<', page) for page in drawn]
+    chosen = [re.findall(r'href="\?draw=(\d+)" aria-current="true"', page) for page in drawn]
+    assert chosen == [["0"], ["1"], ["0"], ["0"]]
+    assert bars[0] == bars[2] == bars[3] != bars[1]
+    assert all(re.search(f"<td[^>]*>{re.escape(number)}</td>", drawn[1]) for number in bars[1])
+
+
 def require_statements(seen: Seen) -> None:
     """Assert that each statement stands on each surface, and no other sentence about the truth."""
     missing = [
@@ -227,10 +240,12 @@ def require_statements(seen: Seen) -> None:
 
 def lines_of(result: PrivateResult, surface: str) -> Iterator[list[str]]:
     """Yield what stands together in one line, in its order: an element or the value of a total, with its numbers."""
+    decimals = result.parameters.decimals
     for row in result.rows:
         element = [str(each) for each in row.element]
         values = [
-            [] if value is None else _cells(*written(value.value, value.interval)) for value in row.values
+            [] if value is None else _cells(*written(value.value, value.interval, digits))
+            for value, digits in zip(row.values, decimals, strict=True)
         ]
         if result.parameters.quantiles is not None and surface == "gris ask":
             # There each quantile of an element has a line of its own.
@@ -239,8 +254,10 @@ def lines_of(result: PrivateResult, surface: str) -> Iterator[list[str]]:
             continue
         yield [*element, *_counted(row), *chain(*values)]
     for total in result.totals or ():
-        sums = zip(total.sums, total.other_sums, strict=True)
-        values = [_cells(*written(each.value, each.interval)) for pair in sums for each in pair]
+        sums = zip(total.sums, total.other_sums, decimals, strict=True)
+        values = [
+            _cells(*written(each.value, each.interval, digits)) for *pair, digits in sums for each in pair
+        ]
         other = _cells(total.other_count, *total.other_interval)
         yield [str(total.value), *_counted(total), *other, *chain(*values)]
     if result.total is not None:
@@ -252,7 +269,7 @@ def _counted(row: Row | Total | TotalRow) -> list[str]:
 
 
 def _cells(number: object, lower: object, upper: object) -> list[str]:
-    return [str(number), f"{lower} to {upper}"]
+    return [str(number).translate(_PLAIN), f"{lower} to {upper}".translate(_PLAIN)]
 
 
 def missing(result: PrivateResult, seen: Seen, surface: str) -> list[list[str]]:

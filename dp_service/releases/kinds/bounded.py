@@ -85,6 +85,16 @@ class Bounded(Kind[_Mechanism]):
         return {"one_look": {"min_count": self.look.min_count, "threshold": self.look.threshold}}
 
     @property
+    def grows_with(self) -> str:
+        """The bound with which its threshold grows, of two looks that of the first one."""
+        return bound_in_words(self.stated)
+
+    @property
+    def most_found(self) -> int | None:
+        """The names of a first look."""
+        return None if self.first_look is None else self.first_look.most_names
+
+    @property
     def least_count(self) -> int:
         """The smallest count that is considered, of two looks by the first one."""
         return self.stated.min_count or 1
@@ -203,6 +213,11 @@ def only_named(looks: TwoLooks) -> Statement:
         f"{first.threshold}, at most {looks.most_names}. {WHAT_HELPS}",
         values=(str(first.threshold), str(looks.most_names)),
     )
+
+
+def bound_in_words(stated: BoundedContributions) -> str:
+    """Return in how many elements a member counts where a threshold decides, as the policy states it."""
+    return f"delta_0 = {stated.delta_0}" if stated.names is None else f"delta_1 = {stated.names.delta_1}"
 
 
 def bound_said(stated: BoundedContributions) -> Fields:

@@ -89,6 +89,16 @@ class Kind(ABC, Generic[_Mechanism]):
     counts_called: ClassVar[str] = "Counts"
     """What its noise is in, in words."""
 
+    @property
+    def grows_with(self) -> str:
+        """The settings of the policy with which the threshold of an unknown domain grows."""
+        return f"tau = {self.parameters.tau}"
+
+    @property
+    def most_found(self) -> int | None:
+        """How many elements settings let a release have at most; None: as many as are asked for, or as there are."""
+        return None
+
     # What the engine is asked for.
 
     @property

@@ -46,6 +46,16 @@ class Laplace(Unbounded[KnownLap | UnkLap]):
         own = {"delta_l0": asked.delta_l0, "d_bar": asked.d_bar, "noise_scale": self.noise_scale}
         return {"laplace": own}
 
+    @property
+    def grows_with(self) -> str:
+        """The settings of the policy with which its threshold grows."""
+        return f"tau = {self.parameters.tau} and Delta = {self.parameters.delta_l0}"
+
+    @property
+    def most_found(self) -> int | None:
+        """The elements that are fetched of an unknown domain, without the last one."""
+        return self.parameters.d_bar
+
     def intervals(
         self, drawn: MechanismOutput, count: int, alpha: Fraction
     ) -> tuple[CountIntervals, IntervalKind]:

@@ -49,7 +49,7 @@ def needed(number: int | None) -> int:
     return number
 
 
-WHAT_HELPS = "Fewer columns, a longer time or wider conditions make counts larger."
+WHAT_HELPS = "Fewer columns, longer buckets, a longer time or wider conditions make counts larger."
 """What is said beside whatever hides elements."""
 
 

@@ -25,6 +25,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.bounded import (
     BOUNDED_BY,
+    bound_in_words,
     bound_said,
     looks_of,
     may_leave_out,
@@ -87,6 +88,17 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
     def ranked(self) -> RankedValues:
         """What releases quantiles, of two looks the second one."""
         return self.mechanism.values if isinstance(self.mechanism, QuantilesOfNames) else self.mechanism
+
+    @property
+    def grows_with(self) -> str:
+        """The bound of the look that names elements."""
+        bounded = self.parameters.contributions
+        return super().grows_with if bounded is None else bound_in_words(bounded)
+
+    @property
+    def most_found(self) -> int | None:
+        """The names of a first look."""
+        return None if self.first_look is None else self.first_look.most_names
 
     @property
     def counts_cells(self) -> bool:
@@ -245,6 +257,7 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
             stated.column,
             (low, high),
         )
+        yield from self._meaning(each)
         bounds = self.parameters.contributions is not None and may_leave_out(self.parameters)
         if bounds:
             yield from self._bounded()
@@ -263,6 +276,15 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
                 "that no member's own value decides; where there are fewer members, they say nothing.",
                 values=(str(self.ranked.spare),),
             )
+
+    def _meaning(self, each: str) -> Iterator[Statement]:
+        """Yield what a quantile is, for those who do not know."""
+        wanted = [asked for asked in self.stated.asked if asked.q is not None]
+        first, *others = [(percent(asked.q or Fraction(0)), _name(asked)) for asked in wanted] or [("", "")]
+        if wanted:
+            more = "".join(f", and {part} than {name}" for part, name in others)
+            text = f"About {first[0]} of the members{each} have no larger value than {first[1]}{more}."
+            yield Statement("quantiles.meaning", text, self.stated.column)
 
     def _end(self, place: int) -> str:
         """Return the first or the last value of the grid."""

@@ -76,6 +76,11 @@ class WithTotals(Kind[DrillDown]):
         return self.parameters.totals
 
     @property
+    def grows_with(self) -> str:
+        """What the threshold of the rows grows with."""
+        return self.rows.grows_with
+
+    @property
     def said(self) -> Fields:
         """What a message says of it: of the rows, and of the totals beside them."""
         rows = self.rows.said["bounded"]
