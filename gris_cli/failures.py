@@ -63,6 +63,7 @@ _EXTRAS = {
     "httpcore": "pinot",
     "httpx": "pinot",
     "jinja2": "console",
+    "jwt": "serving",
     "matplotlib": "plan",
     "mpmath": "dp",
     "msgspec": "budget",

@@ -299,7 +299,7 @@ def _announce(listen: str, port: int, keys: KeySet, policy_id: str, addresses: M
 async def _stop_signal(*, with_stdin: bool) -> None:
     stopped = asyncio.Event()
     if with_stdin:
-        stop_with_parent(stopped)
+        stop_with_parent(stopped.set)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
