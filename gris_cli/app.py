@@ -21,6 +21,7 @@ from gris_cli.demo import demo
 from gris_cli.explain import explain
 from gris_cli.guarantee import guarantee
 from gris_cli.history import history
+from gris_cli.init import init
 from gris_cli.remaining import remaining
 from gris_cli.serve import serve
 from gris_cli.shell import shell
@@ -41,7 +42,7 @@ app = typer.Typer(
 app.callback()(read_connection_options)
 for each in (
     *(ask, bound, explain, catalog, remaining, history),
-    *(guarantee, shell, console, demo, serve, ticket_key),
+    *(guarantee, shell, console, demo, init, serve, ticket_key),
 ):
     app.command()(each)
 app.add_typer(budget.app, name="budget")

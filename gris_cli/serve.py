@@ -264,7 +264,7 @@ def some_account(path: Path) -> str:
 
 
 def first_question(table: Table, files: dict[str, Path]) -> str:
-    """Return the command of a first question: the largest elements of the first column that may be grouped by.
+    """Return the command of a first question: the largest elements of a column that may be grouped by.
 
     Args:
         table: The table of the question.
@@ -280,6 +280,11 @@ def first_question(table: Table, files: dict[str, Path]) -> str:
 
 
 def options_of_a_question(table: Table) -> str:
-    """Return the options of a first question; empty: no column may be grouped by."""
-    column = next((each.name for each in table.usable_columns if each.group_by), None)
-    return "" if column is None else f"--table {table.name} --by {column} --k {SHOWN}"
+    """Return the options of a first question, about a text if there is one; empty: no column may be grouped by."""
+    from dp_service.terms import ColumnType
+
+    columns = [each for each in table.usable_columns if each.group_by]
+    if not columns:
+        return ""
+    column = min(columns, key=lambda each: each.type is not ColumnType.STRING)
+    return f"--table {table.name} --by {column.name} --k {SHOWN}"

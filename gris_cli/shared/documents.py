@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gris_cli.shared.identity import ALGORITHM, ANALYST, AUDIENCE, ISSUER, OWNER, ROLES
 
-GATEWAY, CONSOLE = "gateway.yaml", "console.yaml"
+POLICY, BUDGET, GATEWAY, CONSOLE = "policy.yaml", "budget.yaml", "gateway.yaml", "console.yaml"
 LOCALHOST = "localhost"
 # On a machine that does other things, a ledger that is slow for a moment is not one that is gone.
 SILENCE_SECONDS = 5.0

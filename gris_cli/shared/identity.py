@@ -1,6 +1,6 @@
 """Certificates and tokens of a deployment on one machine, for as long as nobody has made real ones.
 
-The authority signs one certificate, and its key is never written: whoever trusts it trusts that certificate alone. The
+The authority signs one certificate, and its key is never written: a client that trusts it trusts that certificate alone. The
 key that signs tokens is kept, so that another analyst can get one.
 """
 
@@ -71,7 +71,7 @@ class Identity:
 
     @property
     def issuer_key(self) -> Path:
-        """What signs tokens; whoever has it is everybody."""
+        """What signs tokens; anyone who has it is everybody."""
         return self.folder / "issuer.key"
 
     def token(self, person: Person) -> Path:

@@ -22,9 +22,11 @@ from gris_cli.serve import (
 )
 from gris_cli.shared import private_files
 from gris_cli.shared.documents import (
+    BUDGET,
     CONSOLE,
     GATEWAY,
     LOCALHOST,
+    POLICY,
     Ports,
     Shared,
     Upstream,
@@ -41,8 +43,7 @@ if TYPE_CHECKING:
     from gris_console.configuration import ConsoleConfiguration
     from gris_gateway.configuration import GatewayConfiguration
 
-POLICY, BUDGET = "policy.yaml", "budget.yaml"
-# On one machine, whoever starts it asks and owns.
+# On one machine, the one who starts it asks and owns.
 _SOMEBODY = Person("you", "analyst", (ANALYST, OWNER))
 _DAYS = 30
 _HEAD = "# Written anew by each `gris serve --gateway`: what you change here is lost. `gris init` writes one to keep.\n"
@@ -115,7 +116,7 @@ def serve_written(directory: Path, *, as_json: bool) -> None:
         secret_key(directory / RELEASES_KEY_FILE)
         announced = processes.start_gateway(GATEWAY)
         url = processes.start_console(CONSOLE)["url"] if written.console and has_console() else ""
-        pasted = written.pasted(tables, announced.get("mcp_address", ""), url)
+        pasted = written.pasted(written.analyst(), tables, announced.get("mcp_address", ""), url)
         stopped = stop_event()
         _announce(services, pasted, as_json=as_json)
         until_stopped(stopped, _all_of(services, processes))
@@ -192,18 +193,26 @@ class Written:
         public = None if self.console is None else self.console.public_url
         return (urlsplit(public).hostname if public else None) or LOCALHOST
 
-    def pasted(self, tables: dict[str, Path], mcp: str, console: str) -> Pasted:
-        """Return what to paste for the first of the analysts."""
-        identity = Identity(self.directory)
-        analysts = sorted(path.stem for path in identity.credentials.glob("*.token") if path.stem != OWNER)
-        if not analysts:
-            raise typer.BadParameter(f"--from: {identity.credentials} has no token; gris init makes one")
+    def analyst(self) -> str:
+        """Return the first of the analysts.
+
+        Raises:
+            typer.BadParameter: There is none.
+        """
+        folder = Identity(self.directory).credentials
+        analysts = sorted(path.name.removesuffix(".token") for path in folder.glob("*.token"))
+        if not (found := [each for each in analysts if each != OWNER]):
+            raise typer.BadParameter(f"--from: {folder} has no token of an analyst; gris init makes one")
+        return found[0]
+
+    def pasted(self, analyst: str, tables: dict[str, Path], mcp: str, console: str) -> Pasted:
+        """Return what an analyst pastes."""
         secure = self.gateway.tls_of_agents() is not None
         scheme = "https" if secure else "http"
         agents = f"{scheme}://{self.host if secure else '127.0.0.1'}:{_port_of(mcp)}/mcp" if mcp else ""
         return Pasted(
-            identity=identity,
-            person=Person(analysts[0], analysts[0]),
+            identity=Identity(self.directory),
+            person=Person(analyst, analyst),
             gateway=f"gris://{self.host}:{_port_of(self.gateway.listen)}",
             mcp=agents,
             console=console,

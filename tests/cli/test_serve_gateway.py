@@ -144,7 +144,7 @@ def test_flags_that_do_not_go_together_are_refused_by_name(
 def test_a_configuration_that_is_kept_is_not_written_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its owner is told how it is served."""
+    """The message says how it is served."""
     monkeypatch.chdir(tmp_path)
     tmp_path.chmod(0o755)
     (tmp_path / "gateway.yaml").write_text("# mine\n")
