@@ -167,9 +167,13 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             # An answer from what is kept takes no turn; the query pipeline takes it once there is none.
             turn = partial(current_call.get().turn, request.ByteSize())
             asking = self._client.on_behalf_of(account, admission=turn)
-            await asking.ask(
+            result = await asking.ask(
                 question, confidence=confidence, max_cost=max_cost, paid=paid, wait_seconds=wait_seconds
             )
+        if not finishing:
+            # No data were read and nothing was paid, so there is nothing to keep. Such questions take their turn, too.
+            await turn()
+            return _Answer.of(result)
         return await asyncio.shield(finishing[0])
 
     def _begin_to_finish(
