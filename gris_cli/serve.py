@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import shlex
 import signal
 import socket
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import typer
@@ -27,6 +29,7 @@ DP_PORT, BUDGET_PORT, ADMIN_PORT = 50051, 50052, 50053
 GATEWAY_PORT, MCP_PORT, CONSOLE_PORT = 50054, 50055, 50056
 LARGEST_PORT = 65535
 SHOWN = 5
+PRACTICE = "all rows are made up from the policy; budget and answers end with this command"
 
 
 def _port(default: int, what: str) -> int:
@@ -52,6 +55,11 @@ class ServeFlags:
     budget_port: int = _port(BUDGET_PORT, "budget_service")
     admin_port: int = _port(ADMIN_PORT, "budget_service's administration")
     examples: Path | None = flag(None, "The directory of the examples.")
+    practice: bool = flag(
+        False,
+        "Serve made-up rows of the policy's shape instead of data, with a budget that is new at each start; every "
+        "answer says so.",
+    )
     gateway: bool = flag(
         False,
         "Serve --data, or the examples, to SQLAlchemy, browsers and agents of this machine too, by a certificate and "
@@ -94,7 +102,9 @@ class ServeFlags:
         from gris_cli.clients import files_and_copies
 
         locations = locations_of(self.data)
-        if self.gateway and not locations:
+        if self.practice and locations:
+            raise typer.BadParameter("--data has no meaning with --practice, which reads no data")
+        if self.gateway and not self.practice and not locations:
             if self.policy is not None:
                 raise typer.BadParameter("--gateway: --data TABLE=PATH says where the data are")
             locations = {name: str(path) for name, path in find_examples(self.examples).tables.items()}
@@ -110,28 +120,53 @@ def serve(*, flags: ServeFlags, as_json: bool) -> None:
 
         serve_written(flags.written, as_json=as_json)
         return
-    from pinot_connector.embedded import Ports
-
     files = service_files(flags.policy, flags.budget_config, flags.examples)
     tables = flags.tables(files)
-    require_kept(files.policy, tables)
     require_free(flags.ports)
-    services = embedded(files, flags.directory, Ports(flags.dp_port, flags.budget_port, flags.admin_port))
+    if not flags.practice:
+        require_kept(files.policy, tables)
+        _serve_tables(flags, files, tables, flags.directory, as_json=as_json)
+        return
+    # A noise key, a ledger and releases of their own, which end with it: nothing of practice is ever given for real.
+    with TemporaryDirectory(prefix="gris-practice-") as state:
+        made_up = _made_up(files.policy, Path(state))
+        _serve_tables(flags, files, made_up, Path(state), as_json=as_json)
+
+
+def _made_up(policy: Path, folder: Path) -> dict[str, Path]:
+    """Write made-up rows for the tables of a policy."""
+    from gris_data.policies import policy_of
+    from gris_lab.practice_rows import practice_tables
+
+    return practice_tables(policy_of(policy), folder, datetime.datetime.now(datetime.UTC).date())
+
+
+def _serve_tables(
+    flags: ServeFlags, files: ServiceFiles, tables: dict[str, Path], state: Path, *, as_json: bool
+) -> None:
+    """Serve tables until Ctrl-C; `state` is where the services keep what they keep."""
+    from pinot_connector.embedded import Ports
+
+    ports = Ports(flags.dp_port, flags.budget_port, flags.admin_port)
+    services = embedded(files, state, ports, practice=flags.practice)
     if flags.gateway:
         from gris_cli.shared.documents import Ports as SharedPorts
         from gris_cli.shared.serving import ServedTables, serve_shared
 
-        served = ServedTables(files, tables, some_account(files.budget))
+        served = ServedTables(files, tables, some_account(files.budget), is_practice=flags.practice)
+        directory = flags.directory / "practice" if flags.practice else flags.directory
         others = SharedPorts(flags.gateway_port, flags.mcp_port, flags.console_port)
-        serve_shared(services, served, flags.directory, others, as_json=as_json)
+        serve_shared(services, served, directory, others, as_json=as_json)
         return
     with services:
         stopped = stop_event()
-        _announce(services, files, tables, as_json=as_json)
+        _announce(services, files, tables, practice=flags.practice, as_json=as_json)
         until_stopped(stopped, services.ensure_running)
 
 
-def embedded(files: ServiceFiles, directory: Path, ports: Ports) -> EmbeddedServices:
+def embedded(
+    files: ServiceFiles, directory: Path, ports: Ports, *, practice: bool = False
+) -> EmbeddedServices:
     """Return services that are not started yet."""
     from gris_data.caching import cache_directory
     from pinot_connector.embedded import EmbeddedServices
@@ -142,6 +177,7 @@ def embedded(files: ServiceFiles, directory: Path, ports: Ports) -> EmbeddedServ
         directory=directory,
         adaptive_tables=cache_directory(),
         ports=ports,
+        practice=practice,
     )
 
 
@@ -206,7 +242,12 @@ class _Commands:
 
 
 def _announce(
-    services: EmbeddedServices, files: ServiceFiles, tables: dict[str, Path], *, as_json: bool
+    services: EmbeddedServices,
+    files: ServiceFiles,
+    tables: dict[str, Path],
+    *,
+    practice: bool,
+    as_json: bool,
 ) -> None:
     from gris_cli.terminal import print_json, say
 
@@ -216,8 +257,10 @@ def _announce(
         "admin": services.admin_address,
     }
     if as_json:
-        print_json(addresses)
+        print_json(addresses | {"practice": practice})
         return
+    if practice:
+        say("practice", PRACTICE)
     say("dp_service", f"{services.dp_address}, policy {files.policy}")
     say("budget", f"{services.budget_address}, budgets {files.budget}")
     say("admin", f"{services.admin_address}, for gris budget")

@@ -53,6 +53,8 @@ class EmbeddedServices:
         directory: where key, ledger and logs are kept; created if it does not exist.
         adaptive_tables: where `gris plan table` keeps tables of the adaptive bound; by default none is used.
         ports: where the services listen; by default on free ports, without the administrator's service.
+        practice: whether the rows that are asked about are made up: every answer then says so. The directory must be
+            one of its own, whose noise key and ledger no real rows have.
 
     Raises:
         ServiceUnavailable: on entering, if a service does not start; with the last line of its log.
@@ -66,12 +68,14 @@ class EmbeddedServices:
         directory: Path | str,
         adaptive_tables: Path | str | None = None,
         ports: Ports = ANY_PORTS,
+        practice: bool = False,
     ) -> None:
         self._policy = Path(policy)
         self._budget_config = Path(budget_config)
         self._directory = Path(directory)
         self._tables = () if adaptive_tables is None else ("--adaptive-tables", str(adaptive_tables))
         self._ports = ports
+        self._practice = ("--practice",) if practice else ()
         self._processes: list[ChildProcess] = []
         self._services: Services | None = None
         self._started_by = 0
@@ -88,7 +92,7 @@ class EmbeddedServices:
         atexit.register(self._stop_at_exit)
         try:
             policy = ("--policy", str(self._policy), "--key-file", str(key))
-            dp = self._start(Service.DP, *policy, *self._tables, *_listen(self._ports.dp))
+            dp = self._start(Service.DP, *policy, *self._tables, *self._practice, *_listen(self._ports.dp))
             store = f"sqlite:{self._directory / LEDGER_FILE}"
             ledger = ("--config", str(self._budget_config), "--store", store)
             budget = self._start(Service.BUDGET, *ledger, *_listen(self._ports.budget), *self._admin())

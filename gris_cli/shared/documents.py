@@ -43,6 +43,7 @@ class Shared:
         account: The account of all analysts; with `each`, the part of it before an analyst's name.
         each: Whether each analyst has an account.
         with_mcp: Whether agents are served.
+        keeps: Whether releases outlive the gateway; those of practice do not.
     """
 
     host: str
@@ -50,6 +51,7 @@ class Shared:
     account: tuple[str, ...]
     each: bool
     with_mcp: bool
+    keeps: bool = True
 
     @property
     def is_local(self) -> bool:
@@ -76,8 +78,7 @@ identity:
 {_jwt()}    # Whose budget pays: that of the account that the token's claims lead to.
     accounts:
       - {{claim: {ROLES}, equals: {ANALYST}, prefix: {_text(list(shared.account))}{account}}}
-releases: {{file: releases.sqlite, key_file: releases.key}}
-timeouts: {{budget_silence: {SILENCE_SECONDS}}}
+{_releases(shared)}timeouts: {{budget_silence: {SILENCE_SECONDS}}}
 {_mcp(shared, ports)}"""
 
 
@@ -104,6 +105,10 @@ def _jwt() -> str:
     issuer: {ISSUER}
     audience: {AUDIENCE}
 """
+
+
+def _releases(shared: Shared) -> str:
+    return "releases: {file: releases.sqlite, key_file: releases.key}\n" if shared.keeps else ""
 
 
 def _mcp(shared: Shared, ports: Ports) -> str:

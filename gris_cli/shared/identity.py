@@ -1,6 +1,6 @@
 """Certificates and tokens of a deployment on one machine, for as long as nobody has made real ones.
 
-The authority signs one certificate, and its key is never written: a client that trusts it trusts that certificate alone. The
+The authority signs one certificate, and its key is never written: who trusts it trusts that certificate alone. The
 key that signs tokens is kept, so that another analyst can get one.
 """
 

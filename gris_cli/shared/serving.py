@@ -13,6 +13,7 @@ import typer
 from gris_cli.examples import ServiceFiles
 from gris_cli.serve import (
     ADMIN_PORT,
+    PRACTICE,
     embedded,
     options_of_a_question,
     require_free,
@@ -51,11 +52,12 @@ _HEAD = "# Written anew by each `gris serve --gateway`: what you change here is 
 
 @dataclass(frozen=True)
 class ServedTables:
-    """The files of the services, and those of the tables; whose budget pays, as demo/ana."""
+    """The files of the services, and those of the tables; whose budget pays, as demo/ana; whether rows are made up."""
 
     files: ServiceFiles
     tables: dict[str, Path]
     account: str
+    is_practice: bool
 
 
 def serve_shared(
@@ -75,9 +77,11 @@ def serve_shared(
     remove_ending(identity, (_SOMEBODY,))
     make_identity(identity, LOCALHOST, (_SOMEBODY,), _DAYS)
     tables = {name: path.resolve() for name, path in served.tables.items()}
-    shared = Shared(LOCALHOST, tables, tuple(served.account.split("/")), each=False, with_mcp=has_mcp())
+    account = tuple(served.account.split("/"))
+    shared = Shared(LOCALHOST, tables, account, each=False, with_mcp=has_mcp(), keeps=not served.is_practice)
     with services, SharedProcesses(directory) as processes:
-        secret_key(directory / RELEASES_KEY_FILE)
+        if shared.keeps:
+            secret_key(directory / RELEASES_KEY_FILE)
         upstream = Upstream(services.dp_address, services.budget_address, services.admin_address)
         private_files.replace(directory / GATEWAY, gateway_text(_HEAD, shared, upstream, ports))
         announced = processes.start_gateway(GATEWAY)
@@ -93,7 +97,7 @@ def serve_shared(
             question=_question(served.files.policy, tables),
         )
         stopped = stop_event()
-        _announce(services, pasted, as_json=as_json)
+        _announce(services, pasted, practice=served.is_practice, as_json=as_json)
         until_stopped(stopped, _all_of(services, processes))
 
 
@@ -118,7 +122,7 @@ def serve_written(directory: Path, *, as_json: bool) -> None:
         url = processes.start_console(CONSOLE)["url"] if written.console and has_console() else ""
         pasted = written.pasted(written.analyst(), tables, announced.get("mcp_address", ""), url)
         stopped = stop_event()
-        _announce(services, pasted, as_json=as_json)
+        _announce(services, pasted, practice=False, as_json=as_json)
         until_stopped(stopped, _all_of(services, processes))
 
 
@@ -249,7 +253,7 @@ def _all_of(services: EmbeddedServices, processes: SharedProcesses) -> Callable[
     return ensure_running
 
 
-def _announce(services: EmbeddedServices, pasted: Pasted, *, as_json: bool) -> None:
+def _announce(services: EmbeddedServices, pasted: Pasted, *, practice: bool, as_json: bool) -> None:
     from gris_cli.terminal import print_json, say
 
     addresses = {
@@ -258,8 +262,10 @@ def _announce(services: EmbeddedServices, pasted: Pasted, *, as_json: bool) -> N
         "admin": services.admin_address,
     }
     if as_json:
-        print_json({**addresses, **pasted.plain()})
+        print_json({**addresses, "practice": practice, **pasted.plain()})
         return
+    if practice:
+        say("practice", PRACTICE)
     say("services", ", ".join(addresses.values()))
     say("gateway", pasted.gateway)
     pasted.print()
