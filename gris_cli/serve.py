@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from gris_cli.currencies import require_currency
 from gris_cli.examples import ServiceFiles, find_examples, locations_of, require_tables, service_files
 from gris_cli.flag_groups import flag, with_flags
 from gris_cli.flags import DEFAULT_DIRECTORY
@@ -124,6 +125,7 @@ def serve(*, flags: ServeFlags, as_json: bool) -> None:
     tables = flags.tables(files)
     require_free(flags.ports)
     if not flags.practice:
+        require_currency(files.policy, flags.directory)
         require_kept(files.policy, tables)
         _serve_tables(flags, files, tables, flags.directory, as_json=as_json)
         return

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from pinot_connector.errors import ServiceUnavailable
+from pinot_connector.errors import ServiceMisconfigured, ServiceUnavailable
 
 START_SECONDS = 30.0
 POLL_SECONDS = 0.02
 GRACE_SECONDS = 5.0
+# With which our programs end if an option, a file or an address cannot be used.
+_EXIT_MISCONFIGURED = 2
 
 Announced: TypeAlias = Mapping[str, Any]
 """What a program says when it serves."""
@@ -98,16 +100,17 @@ class ChildProcess:
 
         Raises:
             ServiceUnavailable: it has ended, or is not ready in time; with the last line of its log.
+            ServiceMisconfigured: it has ended because of what it was started with.
         """
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.popen.poll() is None:
             said = self._said()
             if said is not None and "error" in said:
-                raise ServiceUnavailable(self.name, f"did not start: {said['error'].get('message')}")
+                raise ServiceMisconfigured(self.name, f"did not start: {said['error'].get('message')}")
             if said is not None and serves(said):
                 return said
             time.sleep(POLL_SECONDS)
-        raise ServiceUnavailable(self.name, f"did not start: {self.last_log_line()}")
+        raise self._failed("did not start")
 
     def require_running(self) -> None:
         """Checks that it runs.
@@ -116,7 +119,7 @@ class ChildProcess:
             ServiceUnavailable: it has ended; with the last line of its log.
         """
         if self.popen.poll() is not None:
-            raise ServiceUnavailable(self.name, f"ended: {self.last_log_line()}")
+            raise self._failed("ended")
 
     def terminate(self) -> None:
         """Asks it to end."""
@@ -138,6 +141,10 @@ class ChildProcess:
             written.seek(self._log_begins)
             lines = written.read().decode(errors="replace").split("\n")
         return next((line for line in reversed(lines) if line.strip()), "its log is empty")
+
+    def _failed(self, how: str) -> ServiceUnavailable:
+        kind = ServiceMisconfigured if self.popen.poll() == _EXIT_MISCONFIGURED else ServiceUnavailable
+        return kind(self.name, f"{how}: {self.last_log_line()}")
 
     def _said(self) -> Announced | None:
         line, newline, _ = self._announced.read_text().partition("\n")

@@ -58,6 +58,7 @@ class EmbeddedServices:
 
     Raises:
         ServiceUnavailable: on entering, if a service does not start; with the last line of its log.
+        ServiceMisconfigured: it does not, because of a file or a port that it was started with.
     """
 
     def __init__(

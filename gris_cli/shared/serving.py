@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from gris_cli.currencies import require_currency
 from gris_cli.examples import ServiceFiles
 from gris_cli.serve import (
     ADMIN_PORT,
@@ -115,6 +116,7 @@ def serve_written(directory: Path, *, as_json: bool) -> None:
     tables = {name: directory / path for name, path in (written.gateway.engine.duckdb or {}).items()}
     require_kept(written.files.policy, tables)
     require_free(written.ports)
+    require_currency(written.files.policy, directory)
     services = embedded(written.files, directory, written.service_ports)
     with services, SharedProcesses(directory) as processes:
         secret_key(directory / RELEASES_KEY_FILE)
