@@ -32,6 +32,7 @@ from pinot_connector.engines.base import Engine
 from pinot_connector.errors import ServiceUnavailable
 from pinot_connector.gateway_client import gateway_address
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
+from pinot_connector.local_services import default_timeouts
 from pinot_connector.release_store import ReleaseFile, ReleaseStore
 from pinot_connector.results import Explanation, explanation_of
 from pinot_connector.shared_budgets import account_guarantee
@@ -168,7 +169,9 @@ def _noise(dp: Address) -> Callable[[], DpServiceClient]:
 
 
 def _ledger(budget: Address, account: str) -> Callable[[], BudgetServiceClient]:
-    return lambda: BudgetServiceClient(budget, checked_texts("account", account.split("/")), Timeouts())
+    return lambda: BudgetServiceClient(
+        budget, checked_texts("account", account.split("/")), default_timeouts(budget)
+    )
 
 
 class _Closable(Protocol):

@@ -121,7 +121,7 @@ def _element(column: Column, known: Sequence[Value] | None, today: datetime.date
     if column.delta is not None or column.attribute:
         by = f"m * 1000003 + i % {1 if column.attribute else column.delta}"
     if column.timestamps is not None:
-        return _moment(by, column.name, today, column.timestamps.stored)
+        return _timestamp(by, column.name, today, column.timestamps.stored)
     if column.type is ColumnType.DATE and known is None:
         return _day(by, column.name, today)
     listed = [_literal(each) for each in (known or _invented(column))[:MOST_LISTED]]
@@ -173,21 +173,21 @@ def _time(time: TimeColumn, today: datetime.date) -> str:
         return _day("i", time.name, today)
     if time.counts == "days":
         return f"CAST({_day('i', time.name, today)} - DATE '1970-01-01' AS BIGINT)"
-    return _moment("i", time.name, today, None if time.type == "timestamp" else time.unit)
+    return _timestamp("i", time.name, today, None if time.type == "timestamp" else time.unit)
 
 
 def _day(by: str, name: str, today: datetime.date) -> str:
     return f"DATE '{today.isoformat()}' - CAST(1 + floor({DAYS} * {_share(by, name)}) AS INTEGER)"
 
 
-def _moment(by: str, name: str, today: datetime.date, stored: TimeUnit | None) -> str:
+def _timestamp(by: str, name: str, today: datetime.date, stored: TimeUnit | None) -> str:
     """Return a timestamp, or as an integer in its unit."""
     microseconds = 86_400 * _MILLION * DAYS
-    moment = (
+    timestamp = (
         f"TIMESTAMP '{today.isoformat()} 00:00:00' - to_microseconds(CAST(1 + {microseconds - 1} * "
         f"{_share(by, name)} AS BIGINT))"
     )
-    return moment if stored is None else f"epoch_us({moment}) // {stored.value}"
+    return timestamp if stored is None else f"epoch_us({timestamp}) // {stored.value}"
 
 
 def _share(by: str, name: str = "") -> str:

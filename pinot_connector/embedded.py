@@ -13,7 +13,7 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from pinot_connector import proxies
+from pinot_connector import local_services, proxies
 from pinot_connector.child_processes import Announced, ChildProcess, end_all
 from pinot_connector.release_store import ReleaseStore
 from pinot_connector.release_store.default_store import ReleaseFile, Services, close_store, register_store
@@ -104,6 +104,7 @@ class EmbeddedServices:
             self.admin_address = str(announced.get("admin_address", ""))
             self._services = self.dp_address, self.budget_address
             register_store(self._services, self._releases)
+            local_services.remember(self.budget_address)
         except BaseException:
             self.stop()
             raise
@@ -135,6 +136,7 @@ class EmbeddedServices:
         """
         atexit.unregister(self._stop_at_exit)
         end_all(self._processes)
+        local_services.forget(self.budget_address)
         if self._services is not None:
             close_store(self._services)
             self._services = None
