@@ -22,6 +22,7 @@ from gris_cli.demo import demo
 from gris_cli.explain import explain
 from gris_cli.guarantee import guarantee
 from gris_cli.history import history
+from gris_cli.init import init
 from gris_cli.remaining import remaining
 from gris_cli.serve import serve
 from gris_cli.shell import shell
@@ -42,7 +43,7 @@ app = typer.Typer(
 app.callback()(read_connection_options)
 for each in (
     *(ask, bound, explain, catalog, remaining, history),
-    *(guarantee, shell, console, convert, demo, serve, ticket_key),
+    *(guarantee, shell, console, convert, demo, init, serve, ticket_key),
 ):
     app.command()(each)
 app.add_typer(budget.app, name="budget")

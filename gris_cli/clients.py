@@ -12,7 +12,9 @@ import typer
 from gris_api.dp.v1 import question_pb2
 
 from gris_cli.connection_options import credentials, protected_address, remember_account, remember_address
+from gris_cli.currencies import require_currency
 from gris_cli.examples import copies_of, find_examples, locations_of, require_tables, service_files
+from gris_cli.failures import OWNED_LEDGER
 from gris_cli.flags import ConnectionFlags, EngineName
 from gris_cli.inputs import named_by, parts_of
 from gris_data.caching import cache_directory
@@ -30,6 +32,7 @@ from pinot_connector.engines.base import Engine
 from pinot_connector.errors import ServiceUnavailable
 from pinot_connector.gateway_client import gateway_address
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
+from pinot_connector.local_services import default_timeouts
 from pinot_connector.release_store import ReleaseFile, ReleaseStore
 from pinot_connector.results import Explanation, explanation_of
 from pinot_connector.shared_budgets import account_guarantee
@@ -166,7 +169,9 @@ def _noise(dp: Address) -> Callable[[], DpServiceClient]:
 
 
 def _ledger(budget: Address, account: str) -> Callable[[], BudgetServiceClient]:
-    return lambda: BudgetServiceClient(budget, checked_texts("account", account.split("/")), Timeouts())
+    return lambda: BudgetServiceClient(
+        budget, checked_texts("account", account.split("/")), default_timeouts(budget)
+    )
 
 
 class _Closable(Protocol):
@@ -222,6 +227,7 @@ def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
     files = service_files(flags.policy, flags.budget_config, flags.examples)
     # Before the services start, and for questions that are only priced too: no flag is ignored.
     require_tables(files.policy, locations_of(flags.data))
+    require_currency(files.policy, flags.directory)
     services = EmbeddedServices(
         policy=files.policy,
         budget_config=files.budget,
@@ -238,7 +244,7 @@ def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
 
 def _naming_the_holder(error: ServiceUnavailable, directory: Path) -> ServiceUnavailable:
     """Return the error, or if the ledger has another owner, one that says who that most likely is."""
-    if _OWNED_LEDGER not in str(error):
+    if OWNED_LEDGER not in str(error):
         return error
     return ServiceUnavailable(
         error.service,
@@ -275,8 +281,6 @@ def _key_of(flags: ConnectionFlags) -> Path:
         raise typer.BadParameter(f"--releases or GRIS_RELEASES: {error.filename}: {error.strerror}") from None
 
 
-# What budget_service says of a ledger that another process has.
-_OWNED_LEDGER = "one process owns a ledger"
 DATA_SUFFIXES = frozenset({".parquet", ".duckdb", ".db"})
 _MANIFEST_SUFFIX = ".json"
 

@@ -55,6 +55,7 @@ def console(
         metavar="FILE",
     ),
     validate: bool = flag(False, "With --config: only check it, and every file that it names."),
+    stop_with_stdin: bool = flag(False, "End at the end of standard input, too.", hidden=True),
     port: int = flag(
         PORT, "Without --config: the port of this machine; 0 takes a free one.", min=0, max=65535
     ),
@@ -75,7 +76,7 @@ def console(
                 raise typer.BadParameter("--config says where everything is: give it alone")
             hosted = HostedConsole(read_configuration(config))
             if not validate:
-                run(hosted, _announce(as_json, "", open_it))
+                run(hosted, _announce(as_json, "", open_it), stops_with_stdin=stop_with_stdin)
             return
         if not connection.gateway or validate:
             raise typer.BadParameter(

@@ -17,6 +17,7 @@ from pinot_connector.errors import (
     GrisError,
     InvalidQuestion,
     ServiceError,
+    ServiceMisconfigured,
     ServiceRefused,
     Shortfall,
 )
@@ -24,6 +25,8 @@ from pinot_connector.json_values import to_json
 
 EXIT_UNEXPECTED = 1
 EXIT_USAGE = 2
+# What budget_service says of a ledger that another process has: that one may end.
+OWNED_LEDGER = "one process owns a ledger"
 # Parts of errors of which the reason is often an address.
 _OF_ADDRESSES = ("no answer", "another service, or an older version of it, answers")
 
@@ -63,6 +66,7 @@ _EXTRAS = {
     "httpcore": "pinot",
     "httpx": "pinot",
     "jinja2": "console",
+    "jwt": "serving",
     "matplotlib": "plan",
     "mpmath": "dp",
     "msgspec": "budget",
@@ -106,10 +110,8 @@ def failure_of(error: Exception) -> Failure:
             return Failure(EXIT_USAGE, "usage", f"this needs {library}: pip install 'gris-dp[{extra}]'")
     if not isinstance(error, GrisError):
         return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"unexpected {type(error).__name__}")
-    if isinstance(error, ServiceRefused) and error.reason == "UNIT_MISMATCH":
-        return Failure(EXIT_USAGE, "usage", _CURRENCIES)
-    if isinstance(error, DataUnreadable):
-        return Failure(EXIT_USAGE, "usage", f"--data: {error}")
+    if usage := _usage(error):
+        return Failure(EXIT_USAGE, "usage", usage)
     return Failure(
         exit_code=_EXIT_CODES[error.code],
         code=error.code.value,
@@ -118,6 +120,18 @@ def failure_of(error: Exception) -> Failure:
         shortfalls=error.shortfalls if isinstance(error, BudgetExhausted | BudgetHeld) else (),
         largest_k=error.largest_k if isinstance(error, BudgetExhausted) else None,
     )
+
+
+def _usage(error: GrisError) -> str:
+    """Return what is reported of an error of which a flag or a file is the reason; empty: it is another one."""
+    match error:
+        case ServiceRefused(reason="UNIT_MISMATCH"):
+            return _CURRENCIES
+        case ServiceMisconfigured() if OWNED_LEDGER not in str(error):
+            return str(error)
+        case DataUnreadable():
+            return f"--data: {error}"
+    return ""
 
 
 def _message(error: GrisError) -> str:

@@ -2,82 +2,202 @@
 
 from __future__ import annotations
 
+import datetime
 import shlex
 import signal
 import socket
 import threading
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import typer
 
-from gris_cli.examples import ServiceFiles, locations_of, require_tables, service_files
+from gris_cli.currencies import require_currency
+from gris_cli.examples import ServiceFiles, find_examples, locations_of, require_tables, service_files
 from gris_cli.flag_groups import flag, with_flags
 from gris_cli.flags import DEFAULT_DIRECTORY
 
 if TYPE_CHECKING:
     from dp_service.queries.tables import Table
-    from pinot_connector.embedded import EmbeddedServices
+    from pinot_connector.embedded import EmbeddedServices, Ports
 
 POLL_SECONDS = 0.5
 # The ports that `gris ask` and `gris budget` expect.
 DP_PORT, BUDGET_PORT, ADMIN_PORT = 50051, 50052, 50053
+GATEWAY_PORT, MCP_PORT, CONSOLE_PORT = 50054, 50055, 50056
 LARGEST_PORT = 65535
 SHOWN = 5
+PRACTICE = "all rows are made up from the policy; budget and answers end with this command"
 
 
 def _port(default: int, what: str) -> int:
     return flag(default, f"The port of {what}; 0 takes a free one.", min=0, max=LARGEST_PORT, metavar="PORT")
 
 
-@with_flags
-def serve(
-    *,
-    policy: Path | None = flag(None, "The policy of dp_service; by default that of the examples."),
+@dataclass(frozen=True)
+class ServeFlags:
+    """What is served, and where."""
+
+    policy: Path | None = flag(None, "The policy of dp_service; by default that of the examples.")
     data: list[str] = flag(
         [],
-        "A table's file, Parquet or DuckDB, to compare with the policy before the services start. Anyone who "
-        "asks names it again: the services see no data. Repeatable.",
+        "A table's file, Parquet or DuckDB, to compare with the policy before the services start. Without --gateway "
+        "anyone who asks names it again: the services see no data. Repeatable.",
         metavar="TABLE=PATH",
-    ),
+    )
     budget_config: Path | None = flag(
         None, "The configuration of budget_service; by default that of the examples."
-    ),
-    directory: Path = flag(DEFAULT_DIRECTORY, "Where noise key, ledger and logs are kept."),
-    dp_port: int = _port(DP_PORT, "dp_service"),
-    budget_port: int = _port(BUDGET_PORT, "budget_service"),
-    admin_port: int = _port(ADMIN_PORT, "budget_service's administration"),
-    examples: Path | None = flag(None, "The directory of the examples."),
-    as_json: bool,
-) -> None:
-    """Run both services and the ledger's administration on this machine, until Ctrl-C."""
-    from gris_cli.clients import files_and_copies
-    from gris_data.caching import cache_directory
-    from pinot_connector.embedded import EmbeddedServices, Ports
+    )
+    directory: Path = flag(DEFAULT_DIRECTORY, "Where keys, ledger and logs are kept.")
+    dp_port: int = _port(DP_PORT, "dp_service")
+    budget_port: int = _port(BUDGET_PORT, "budget_service")
+    admin_port: int = _port(ADMIN_PORT, "budget_service's administration")
+    examples: Path | None = flag(None, "The directory of the examples.")
+    practice: bool = flag(
+        False,
+        "Serve made-up rows of the policy's shape instead of data, with a budget that is new at each start; every "
+        "answer says so.",
+    )
+    gateway: bool = flag(
+        False,
+        "Serve --data, or the examples, to SQLAlchemy, browsers and agents of this machine too, by a certificate and "
+        "a token that are made in --directory.",
+    )
+    gateway_port: int = _port(GATEWAY_PORT, "the gateway")
+    mcp_port: int = _port(MCP_PORT, "the gateway for agents")
+    console_port: int = _port(CONSOLE_PORT, "the console")
+    written: Path | None = flag(
+        None, "Serve what `gris init` has written there instead.", "--from", metavar="DIRECTORY"
+    )
 
-    files = service_files(policy, budget_config, examples)
-    locations = locations_of(data)
-    require_tables(files.policy, locations)
-    tables = files_and_copies(files.policy, locations)
-    _require_kept(files.policy, tables)
-    _require_free({"--dp-port": dp_port, "--budget-port": budget_port, "--admin-port": admin_port})
-    stopped = threading.Event()
-    with EmbeddedServices(
+    def require_used(self, context: typer.Context, names: Collection[str]) -> None:
+        """Refuse flags that others leave without a meaning."""
+        unused, without = [each for each in names if each != "written"], "with --from, whose files say it"
+        if self.written is None:
+            unused, without = ["gateway_port", "mcp_port", "console_port"], "without --gateway"
+        if self.written is None and self.gateway:
+            return
+        for name in unused:
+            source = context.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE":
+                raise typer.BadParameter(f"--{name.replace('_', '-')} has no meaning {without}")
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The ports to listen on, by the flags that set them."""
+        return {
+            f"--{name.replace('_', '-')}": getattr(self, name)
+            for name in ("dp_port", "budget_port", "admin_port")
+            + (("gateway_port", "mcp_port", "console_port") if self.gateway else ())
+        }
+
+    def tables(self, files: ServiceFiles) -> dict[str, Path]:
+        """Return the files of the tables that are named; with --gateway, else of those of the examples.
+
+        Raises:
+            typer.BadParameter: A file or its table does not fit, or the gateway would have no data.
+        """
+        from gris_cli.clients import files_and_copies
+
+        locations = locations_of(self.data)
+        if self.practice and locations:
+            raise typer.BadParameter("--data has no meaning with --practice, which reads no data")
+        if self.gateway and not self.practice and not locations:
+            if self.policy is not None:
+                raise typer.BadParameter("--gateway: --data TABLE=PATH says where the data are")
+            locations = {name: str(path) for name, path in find_examples(self.examples).tables.items()}
+        require_tables(files.policy, locations)
+        return files_and_copies(files.policy, locations)
+
+
+@with_flags
+def serve(*, flags: ServeFlags, as_json: bool) -> None:
+    """Run both services on this machine until Ctrl-C, and with --gateway everything that a shared answer needs."""
+    if flags.written is not None:
+        from gris_cli.shared.serving import serve_written
+
+        serve_written(flags.written, as_json=as_json)
+        return
+    files = service_files(flags.policy, flags.budget_config, flags.examples)
+    tables = flags.tables(files)
+    require_free(flags.ports)
+    if not flags.practice:
+        require_currency(files.policy, flags.directory)
+        require_kept(files.policy, tables)
+        _serve_tables(flags, files, tables, flags.directory, as_json=as_json)
+        return
+    # A noise key, a ledger and releases of their own, which end with it: nothing of practice is ever given for real.
+    with TemporaryDirectory(prefix="gris-practice-") as state:
+        made_up = _made_up(files.policy, Path(state))
+        _serve_tables(flags, files, made_up, Path(state), as_json=as_json)
+
+
+def _made_up(policy: Path, folder: Path) -> dict[str, Path]:
+    """Write made-up rows for the tables of a policy."""
+    from gris_data.policies import policy_of
+    from gris_lab.practice_rows import practice_tables
+
+    return practice_tables(policy_of(policy), folder, datetime.datetime.now(datetime.UTC).date())
+
+
+def _serve_tables(
+    flags: ServeFlags, files: ServiceFiles, tables: dict[str, Path], state: Path, *, as_json: bool
+) -> None:
+    """Serve tables until Ctrl-C; `state` is where the services keep what they keep."""
+    from pinot_connector.embedded import Ports
+
+    ports = Ports(flags.dp_port, flags.budget_port, flags.admin_port)
+    services = embedded(files, state, ports, practice=flags.practice)
+    if flags.gateway:
+        from gris_cli.shared.documents import Ports as SharedPorts
+        from gris_cli.shared.serving import ServedTables, serve_shared
+
+        served = ServedTables(files, tables, some_account(files.budget), is_practice=flags.practice)
+        directory = flags.directory / "practice" if flags.practice else flags.directory
+        others = SharedPorts(flags.gateway_port, flags.mcp_port, flags.console_port)
+        serve_shared(services, served, directory, others, as_json=as_json)
+        return
+    with services:
+        stopped = stop_event()
+        _announce(services, files, tables, practice=flags.practice, as_json=as_json)
+        until_stopped(stopped, services.ensure_running)
+
+
+def embedded(
+    files: ServiceFiles, directory: Path, ports: Ports, *, practice: bool = False
+) -> EmbeddedServices:
+    """Return services that are not started yet."""
+    from gris_data.caching import cache_directory
+    from pinot_connector.embedded import EmbeddedServices
+
+    return EmbeddedServices(
         policy=files.policy,
         budget_config=files.budget,
         directory=directory,
         adaptive_tables=cache_directory(),
-        ports=Ports(dp_port, budget_port, admin_port),
-    ) as services:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stopped.set())
-        _announce(services, files, tables, as_json=as_json)
-        while not stopped.wait(POLL_SECONDS):
-            services.ensure_running()
+        ports=ports,
+        practice=practice,
+    )
 
 
-def _require_kept(policy: Path, tables: dict[str, Path]) -> None:
+def stop_event() -> threading.Event:
+    """Return what Ctrl-C and SIGTERM set from here on."""
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    return stopped
+
+
+def until_stopped(stopped: threading.Event, ensure_running: Callable[[], None]) -> None:
+    """Wait until it is set, and have what runs looked after."""
+    while not stopped.wait(POLL_SECONDS):
+        ensure_running()
+
+
+def require_kept(policy: Path, tables: dict[str, Path]) -> None:
     """Refuse data that are not as the policy says, or break what it promises of every member."""
     if not tables:
         return
@@ -96,7 +216,7 @@ def _require_kept(policy: Path, tables: dict[str, Path]) -> None:
                 ) from None
 
 
-def _require_free(ports: dict[str, int]) -> None:
+def require_free(ports: dict[str, int]) -> None:
     """Refuse a port that two services were given or another program listens on, by the flag that sets it."""
     for name, port in ports.items():
         alike = [other for other, given in ports.items() if given == port and other != name]
@@ -124,7 +244,12 @@ class _Commands:
 
 
 def _announce(
-    services: EmbeddedServices, files: ServiceFiles, tables: dict[str, Path], *, as_json: bool
+    services: EmbeddedServices,
+    files: ServiceFiles,
+    tables: dict[str, Path],
+    *,
+    practice: bool,
+    as_json: bool,
 ) -> None:
     from gris_cli.terminal import print_json, say
 
@@ -134,8 +259,10 @@ def _announce(
         "admin": services.admin_address,
     }
     if as_json:
-        print_json(addresses)
+        print_json(addresses | {"practice": practice})
         return
+    if practice:
+        say("practice", PRACTICE)
     say("dp_service", f"{services.dp_address}, policy {files.policy}")
     say("budget", f"{services.budget_address}, budgets {files.budget}")
     say("admin", f"{services.admin_address}, for gris budget")
@@ -156,7 +283,7 @@ def _commands(services: EmbeddedServices, files: ServiceFiles, tables: dict[str,
         "GRIS_DP": services.dp_address,
         "GRIS_BUDGET": services.budget_address,
         "GRIS_BUDGET_ADMIN": services.admin_address,
-        "GRIS_ACCOUNT": _some_account(files.budget),
+        "GRIS_ACCOUNT": some_account(files.budget),
         # From any directory, what was paid for is given again.
         "GRIS_RELEASES": str(services.releases_file),
     }
@@ -167,7 +294,7 @@ def _commands(services: EmbeddedServices, files: ServiceFiles, tables: dict[str,
     )
 
 
-def _some_account(path: Path) -> str:
+def some_account(path: Path) -> str:
     """Return an account that the budgets allow: of those with the longest path, rather one that a wildcard makes."""
     from budget_service.configuration.budget_file import ConfigurationError, load_configuration
 
@@ -182,16 +309,27 @@ def _some_account(path: Path) -> str:
 
 
 def first_question(table: Table, files: dict[str, Path]) -> str:
-    """Return the command of a first question: the largest elements of the first column that may be grouped by.
+    """Return the command of a first question: the largest elements of a column that may be grouped by.
 
     Args:
         table: The table of the question.
         files: The files of tables and copies.
     """
-    column = next((each.name for each in table.usable_columns if each.group_by), None)
-    if column is None:
+    question = options_of_a_question(table)
+    if not question:
         return "gris catalog"
     # The pairs copy may answer, which only the services know.
     names = [table.name] if table.prepared is None else [table.name, table.prepared.table]
     data = " ".join(f"--data {shlex.quote(f'{name}={files[name].resolve()}')}" for name in names)
-    return f"gris ask {data} --table {table.name} --by {column} --k {SHOWN}"
+    return f"gris ask {data} {question}"
+
+
+def options_of_a_question(table: Table) -> str:
+    """Return the options of a first question, about a text if there is one; empty: no column may be grouped by."""
+    from dp_service.terms import ColumnType
+
+    columns = [each for each in table.usable_columns if each.group_by]
+    if not columns:
+        return ""
+    column = min(columns, key=lambda each: each.type is not ColumnType.STRING)
+    return f"--table {table.name} --by {column.name} --k {SHOWN}"

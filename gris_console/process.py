@@ -10,6 +10,7 @@ import ssl
 import sys
 import webbrowser
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -24,6 +25,7 @@ from gris_console.site import Site
 from gris_serving.documents import read_document
 from gris_serving.http_connections import timed_protocol
 from gris_serving.listening import ListeningError
+from gris_serving.parents import stop_with_parent
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tokens import TokenVerifier
 from pinot_connector.endpoints import Address
@@ -102,12 +104,13 @@ def _needed(token: TokenSource | None) -> TokenSource:
     return token
 
 
-def run(hosted: HostedConsole | LocalConsole, announce: Announce) -> None:
+def run(hosted: HostedConsole | LocalConsole, announce: Announce, *, stops_with_stdin: bool = False) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
         hosted: The console.
         announce: Is called with the address and the URL once it listens.
+        stops_with_stdin: Whether it also ends at the end of standard input, a pipe of the program that has started it.
 
     Raises:
         ListeningError: It cannot listen on its address.
@@ -118,6 +121,7 @@ def run(hosted: HostedConsole | LocalConsole, announce: Announce) -> None:
         port = bound.getsockname()[1]
         console = hosted.console(port)
         server = _Server(server_options(console, listen_options))
+        server.stops_with_stdin = stops_with_stdin
         host = listen_options.address.rpartition(":")[0]
         server.begun = lambda: announce(f"{host}:{port}", sorted(console.site.origins)[0])
         server.run(sockets=[bound])
@@ -156,9 +160,12 @@ class _Server(uvicorn.Server):
     """Says when it serves, and not only that it was started."""
 
     begun: Callable[[], None]
+    stops_with_stdin: bool
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
+        if self.stops_with_stdin:
+            stop_with_parent(partial(setattr, self, "should_exit", True))
         if self.started:
             self.begun()
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
@@ -216,11 +216,11 @@ class IdentityRules(Strict):
 class McpSettings(Strict):
     """Where agents are served over HTTP, and which requests are read: for `hosts`, and from pages of `origins`.
 
-    Without `tls`, that of the gateway counts; without `hosts`, names of this machine.
+    Without `tls`, that of the gateway counts; `false` is plain text. Without `hosts`, names of this machine.
     """
 
     listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50055"
-    tls: Tls | None = None
+    tls: Tls | Literal[False] | None = None
     hosts: list[Annotated[str, Field(pattern=r"^[a-z0-9_.:\[\]-]+$")]] = Field(default_factory=list)
     origins: list[Annotated[str, Field(pattern="^https?://[^/]+$")]] = Field(default_factory=list)
 
@@ -363,7 +363,9 @@ class GatewayConfiguration(Strict):
 
     def tls_of_agents(self) -> Tls | None:
         """Return the TLS of the MCP server."""
-        return self.tls if self.mcp is None or self.mcp.tls is None else self.mcp.tls
+        if self.mcp is None or self.mcp.tls is None:
+            return self.tls
+        return self.mcp.tls or None
 
     def _require_protected_agents(self, mcp: McpSettings) -> None:
         if self.identity.jwt is None:

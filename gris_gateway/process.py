@@ -22,6 +22,7 @@ from gris_serving import logs
 from gris_serving.documents import read_document
 from gris_serving.garbage_collection import spared_collector
 from gris_serving.options import OperatingError, add_operating_options, operating_of
+from gris_serving.parents import stop_with_parent
 from gris_serving.reloading_files import SecurityError
 from gris_serving.telemetry import Telemetry, start_telemetry
 from pinot_connector.errors import GrisError
@@ -44,7 +45,13 @@ def main(arguments: list[str] | None = None) -> int:
                 with start_telemetry(
                     "gateway", operating, trusted=False, of_libraries=True
                 ) as process_telemetry:
-                    asyncio.run(_run(gateway, process_telemetry, operating.drain_seconds))
+                    running = _run(
+                        gateway,
+                        process_telemetry,
+                        operating.drain_seconds,
+                        with_stdin=options.stop_with_stdin,
+                    )
+                    asyncio.run(running)
         finally:
             gateway.close()
     except (SecurityError, HistoryError, OperatingError, GrisError) as error:
@@ -53,10 +60,14 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-async def _run(gateway: Gateway, process_telemetry: Telemetry, drain_seconds: float) -> None:
+async def _run(
+    gateway: Gateway, process_telemetry: Telemetry, drain_seconds: float, *, with_stdin: bool
+) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    if with_stdin:
+        stop_with_parent(stop.set)
     async with gateway.serving(process_telemetry, drain_seconds) as address:
         ready = {"service": "gateway", "address": address, **process_telemetry.addresses}
         if gateway.agent_address is not None:
@@ -75,5 +86,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--config", type=Path, required=True, help="the configuration, gateway.yaml")
     parser.add_argument("--validate", action="store_true", help="only check the configuration and its files")
+    parser.add_argument("--stop-with-stdin", action="store_true", help=argparse.SUPPRESS)
     add_operating_options(parser)
     return parser

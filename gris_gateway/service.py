@@ -171,7 +171,8 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
                 question, confidence=confidence, max_cost=max_cost, paid=paid, wait_seconds=wait_seconds
             )
         if not finishing:
-            # It needed no release, so nothing was paid, and nothing is kept.
+            # No data were read and nothing was paid, so nothing is kept. Such questions take their turn, too.
+            await turn()
             return await _converted(result, lambda: _Answer.of(result))
         return await asyncio.shield(finishing[0])
 

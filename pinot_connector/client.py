@@ -19,6 +19,7 @@ from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
+from pinot_connector.local_services import DEFAULT_TIMEOUTS, default_timeouts
 from pinot_connector.query_pipeline import Admission, Paid, QueryPipeline
 from pinot_connector.questions import sql_question
 from pinot_connector.release_store import ReleaseStore
@@ -28,7 +29,6 @@ from pinot_connector.shared_budgets import DEFAULT_SLACK, account_guarantee
 from pinot_connector.spending_guard import SpendingGuard, guard_of
 
 DEFAULT_CONFIDENCE = 0.95
-DEFAULT_TIMEOUTS = Timeouts()
 
 
 class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
@@ -47,7 +47,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         engine: the engine that holds the data.
         confidence: of intervals and of the ranks of quantiles, strictly between 0.5 and 1; the statements of a
             result say of what.
-        timeouts: how long each part of a question may take.
+        timeouts: how long each part of a question may take; a ledger that this process has started may be silent for
+            5 seconds.
         reserve_first: whether the engine is asked only once the budget is reserved, even if the policy does not say so:
             slower by one call, and a question that the budget refuses costs the engine nothing.
         releases: where releases are kept, shared with every client that should give the same answers; the client does
@@ -79,6 +80,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
     ) -> None:
         path = checked_texts("account", account.split("/") if isinstance(account, str) else account)
         require_confidence(confidence)
+        if timeouts is DEFAULT_TIMEOUTS:
+            timeouts = default_timeouts(budget)
         self._guard = guard_of(max_per_hour)
         self._closed = asyncio.Event()
         self._noise = DpServiceClient(dp, timeouts)

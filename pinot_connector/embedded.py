@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import secrets
-import subprocess
-import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from pinot_connector import proxies
-from pinot_connector.errors import ServiceUnavailable
+from pinot_connector import local_services, proxies
+from pinot_connector.child_processes import Announced, ChildProcess, end_all
 from pinot_connector.release_store import ReleaseStore
 from pinot_connector.release_store.default_store import ReleaseFile, Services, close_store, register_store
 from pinot_connector.rpc_errors import Service
-
-START_SECONDS = 30.0
-POLL_SECONDS = 0.02
-GRACE_SECONDS = 5.0
 
 KEY_FILE = "noise.key"
 LEDGER_FILE = "ledger.sqlite"
 RELEASES_FILE = "releases.sqlite"
 RELEASES_KEY_FILE = "releases.key"
-
-_pipes: set[IO[bytes]] = set()
-"""The services' standard inputs: at its end, which comes when this process is gone, a service ends."""
-
-
-def _close_pipes() -> None:
-    for pipe in _pipes:
-        pipe.close()
-    _pipes.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    # A fork that outlives this process would keep the services running.
-    os.register_at_fork(after_in_child=_close_pipes)
 
 
 @dataclass(frozen=True)
@@ -75,9 +53,12 @@ class EmbeddedServices:
         directory: where key, ledger and logs are kept; created if it does not exist.
         adaptive_tables: where `gris plan table` keeps tables of the adaptive bound; by default none is used.
         ports: where the services listen; by default on free ports, without the administrator's service.
+        practice: whether the rows that are asked about are made up: every answer then says so. The directory must be
+            one of its own, whose noise key and ledger no real rows have.
 
     Raises:
         ServiceUnavailable: on entering, if a service does not start; with the last line of its log.
+        ServiceMisconfigured: it does not, because of a file or a port that it was started with.
     """
 
     def __init__(
@@ -88,13 +69,15 @@ class EmbeddedServices:
         directory: Path | str,
         adaptive_tables: Path | str | None = None,
         ports: Ports = ANY_PORTS,
+        practice: bool = False,
     ) -> None:
         self._policy = Path(policy)
         self._budget_config = Path(budget_config)
         self._directory = Path(directory)
         self._tables = () if adaptive_tables is None else ("--adaptive-tables", str(adaptive_tables))
         self._ports = ports
-        self._processes: list[_Process] = []
+        self._practice = ("--practice",) if practice else ()
+        self._processes: list[ChildProcess] = []
         self._services: Services | None = None
         self._started_by = 0
         self.dp_address = ""
@@ -102,23 +85,26 @@ class EmbeddedServices:
         self.admin_address = ""
 
     def __enter__(self) -> EmbeddedServices:
-        self._directory.mkdir(parents=True, exist_ok=True)
+        # Nobody else has any business with keys and ledger.
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         key = noise_key(self._directory)
         self._started_by = os.getpid()
         # Services that are stopped now are not in the way of the next program; otherwise they end a moment later.
         atexit.register(self._stop_at_exit)
         try:
             policy = ("--policy", str(self._policy), "--key-file", str(key))
-            dp = self._start(Service.DP, *policy, *self._tables, *_listen(self._ports.dp))
+            dp = self._start(Service.DP, *policy, *self._tables, *self._practice, *_listen(self._ports.dp))
             store = f"sqlite:{self._directory / LEDGER_FILE}"
             ledger = ("--config", str(self._budget_config), "--store", store)
             budget = self._start(Service.BUDGET, *ledger, *_listen(self._ports.budget), *self._admin())
             # Both start at the same time; only then is either waited for.
-            self.dp_address = dp.wait_until_healthy().address
-            announced = budget.wait_until_healthy()
-            self.budget_address, self.admin_address = announced.address, announced.admin_address
+            self.dp_address = str(dp.wait_until_ready(_serving)["address"])
+            announced = budget.wait_until_ready(_serving)
+            self.budget_address = str(announced["address"])
+            self.admin_address = str(announced.get("admin_address", ""))
             self._services = self.dp_address, self.budget_address
             register_store(self._services, self._releases)
+            local_services.remember(self.budget_address)
         except BaseException:
             self.stop()
             raise
@@ -141,8 +127,7 @@ class EmbeddedServices:
             ServiceUnavailable: one of them ended; with the last line of its log.
         """
         for process in self._processes:
-            if process.popen.poll() is not None:
-                raise ServiceUnavailable(process.service, f"ended: {process.last_log_line()}")
+            process.require_running()
 
     def stop(self) -> None:
         """Stops both services: with SIGTERM, and after five seconds with SIGKILL.
@@ -150,11 +135,8 @@ class EmbeddedServices:
         They also end with this process, in whatever way it ends.
         """
         atexit.unregister(self._stop_at_exit)
-        for process in self._processes:
-            process.popen.terminate()
-        for process in self._processes:
-            process.end()
-        self._processes.clear()
+        end_all(self._processes)
+        local_services.forget(self.budget_address)
         if self._services is not None:
             close_store(self._services)
             self._services = None
@@ -171,8 +153,8 @@ class EmbeddedServices:
     def _admin(self) -> tuple[str, ...]:
         return () if self._ports.admin is None else _listen(self._ports.admin, "--admin-listen")
 
-    def _start(self, service: Service, *arguments: str) -> _Process:
-        process = _Process.start(service, arguments, self._directory)
+    def _start(self, service: Service, *arguments: str) -> ChildProcess:
+        process = ChildProcess.start(service, (service, *arguments), self._directory)
         self._processes.append(process)
         return process
 
@@ -202,75 +184,8 @@ def secret_key(path: Path) -> Path:
     return path
 
 
-@dataclass(frozen=True)
-class _Announced:
-    """Where a service listens, as its first line says; `admin_address` is empty without an administrator's service."""
-
-    address: str
-    admin_address: str
-
-
-@dataclass(frozen=True)
-class _Process:
-    service: Service
-    popen: subprocess.Popen[bytes]
-    pipe: IO[bytes]
-    announced: Path
-    log: Path
-    log_begins: int
-    """Where in the log this run begins: earlier ones are before it."""
-
-    @classmethod
-    def start(cls, service: Service, arguments: tuple[str, ...], directory: Path) -> _Process:
-        announced, log = directory / f"{service}.ready", directory / f"{service}.log"
-        with announced.open("wb") as stdout, log.open("ab") as stderr:
-            log_begins = stderr.tell()
-            popen = subprocess.Popen(  # noqa: S603 - the arguments are paths of the caller's own configuration
-                # -P: nothing in the current directory is imported as a module.
-                [sys.executable, "-P", "-m", service, *arguments, "--stop-with-stdin"],
-                stdin=subprocess.PIPE,
-                stdout=stdout,
-                stderr=stderr,
-                # Ctrl-C in a terminal reaches this program, which then stops the services in order.
-                start_new_session=True,
-            )
-        assert popen.stdin is not None, "it was started with a pipe"  # noqa: S101 - for the type checker
-        _pipes.add(popen.stdin)
-        return cls(service, popen, popen.stdin, announced, log, log_begins)
-
-    def wait_until_healthy(self) -> _Announced:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline and self.popen.poll() is None:
-            announced = self._announced()
-            if announced is not None and _serving(announced.address):
-                return announced
-            time.sleep(POLL_SECONDS)
-        raise ServiceUnavailable(self.service, f"did not start: {self.last_log_line()}")
-
-    def end(self) -> None:
-        try:
-            self.popen.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.popen.kill()
-            self.popen.wait()
-        _pipes.discard(self.pipe)
-        self.pipe.close()
-
-    def _announced(self) -> _Announced | None:
-        line, newline, _ = self.announced.read_text().partition("\n")
-        if not newline:
-            return None
-        said = json.loads(line)
-        return _Announced(str(said["address"]), str(said.get("admin_address", "")))
-
-    def last_log_line(self) -> str:
-        with self.log.open("rb") as written:
-            written.seek(self.log_begins)
-            lines = written.read().decode(errors="replace").split("\n")
-        return next((line for line in reversed(lines) if line.strip()), "its log is empty")
-
-
-def _serving(address: str) -> bool:
+def _serving(announced: Announced) -> bool:
+    address = str(announced["address"])
     with grpc.insecure_channel(address, proxies.channel_options(address)) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
         try:

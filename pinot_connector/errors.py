@@ -217,6 +217,10 @@ class ServiceUnavailable(ServiceError):
     code = ErrorCode.UNAVAILABLE
 
 
+class ServiceMisconfigured(ServiceUnavailable):
+    """A service that this program started cannot use what it was started with; another start changes nothing."""
+
+
 class ServiceGone(ServiceUnavailable):
     """The connection to the service is refused, or broke; the call was not answered."""
 

@@ -11,11 +11,12 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from pinot_connector.channels import Timeouts
-from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS, AsyncPrivateClient
+from pinot_connector.client import DEFAULT_CONFIDENCE, AsyncPrivateClient
 from pinot_connector.client_base import ClientBase
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.gateway_client import AsyncGatewayClient
+from pinot_connector.local_services import DEFAULT_TIMEOUTS
 from pinot_connector.release_store import ReleaseStore
 from pinot_connector.results import PrivateResult
 from pinot_connector.spending_guard import SpendingGuard

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pinot_connector.channels import Timeouts
-from pinot_connector.client import DEFAULT_TIMEOUTS
 from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.local_services import DEFAULT_TIMEOUTS
 from pinot_connector.release_store import default_store
 from tests.support import forked_services, rings
 from tests.support.examples import LONG, examples

@@ -189,7 +189,7 @@ async def _run(
 ) -> None:
     stop = _stop_event()
     if options.worker or options.stop_with_stdin:
-        stop_with_parent(stop)
+        stop_with_parent(stop.set)
     metrics = ledger_metrics(seen.registry)
     program = _Program(options, settings, security, seen, metrics)
     if seen.registry is not None:

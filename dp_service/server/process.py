@@ -26,6 +26,7 @@ from dp_service.releases.kinds import UnusableParametersError
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.errors import DOMAIN
 from dp_service.server.key_file import read_key_files
+from dp_service.server.practice import PracticeServicer
 from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
 from gris_serving import health, logs
@@ -94,6 +95,7 @@ class Options:
     listen: str
     reflection: bool
     validate: bool
+    practice: bool
     stop_with_stdin: bool
     operating: OperatingOptions
     security: SecurityOptions
@@ -134,6 +136,11 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
     )
     parser.add_argument("--reflection", action="store_true", help="offer gRPC server reflection")
     parser.add_argument("--validate", action="store_true", help="check all files and exit")
+    parser.add_argument(
+        "--practice",
+        action="store_true",
+        help="say of every answer that its rows are made up; never with the key of real ones",
+    )
     parser.add_argument("--stop-with-stdin", action="store_true", help=argparse.SUPPRESS)
     add_operating_options(parser)
     add_security_options(parser)
@@ -146,6 +153,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         listen=options.listen,
         reflection=options.reflection,
         validate=options.validate,
+        practice=options.practice,
         stop_with_stdin=options.stop_with_stdin,
         operating=operating_of(options),
         security=SecurityOptions.of(options),
@@ -299,7 +307,7 @@ def _announce(listen: str, port: int, keys: KeySet, policy_id: str, addresses: M
 async def _stop_signal(*, with_stdin: bool) -> None:
     stopped = asyncio.Event()
     if with_stdin:
-        stop_with_parent(stopped)
+        stop_with_parent(stopped.set)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
@@ -319,7 +327,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.adaptive_tables
             else None
         )
-        servicer = DpServicer(served, keys, Environment(time.time, os.urandom), tables=tables)
+        kind = PracticeServicer if options.practice else DpServicer
+        servicer = kind(served, keys, Environment(time.time, os.urandom), tables=tables)
         security = Security(options.security, METHODS)
         security.require_safe(options.listen)
         if not options.validate:

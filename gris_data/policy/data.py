@@ -78,12 +78,18 @@ class DataReport:
     clamped: tuple[Clamped, ...] = ()
 
 
+_UNREADABLE = "expected data that can be read to their end"
+# What DuckDB makes of Ctrl-C.
+_INTERRUPTED = "Query interrupted"
+
+
 def examined(table: Table, path: Path) -> DataReport:
     """Read a Parquet file or DuckDB database and count what is left out of questions about a table.
 
     Raises InputError: the data cannot be read, are not the bounded copy that the policy says they are, or a column is
     missing or of another type than it says.
     """
+    failure: BaseException
     try:
         with closing(DuckDBEngine({table.name: path})) as engine, engine.reading(table.name) as connection:
             _require_columns(engine.types(connection, table.name), table)
@@ -98,9 +104,11 @@ def examined(table: Table, path: Path) -> DataReport:
         raise
     except EngineError as error:
         failure = InputError(str(error))
+    except RuntimeError as error:
+        failure = KeyboardInterrupt() if str(error) == _INTERRUPTED else InputError(_UNREADABLE)
     except Exception:
         # What DuckDB says may quote the data, and where Python cannot decode it, so does Python's error.
-        failure = InputError("expected data that can be read to their end")
+        failure = InputError(_UNREADABLE)
     raise failure
 
 

@@ -12,12 +12,13 @@ from typing import TypedDict
 
 from pinot_connector.channels import Timeouts
 from pinot_connector.checked_arguments import require_max_cost
-from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS
+from pinot_connector.client import DEFAULT_CONFIDENCE
 from pinot_connector.dbapi.connection import Connection
 from pinot_connector.dbapi.errors import InterfaceError, dbapi_error
 from pinot_connector.endpoints import Address, Credentials
 from pinot_connector.engines.base import Engine
 from pinot_connector.gateway_client import SYSTEM_TRUST, gateway_address
+from pinot_connector.local_services import DEFAULT_TIMEOUTS
 from pinot_connector.release_store import ReleaseFile, ReleaseStore
 from pinot_connector.spending_guard import SpendingGuard
 from pinot_connector.sync_client import GatewayClient, PrivateClient

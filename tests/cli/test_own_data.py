@@ -105,19 +105,44 @@ def test_services_of_ones_own_beside_those_of_serve_are_told_who_holds_the_ledge
     assert main(["remaining", "--budget", address, "--account", "demo/ana"]) == 0
 
 
-def test_a_policy_in_another_currency_than_the_folders_ledger_is_named(
+def test_a_policy_in_another_currency_than_the_folders_ledger_is_refused_before_anything_starts(
     sales: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
 ) -> None:
-    """The message names what has changed and the ways on; asking again would help nobody."""
-    policy = sales / "policy.yaml"
+    """The message names the key that has changed and the ways on; as long as nothing was spent, there is no need to."""
+    policy, state = sales / "policy.yaml", sales / "state"
     own = ("--policy", str(policy), "--data", f"sales={sales / 'sales.parquet'}")
-    asked = ("ask", "--embedded", *own, *QUESTION, "--directory", str(sales / "state"))
+    asked = ("ask", "--embedded", *own, *QUESTION, "--directory", str(state))
+    first = policy.read_text()
+    policy.write_text(first.replace("epsilon_per: 0.15", "epsilon_per: 0.3"))
+    assert main(["explain", *asked[1:]]) == 0
+    policy.write_text(first)
     assert main(asked) == 0
-    policy.write_text(policy.read_text().replace("epsilon_per: 0.15", "epsilon_per: 0.2"))
+    policy.write_text(first.replace("epsilon_per: 0.15", "epsilon_per: 0.2"))
+    for command in (
+        asked,
+        ("serve", *own, "--directory", str(state), "--dp-port", "0", "--budget-port", "0"),
+    ):
+        capsys.readouterr()
+        assert main([*command, *(("--admin-port", "0") if command[0] == "serve" else ())]) == 2
+        said = capsys.readouterr().err
+        for words in ("epsilon_per 0.2", "with epsilon_per 0.15", "another folder", "--directory"):
+            assert words in said
+        assert "count_noise" not in said
+    (state / "currencies.json").write_text("spoilt")
     assert main(asked) == 2
-    said = capsys.readouterr().err
-    for words in ("another currency", "epsilon_per, delta or count_noise", "another --directory"):
-        assert words in said
+    assert "counts another currency than the price" in capsys.readouterr().err
+    assert main([*asked[:-1], str(sales / "other")]) == 0
+
+
+def test_only_what_another_try_can_mend_is_unavailable(
+    sales: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
+) -> None:
+    """A configuration that a service cannot use is a fault of it, and not of the service."""
+    (sales / "budget.yaml").write_text("accounts: []\n")
+    own = ("--policy", str(sales / "policy.yaml"), "--data", f"sales={sales / 'sales.parquet'}")
+    budget = ("--budget-config", str(sales / "budget.yaml"), "--account", "a/b")
+    assert main(["ask", "--embedded", *own, *budget, *QUESTION, "--directory", str(sales / "state")]) == 2
+    assert "budget_service: did not start: " in capsys.readouterr().err
 
 
 def test_a_question_about_own_data_starts_its_own_services(

@@ -13,6 +13,7 @@ import pytest
 
 from dp_service.queries.policy import parse_policy
 from gris_cli.__main__ import main
+from gris_data.policy import data
 from gris_data.policy.promises import counted, require_columns
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused
@@ -612,3 +613,18 @@ def test_rows_with_other_timestamps_are_counted(
     """Questions that restrict the column leave them out."""
     assert _check_time(written, "type: timestamp", value) == 0
     assert reason in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_interruption_is_none_of_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB makes an error of Ctrl-C, which is no word about what it read."""
+    (table,) = parse_policy(POLICY).tables
+    path, columns = tmp_path / "visits.parquet", "'a' AS m, DATE '2026-01-01' AS day, 'p' AS page, 'a' AS app"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT {columns}) TO '{path}' (FORMAT parquet)")
+
+    def interrupted(*_: object) -> None:
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(data, "count_unreadable", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        data.examined(table, path)

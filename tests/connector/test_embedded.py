@@ -10,6 +10,9 @@ import pytest
 
 from pinot_connector.embedded import EmbeddedServices, noise_key
 from pinot_connector.errors import ServiceUnavailable
+from pinot_connector.local_services import DEFAULT_TIMEOUTS, SILENCE_SECONDS, default_timeouts
+from tests.support.embedded import embedded
+from tests.support.world import BUDGET, POLICY
 
 
 def test_a_new_key_is_for_its_owner_only_and_stays(tmp_path: Path) -> None:
@@ -60,3 +63,13 @@ def test_a_service_that_does_not_start_says_why(
     with pytest.raises(ServiceUnavailable, match=file) as raised, not_started:
         pass
     assert service == raised.value.service
+
+
+def test_a_ledger_that_this_process_started_may_be_silent_for_seconds(
+    tmp_path: Path, starts_processes: None
+) -> None:
+    """A machine that does other things stops it for a while; nobody else could answer."""
+    with embedded(tmp_path, POLICY, BUDGET) as services:
+        assert default_timeouts(services.budget_address).budget_silence >= SILENCE_SECONDS
+        address = services.budget_address
+    assert default_timeouts(address) is DEFAULT_TIMEOUTS

@@ -16,11 +16,11 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris_api.budget.v1.budget_pb2 import Account
 
 from pinot_connector import AsyncPrivateClient
-from pinot_connector.client import DEFAULT_TIMEOUTS
 from pinot_connector.closed_accounts import ClosedAccounts
 from pinot_connector.embedded import Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused, ServiceUnavailable
+from pinot_connector.local_services import DEFAULT_TIMEOUTS
 from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore
 from pinot_connector.reservations import Reservation
 from tests.connector.test_dead_ledger import eventually

@@ -51,11 +51,13 @@ def test_the_readmes_commands_answer_from_a_shell(folder: Path) -> None:
 
 @pytest.mark.usefixtures("starts_processes")
 def test_the_gateway_is_tried_as_its_page_says(folder: Path) -> None:
-    """Certificates, both services, a gateway and an analyst, on ports that are free."""
-    (commands,) = blocks(section("gateway.md", "## Try it"), "sh")
-    for port in ("50051", "50052", "50054"):
-        assert port in commands
-        commands = commands.replace(port, str(free_port()))
-    printed = run(commands, folder, {"GRIS": str(ROOT)})
+    """One command serves, and another asks as it is printed, on ports that are free."""
+    serve, ask = blocks(section("gateway.md", "## Try it"), "sh")
+    gateway, *others = (str(free_port()) for _ in range(6))
+    flags = zip(("dp", "budget", "admin", "mcp", "console"), others, strict=True)
+    ports = " ".join(f"--{name}-port {port}" for name, port in (*flags, ("gateway", gateway)))
+    assert "50054" in ask
+    ready = "until grep -q address .gris/console.ready; do sleep 0.1; done 2>/dev/null"
+    printed = run(f"{serve.strip()} {ports} &\n{ready}\n{ask.replace('50054', gateway)}", folder)
     assert "left" in printed
     assert "demo/ana" in printed

@@ -83,6 +83,16 @@ async def test_an_analyst_gets_a_paid_result(gateway: GatewayWorld) -> None:
     assert 21 == levels[-1].spent.information
 
 
+async def test_what_needs_no_data_is_answered_and_not_kept(gateway: GatewayWorld) -> None:
+    """As dashboards ask before they show anything: it costs nothing, and no history lists it."""
+    async with asking(gateway, gateway.analyst("probing")) as client:
+        result = await client.ask(sql_question(f"{SQL} LIMIT 0"))
+        listed = [release async for release in client.releases()]
+    assert (0, 0) == (result.charged.information, result.charged.calls)
+    assert [] == listed
+    assert "free.columns" == result.statements[0].code
+
+
 async def test_every_type_of_element_and_every_shape_arrives(gateway: GatewayWorld) -> None:
     """Days, integers, several columns, no counts, nothing found, and a result of several chunks."""
     async with asking(gateway, gateway.by_token(org="globex")) as client:

@@ -9,6 +9,7 @@ import itertools
 import os
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
@@ -123,6 +124,23 @@ def _require_private(path: Path) -> None:
         raise StoreUnusableError(f"{path}: {error.strerror}") from None
     if mode & stat.S_IWOTH:
         raise StoreUnusableError(f"{path}: anybody may write this ledger: check it, then `chmod o-w` it")
+
+
+def currencies_in(path: Path) -> frozenset[str]:
+    """Return the currencies in which roots of a ledger count, or are about to, as it was when its owner last stopped.
+
+    For another process than its owner. It takes no lock and writes nothing; of a file that is no ledger, or is being
+    written, it returns none.
+    """
+    if not path.is_file():
+        return frozenset()
+    uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            rows = connection.execute("SELECT unit_id, next_unit_id FROM roots").fetchall()
+    except sqlite3.Error:
+        return frozenset()
+    return frozenset(unit_id for row in rows for unit_id in row if unit_id)
 
 
 def connect(path: Path, most_check_seconds: float = DEFAULTS.start_check_seconds) -> sqlite3.Connection:

@@ -1,0 +1,80 @@
+"""Whether a policy has the currency in which the ledger of a folder counts, found out before anything is started.
+
+A ledger knows a currency by the hash of its numbers. So the numbers of each policy that is served are written beside
+it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gris_data.errors import InputError
+
+if TYPE_CHECKING:
+    from dp_service.queries.tables import Currency
+
+FILE = "currencies.json"
+LEDGER = "ledger.sqlite"
+_KEYS = ("epsilon_per", "delta", "count_noise")
+
+
+def require_currency(policy: Path, directory: Path) -> None:
+    """Refuse a policy in another currency than that of the policies before, if any budget was spent in it.
+
+    Args:
+        policy: The policy's file.
+        directory: Where the ledger is, or will be.
+
+    Raises:
+        InputError: The currency is another one; the text names each key that has changed, and what can be done. Or the
+            policy has faults.
+    """
+    from budget_service.stores.sqlite.file import currencies_in
+    from gris_data.policies import policy_of
+
+    currency = policy_of(policy).currency
+    known = _read(directory / FILE)
+    spent = currencies_in(directory / LEDGER)
+    if currency.unit_id not in spent:
+        for unit_id in spent & known.keys():
+            raise InputError(_difference(policy, directory, known[unit_id], _numbers(currency)))
+    if currency.unit_id not in known:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write(directory / FILE, known | {currency.unit_id: _numbers(currency)})
+
+
+def _difference(policy: Path, directory: Path, before: dict[str, str], now: dict[str, str]) -> str:
+    changed = [key for key in _KEYS if before.get(key) != now[key]] or _KEYS
+    is_now = ", ".join(f"{key} {now[key]}" for key in changed)
+    was = ", ".join(f"{key} {before.get(key)}" for key in changed)
+    return (
+        f"{policy} has {is_now}, and the ledger in {directory} counts in another currency, with {was}. Put that back "
+        "into the policy, or name another folder, with a ledger of its own, by --directory; docs/budget.md says how an "
+        "operator begins a new currency in a ledger"
+    )
+
+
+def _numbers(currency: Currency) -> dict[str, str]:
+    """Return the numbers as a policy may state them."""
+    return {
+        "epsilon_per": str(float(currency.epsilon_per)),
+        "delta": str(float(currency.delta)),
+        "count_noise": currency.count_noise.value,
+    }
+
+
+def _read(path: Path) -> dict[str, dict[str, str]]:
+    """Return what is written there; a file that is lost or spoilt costs the names of keys, and nothing else."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and all(isinstance(each, dict) for each in found.values()) else {}
+
+
+def _write(path: Path, known: dict[str, dict[str, str]]) -> None:
+    from gris_cli.shared.private_files import replace
+
+    replace(path, json.dumps(known, indent=1) + "\n")

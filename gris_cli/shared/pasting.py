@@ -1,0 +1,99 @@
+"""What somebody pastes: the address for SQLAlchemy, that of the console, an agent's configuration, and a command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from gris_cli.shared.identity import Identity, Person
+
+
+@dataclass(frozen=True)
+class Pasted:
+    """Where everything is, for somebody with a token.
+
+    Attributes:
+        person: Whose token programs and agents send.
+        visitor: Whose token logs in to the console.
+        gateway: The gateway, gris://HOST:PORT.
+        mcp: The URL of agents; empty: they are not served.
+        console: The URL of the console; empty: there is none.
+        question: A first question: options of `gris ask`.
+    """
+
+    identity: Identity
+    person: Person
+    visitor: Person
+    gateway: str
+    mcp: str
+    console: str
+    question: str
+
+    @property
+    def sqlalchemy(self) -> str:
+        """The URL; its files are names in the folder of credentials."""
+        return f"{self.gateway}/?ca_file={self.identity.authority.name}&token_file={self._token.name}"
+
+    @property
+    def agent(self) -> dict[str, Any] | None:
+        """What an agent's program is configured by; None: agents are not served."""
+        if not self.mcp:
+            return None
+        authorization = f"Bearer {self._token.read_text(encoding='ascii')}"
+        server = {"type": "http", "url": self.mcp, "headers": {"Authorization": authorization}}
+        return {"mcpServers": {"gris": server}}
+
+    @property
+    def ask(self) -> str:
+        """A first question, from any directory."""
+        files = f"--ca-file {_word(self.identity.authority)} --token-file {_word(self._token)}"
+        return f"gris {files} ask --gateway {self.gateway} {self.question}"
+
+    @property
+    def _token(self) -> Path:
+        return self.identity.token(self.person)
+
+    @property
+    def _log_in(self) -> Path:
+        return self.identity.token(self.visitor)
+
+    def plain(self) -> dict[str, Any]:
+        """Return all of it in terms of JSON."""
+        return {
+            "gateway": self.gateway,
+            "sqlalchemy": {
+                "url": self.sqlalchemy,
+                "GRIS_CREDENTIALS_DIR": str(self.identity.credentials.resolve()),
+            },
+            "console": {"url": self.console, "token_file": str(self._log_in.resolve())}
+            if self.console
+            else None,
+            "mcp": self.agent,
+            "ask": self.ask,
+        }
+
+    def print(self) -> None:
+        """Print it; no line is broken, for each is to be copied."""
+        typer.echo("\nPaste:")
+        for label, text in self._lines():
+            typer.echo(f"  {label:<12}{text}")
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        yield "SQLAlchemy", self.sqlalchemy
+        yield "", f"with GRIS_CREDENTIALS_DIR={_word(self.identity.credentials)}"
+        missing = "not served: pip install 'gris-dp[{}]'"
+        yield "console", self.console or missing.format("console")
+        if self.console:
+            yield "", f"log in with the token in {_word(self._log_in)}"
+        yield "agents", json.dumps(self.agent) if self.agent else missing.format("mcp")
+        yield "a shell", self.ask
+
+
+def _word(path: Path) -> str:
+    return shlex.quote(str(path.resolve()))

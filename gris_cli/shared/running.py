@@ -1,0 +1,90 @@
+"""Runs a gateway and a console beside embedded services."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import typer
+
+from pinot_connector.child_processes import ChildProcess, end_all
+
+_OF_MCP = ("mcp", "h11", "uvicorn")
+_OF_CONSOLE = ("jinja2", "h11", "starlette", "uvicorn")
+_OF_GATEWAY = {"cryptography": "gateway", "jwt": "gateway", "pydantic": "gateway", "duckdb": "duckdb"}
+
+
+def require_gateway() -> None:
+    """Refuse to go on without what a gateway needs.
+
+    Raises:
+        typer.BadParameter: A library is missing; the message names the extra.
+    """
+    for library, extra in _OF_GATEWAY.items():
+        if find_spec(library) is None:
+            raise typer.BadParameter(f"a gateway needs {library}: pip install 'gris-dp[{extra}]'")
+
+
+def has_mcp() -> bool:
+    """Whether agents can be served."""
+    return all(map(find_spec, _OF_MCP))
+
+
+def has_console() -> bool:
+    """Whether a console can be served."""
+    return all(map(find_spec, _OF_CONSOLE))
+
+
+class SharedProcesses:
+    """Runs a gateway and a console while the block runs.
+
+    Args:
+        folder: Where their configurations are, relative to which these name files; their logs are written there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes: list[ChildProcess] = []
+
+    def __enter__(self) -> SharedProcesses:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        end_all(self._processes)
+
+    def start_gateway(self, configuration: str) -> dict[str, Any]:
+        """Start it; return what it says: `address` and, with agents, `mcp_address`.
+
+        Raises:
+            ServiceUnavailable: It does not start; with the last line of its log.
+        """
+        return self._started("gateway", ("gris_gateway", "--config", configuration))
+
+    def start_console(self, configuration: str) -> dict[str, Any]:
+        """Start it; return what it says: `address` and `url`.
+
+        Raises:
+            ServiceUnavailable: It does not start.
+        """
+        return self._started("console", ("gris_cli", "console", "--config", configuration, "--json"))
+
+    def ensure_running(self) -> None:
+        """Check that both run.
+
+        Raises:
+            ServiceUnavailable: One has ended; with the last line of its log.
+        """
+        for process in self._processes:
+            process.require_running()
+
+    def _started(self, name: str, arguments: tuple[str, ...]) -> dict[str, Any]:
+        # Their configurations say everything; what commands read of the environment would contradict them.
+        kept = {each: value for each, value in os.environ.items() if not each.startswith("GRIS_")}
+        process = ChildProcess.start(name, arguments, self._folder, within=self._folder, environment=kept)
+        self._processes.append(process)
+        return dict(process.wait_until_ready())
