@@ -22,8 +22,10 @@ from pinot_connector.errors import (
     IntegrityError,
     InvalidQuestion,
     OutcomeUnknown,
+    ServiceFailed,
 )
 from pinot_connector.results import PrivateResult
+from pinot_connector.rpc_errors import Service
 
 HOUR_SECONDS = 3600.0
 FIELD = "max_per_hour"
@@ -148,6 +150,9 @@ def _units_of(error: BaseException, worst_case: int) -> int:
         case EndedBetweenLooks():
             return error.charged[0]
         case OutcomeUnknown() | IntegrityError():
+            return worst_case
+        case ServiceFailed(service=Service.GATEWAY):
+            # It may have failed once the question was paid for.
             return worst_case
         case GrisError():
             return 0

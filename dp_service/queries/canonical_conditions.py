@@ -177,7 +177,9 @@ def _set_of_keys(texts: Texts, column: Column) -> Condition | bool:
     if null is None or (str(null) in texts.values) is texts.excluded:
         return _set(In(lookup.key.name, tuple(wanted)), lookup.key) if wanted else False
     if not unwanted:
-        return _set(IsNull(lookup.key.name, negated=True), lookup.key)
+        # Every key, and where NULL is kept among them, it as well.
+        every = AnyOf((IsNull(lookup.key.name), IsNull(lookup.key.name, negated=True)))
+        return _set(every, lookup.key)
     return _set(NotIn(lookup.key.name, tuple(unwanted)), lookup.key)
 
 

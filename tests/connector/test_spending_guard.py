@@ -18,6 +18,7 @@ from pinot_connector.errors import (
     IntegrityError,
     InvalidQuestion,
     OutcomeUnknown,
+    ServiceFailed,
     ServiceUnavailable,
 )
 from pinot_connector.results import PrivateResult
@@ -111,6 +112,8 @@ async def test_what_is_free_is_given_and_does_not_count() -> None:
         (EngineUnavailable("it does not answer"), 0),
         (EndedBetweenLooks("it ended", 3, 1), 3),
         (OutcomeUnknown("gateway", "no answer came"), 10),
+        (ServiceFailed("dp_service", "the service failed"), 0),
+        (ServiceFailed("gateway", "the gateway failed"), 10),
         (IntegrityError("not to be trusted"), 10),
         (asyncio.CancelledError(), 10),
         (RuntimeError("the client was closed"), 10),

@@ -103,6 +103,34 @@ def test_a_condition_among_others_is_met_by_keys(
             assert found == answer(question, policy_, table, now=NOW)
 
 
+def test_an_alternative_that_every_key_meets_is_met_by_a_kept_null(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    """NULL is a key without a text, so it has the value of those, and no other question's fingerprint is this one's."""
+    file = content("number", [(1, "one"), (2, "two")])
+    columns = {
+        "number": {"type": "int64", "filter": ["in", "not_in"], "nulls": "keep", "null_value": 0},
+        "flag": {"type": "bool", "filter": ["in"]},
+        "topic": said("number", file, nulls="keep", null_value="other"),
+    }
+    table = {"member": "member", "measures": {"distinct_members": True}, "columns": columns}
+    policy_ = policy_of({"epsilon_per": "1", "delta": "1e-2", "tables": {"t": table}}, file)
+    head = "SELECT COUNT(DISTINCT member) FROM t WHERE"
+    every, other = (
+        resolve(parse_sql(f"{head} {where}", policy_), policy_, now=NOW)
+        for where in ("flag OR topic NOT LIKE 'x%'", "number IS NOT NULL")
+    )
+    rows_: list[Row] = [
+        ("m1", None, None, False, None),
+        ("m2", None, 7, False, None),
+        ("m3", None, 1, False, None),
+    ]
+    for form in FORMS.values():
+        assert answered(connection, rows_, statement(every, form)) == [(3,)]
+        assert answered(connection, rows_, statement(other, form)) == [(2,)]
+    assert canonical_bytes(every.query) != canonical_bytes(other.query)
+
+
 ARTICLES = content("article", [("a1", "health"), ("a2", "health"), ("a3", "scam's")])
 
 

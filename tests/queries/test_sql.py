@@ -108,6 +108,14 @@ def test_a_column_may_have_an_alias_of_any_characters(alias: str) -> None:
     assert resolved(FULL) == resolved(text) == resolved(by_alias)
 
 
+@pytest.mark.parametrize("alias", ["Article_Id", "ARTICLE_ID"])
+def test_a_column_may_have_its_own_name_in_other_letters_as_its_alias(alias: str) -> None:
+    """As analysts title their columns: it can mean no other column, for no two names differ in case alone."""
+    text = FULL.replace("article_id,", f'article_id AS "{alias}",', 1)
+    assert parse_sql(text, POLICY).aliases[0] == alias
+    assert resolved(FULL) == resolved(text) == resolved(" ".join(["SELECT * FROM (", text, ") AS around"]))
+
+
 def test_the_longest_conjunction_is_parsed() -> None:
     """A text of a thousand conditions meets the limit of filters, not the end of the stack."""
     conditions = " AND ".join(f"score<>{i % 10}" for i in range(600))

@@ -222,7 +222,8 @@ def _check_aliases(select: tree.Select, found: SelectList, scope: Scope) -> None
             continue
         folded = item.alias.value.casefold()
         taken = {each.casefold() for each in found.names} if is_count(item.value) else columns
-        if folded in taken and item.alias.value != own_name(item.value):
+        own = own_name(item.value)
+        if folded in taken and (own is None or folded != own.casefold()):
             refuse(
                 item.alias,
                 "an alias that is the name of a column is not accepted: a comma may be missing before it",
