@@ -121,9 +121,9 @@ def test_an_alternative_that_every_key_meets_is_met_by_a_kept_null(
         for where in ("flag OR topic NOT LIKE 'x%'", "number IS NOT NULL")
     )
     rows_: list[Row] = [
-        ("m1", None, None, False, None),
-        ("m2", None, 7, False, None),
-        ("m3", None, 1, False, None),
+        Row("m1", None, None, False, None),
+        Row("m2", None, 7, False, None),
+        Row("m3", None, 1, False, None),
     ]
     for form in FORMS.values():
         assert answered(connection, rows_, statement(every, form)) == [(3,)]
