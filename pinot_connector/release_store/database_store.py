@@ -142,7 +142,12 @@ class DatabaseReleaseStore(ReleaseStore):
         """Closes the database once everything has been written, and blocks until then."""
         if not self._closed:
             self._closed = True
-            self._threads.submit(self._database.close).result()
+            try:
+                closing = self._threads.submit(self._database.close)
+            except RuntimeError:
+                # The interpreter ends: it has waited for everything to be written, and the database ends with it.
+                return
+            closing.result()
             self._threads.shutdown()
 
     async def _run(self, step: str, work: Callable[[Execute], _Answer]) -> _Answer:

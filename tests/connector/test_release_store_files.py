@@ -268,3 +268,22 @@ def test_a_database_that_cannot_be_reached_is_refused() -> None:
     """Its own texts, which name the address, are not repeated."""
     with pytest.raises(ReleaseStoreFailed, match="OperationalError"):
         PostgresReleaseStore("host=127.0.0.1 port=1 password=mark connect_timeout=2", KEYS)
+
+
+_ENDS_WITH_AN_OPEN_STORE = """
+import asyncio, atexit, sys
+from pinot_connector.release_store.sqlite import SqliteReleaseStore
+from tests.support.release_stores import KEYS, kept
+
+store = SqliteReleaseStore(sys.argv[1], KEYS)
+asyncio.run(store.keep("question", kept()))
+atexit.register(store.close_now)
+"""
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_a_program_that_ends_with_an_open_store_says_nothing(tmp_path: Path) -> None:
+    """At the interpreter's end no thread can be given work any more."""
+    command = [sys.executable, "-c", _ENDS_WITH_AN_OPEN_STORE, str(tmp_path / "releases.db")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stderr == ""
