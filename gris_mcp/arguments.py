@@ -29,7 +29,7 @@ from pinot_connector.questions import (
     structured_question,
 )
 
-MAX_SQL_CHARACTERS = 200_000
+MAX_SQL_CHARACTERS = 262_144
 MAX_NAME_CHARACTERS = 1000
 MAX_VALUES = 10_000
 MAX_LISTED = 64

@@ -87,7 +87,7 @@ def truth(value: Any) -> Any:
 
 def text(value: Any) -> Any:
     """Return a text; None for the default."""
-    return None if value == "" else value
+    return None if isinstance(value, str) and not value.strip() else value
 
 
 def sql(value: Any) -> Any:

@@ -234,7 +234,10 @@ class HomeUnavailable(ServiceUnavailable):
 
 
 class ServiceFailed(ServiceError):
-    """The service has an internal error, and nothing was changed; its log says more."""
+    """The service has an internal error; its log says more.
+
+    Nothing was changed, unless it is a gateway: there a question may have been paid for, and is then free.
+    """
 
     code = ErrorCode.UNAVAILABLE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dp_service.queries.canonical_conditions import flattened
@@ -100,6 +101,25 @@ def check_filter(table: Table, condition: ColumnFilter) -> None:
         _check_listed(column, condition.values)
 
 
+def check_patterns(table: Table, conditions: Iterable[ColumnFilter]) -> None:
+    """Refuse patterns that are looked for in more listed values than a question may take time for."""
+    named = Counter(each.column for each in conditions if isinstance(each, Like))
+    looked_through = sum(number * _listed_characters(table.column(name)) for name, number in named.items())
+    if looked_through > _MOST_LOOKED_THROUGH:
+        raise QuestionError(
+            "filters",
+            f"expected LIKE on columns whose listed values have at most {_MOST_LOOKED_THROUGH:,} characters, all "
+            f"patterns together, got {looked_through:,}",
+        )
+
+
+def _listed_characters(column: Column) -> int:
+    entries = () if column.lookup is None else (text for _, text in column.lookup.entries)
+    return sum(len(str(value)) for value in (*(column.domain or ()), *entries))
+
+
+# About a second of processor time.
+_MOST_LOOKED_THROUGH = 100_000_000
 _SPELLING = {
     Operator.IN: "=, IN, LIKE and IS NULL",
     Operator.NOT_IN: "<>, NOT IN, NOT LIKE and IS NOT NULL",

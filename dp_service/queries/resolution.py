@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from dp_service.parameters.release import Listing, ReleaseParameters
 from dp_service.queries.allowed_columns import (
     check_filter,
+    check_patterns,
     check_shown,
     groupable,
     in_canonical_order,
@@ -159,8 +160,10 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         for name in query.dimensions
     ]
     restricted = restricted_values(dimensions)
-    for condition in in_canonical_order(query.filters):
+    conditions = in_canonical_order(query.filters)
+    for condition in conditions:
         check_filter(table, condition)
+    check_patterns(table, conditions)
     whole = with_whole_lists(query.filters)
     for shown in in_canonical_order(each for each in whole if isinstance(each, In)):
         check_shown(shown, restricted)

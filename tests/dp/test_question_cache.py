@@ -69,6 +69,10 @@ def test_a_condition_in_sql_is_one_of_a_structured_question() -> None:
         cache.resolve(each, policy, now=JUNE).resolution.query for each in (asked, sql_question(sql))
     )
     assert canonical_bytes(found) == canonical_bytes(expected)
+    written = structured_question("reading", "article", k=5, where="WHERE flag;")
+    plain = structured_question("reading", "article", k=5, where={"flag": True})
+    both = (cache.resolve(each, policy, now=JUNE).resolution.query for each in (written, plain))
+    assert len(set(map(canonical_bytes, both))) == 1
     for wrong, place in (
         ("flag OR\n  articel = 'secret'", "line 2, column 3: "),
         ("flag GROUP BY article", "line 1, column 6: "),

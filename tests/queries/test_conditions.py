@@ -92,6 +92,17 @@ def test_patterns_have_limits() -> None:
         Like("article_id", "%a%b%c%d%")
 
 
+def test_patterns_are_looked_for_in_so_many_listed_characters_alone() -> None:
+    """Each is held against each listed value: a short text must not buy minutes of a processor."""
+    listed = ", ".join(f"'{number:0500}'" for number in range(2_000))
+    policy = parse_policy(POLICY_TEXT.replace("domain: [DE, FR, AT]", f"domain: [{listed}]"))
+    query = HistogramQuery("engagement", ("country",), Measure.EVENTS, (Like("country", "%1"),))
+    assert resolve(query, policy, now=NOW)
+    asked = replace(query, filters=tuple(Like("country", f"%{number}") for number in range(101)))
+    with pytest.raises(QuestionError, match=r"at most 100,000,000 characters, .* got 101,000,000"):
+        resolve(asked, policy, now=NOW)
+
+
 @pytest.mark.parametrize(
     "condition",
     [

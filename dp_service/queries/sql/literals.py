@@ -14,6 +14,8 @@ from dp_service.queries.times import instant_of
 from dp_service.terms import ColumnType
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+# Tools write a day so, of which a column of days has nothing but the day.
+_MIDNIGHT = re.compile(r"[ T]00:00(?::00(?:\.0{1,6})?)?\Z")
 _TIMESTAMP = re.compile(
     rf"{_DAY.pattern}"
     r"(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
@@ -45,8 +47,8 @@ def _value(node: tree.Expression, expected: ColumnType) -> Value | None:
     match node:
         case tree.Text(value=text, kind="") if expected is ColumnType.STRING:
             return text
-        case tree.Text(value=text, kind="" | "DATE") if expected is ColumnType.DATE:
-            return _day(node, text)
+        case tree.Text(value=text, kind="" | "DATE" | "TIMESTAMP" as kind) if expected is ColumnType.DATE:
+            return _day(node, text if kind == "DATE" else _MIDNIGHT.sub("", text))
         case tree.Text(kind="TIMESTAMP"):
             raise refused_node(node)
         case tree.Truth(value=truth):

@@ -87,8 +87,10 @@ class StatementReader(ExpressionReader):
         return found
 
     def whole_condition(self) -> Expression:
-        """Read a whole text that is a condition."""
+        """Read a whole text that is a condition, with or without WHERE before it."""
+        self.takes("WHERE")
         found = self.condition()
+        self.takes(";")
         if self.next.kind != "end":
             self._refuse_rest()
         return found

@@ -300,7 +300,7 @@ MALFORMED = {
     "NUL": (where("article_id = 'a\0'"), "a NUL or surrogate"),
     "surrogate": (where("article_id = '\ud800'"), "a NUL or surrogate"),
     "typed literal": (
-        where("day > TIMESTAMP '2019-01-01'"),
+        where("article_id > TIMESTAMP '2019-01-01 10:00:00'"),
         "a typed literal other than DATE, and TIMESTAMP for a column ",
     ),
     "long s as keyword": (
@@ -405,7 +405,7 @@ MALFORMED = {
     "text for an integer": (where("score = '1'"), "expected (texts|integers) ."),
     "day for a text": (where("article_id = DATE '2019-01-01'"), "expected (texts|integers) ."),
     "no day": (where("day >= '2019-02-30'"), "'YYYY-MM-DD'"),
-    "moment for a day": (where("day >= '2019-01-01 00:00'"), "'YYYY-MM-DD'"),
+    "moment for a day": (where("day >= '2019-01-01 00:01'"), "'YYYY-MM-DD'"),
     "no GROUP BY": (f"{HEAD} LIMIT 5", "GROUP BY with the selected columns: GROUP BY article_id"),
     "no GROUP BY, and a name that is not a column's": (
         f"{HEAD.replace('article_id', 'Meier')} LIMIT 5",
