@@ -272,11 +272,11 @@ def test_a_database_that_cannot_be_reached_is_refused() -> None:
 
 _ENDS_WITH_AN_OPEN_STORE = """
 import asyncio, atexit, sys
-from tests.support.release_stores import KEYS, filled
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
+from tests.support.release_stores import KEYS, kept
 
 store = SqliteReleaseStore(sys.argv[1], KEYS)
-asyncio.run(filled(store))
+asyncio.run(store.keep("question", kept()))
 atexit.register(store.close_now)
 """
 

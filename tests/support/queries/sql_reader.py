@@ -111,6 +111,12 @@ class _Reader:
         if isinstance(node, exp.Paren | exp.And):
             yield from self._filters(node.unnest())
             return
+        if isinstance(node, exp.Or) and isinstance(node.this, exp.Is):
+            # Where there is a text, it has to be one: that says how rows are stored.
+            assert isinstance(node.expression, exp.EQ)
+            assert node.this.this == node.expression.this.this
+            assert list(self._filter(node.expression)) == []
+            return
         if isinstance(node, exp.Or):
             yield AnyOf(tuple(AllOf(tuple(self._filters(each))) for each in node.flatten()))
             return
