@@ -111,26 +111,10 @@ class _Reader:
         if isinstance(node, exp.Paren | exp.And):
             yield from self._filters(node.unnest())
             return
-        if isinstance(node, exp.Or) and isinstance(node.this, exp.Is):
-            # Where there is a text, it has to be one: that says how rows are stored.
-            assert isinstance(node.expression, exp.EQ)
-            assert node.this.this == node.expression.this.this
-            assert list(self._filter(node.expression)) == []
+        if self._says_how_rows_are_stored(node):
             return
         if isinstance(node, exp.Or):
             yield AnyOf(tuple(AllOf(tuple(self._filters(each))) for each in node.flatten()))
-            return
-        if isinstance(node, exp.EQ) and isinstance(node.this, exp.Encode):
-            # The text is compared with its own bytes.
-            assert isinstance(node.expression, exp.Cast)
-            assert node.expression.this == node.this.this
-            compared = node.this.this
-            is_member = compared.sql() == f'"{self._table.member}"'
-            assert is_member or self._column(compared).type is ColumnType.STRING
-            return
-        if isinstance(node, exp.LTE) and isinstance(node.this, exp.Length):
-            assert node.expression.sql() == str(MAXIMUM_TEXT_LENGTH)
-            assert self._column(node.this.this).type is ColumnType.STRING
             return
         negated = isinstance(node, exp.Not)
         condition = node.this if negated else node
@@ -158,6 +142,27 @@ class _Reader:
                 yield NotIn(name, (self._value(condition.expression, column),))
             case _:
                 yield self._bounded(condition, column)
+
+    def _says_how_rows_are_stored(self, node: exp.Expr) -> bool:
+        """Return whether a condition is none of a question: it keeps out what is no text, or is too long."""
+        if isinstance(node, exp.Or) and isinstance(node.this, exp.Is):
+            # Where there is a text, it has to be one.
+            assert isinstance(node.expression, exp.EQ)
+            assert node.this.this == node.expression.this.this
+            return self._says_how_rows_are_stored(node.expression)
+        if isinstance(node, exp.EQ) and isinstance(node.this, exp.Encode):
+            # The text is compared with its own bytes.
+            assert isinstance(node.expression, exp.Cast)
+            assert node.expression.this == node.this.this
+            compared = node.this.this
+            is_member = compared.sql() == f'"{self._table.member}"'
+            assert is_member or self._column(compared).type is ColumnType.STRING
+            return True
+        if isinstance(node, exp.LTE) and isinstance(node.this, exp.Length):
+            assert node.expression.sql() == str(MAXIMUM_TEXT_LENGTH)
+            assert self._column(node.this.this).type is ColumnType.STRING
+            return True
+        return False
 
     def _bounded(self, node: exp.Expr, column: Column) -> Range:
         sign, value = _SIGNS[type(node)], self._value(node.expression, column)
