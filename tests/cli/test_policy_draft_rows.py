@@ -240,6 +240,21 @@ def test_numbers_of_any_size_make_a_sound_policy(
     assert bool(table.values) is (largest not in ("1e300", "1e12"))
 
 
+def test_one_row_decides_no_public_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bounds, steps and grids are what a dozen members reach; the comment says that one member holds what is cut."""
+    columns = "1000 + hash(i) % 300 * 7 AS user_id, 'p' || i % 9 AS page, "
+    amount = "(100 + i * 37 % 20000)::DOUBLE / 100"
+    ordinary = write(tmp_path / "a.parquet", f"{columns}{amount} AS amount", rows=20_000)
+    odd = f"CASE i WHEN 77 THEN 9876543.21 WHEN 78 THEN -7654321 ELSE {amount} END AS amount"
+    table, *_ = drafted(capsys, "--data", f"t={ordinary}")
+    other, text, _ = drafted(
+        capsys, "--data", f"t={write(tmp_path / 'b.parquet', columns + odd, rows=20_000)}"
+    )
+    assert table.values == other.values
+    assert table.quantiles == other.quantiles
+    assert "One member holds about" in " ".join(text.replace("#", " ").split())
+
+
 def test_an_empty_folder_has_no_draft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 1; one with files is refused with the command that makes one table of them."""
     assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 1
