@@ -76,9 +76,9 @@ _MEASURES = (
     "promised. The noise grows with tau; a small tau counts too few rows where members have many. "
 )
 _TAU = f"{TAU} is a start."
-_TAU_OF_DATA = "DECIDE: {tau} weighs both by these rows; of one total of all rows it leaves out {cut}."
-_TAU_OF_ELEMENTS = (
-    " In one element of {planned}, {enough} leaves out next to none: enough if nobody asks for one total."
+_TAU_OF_DATA = (
+    "DECIDE: {tau} weighs both by lists of the largest elements of each column, and by what finds these. One total of "
+    "all rows loses {cut} by it; where such totals matter more than lists, state a larger one."
 )
 _MEASURES_OF_PINOT = "Pinot counts clipped rows from version 1.0 on; for an older one, remove `events`."
 _COLUMNS = (
@@ -155,9 +155,7 @@ def _table(drafted: Drafted) -> Iterator[str]:
 
 def _tau_comment(drafted: Drafted) -> str:
     for shape in drafted.shapes:
-        enough, planned = shape.tau_of_elements, shape.planned.column
-        more = _TAU_OF_ELEMENTS.format(planned=planned, enough=enough) if 0 < enough < shape.tau else ""
-        return _TAU_OF_DATA.format(tau=shape.tau, cut=share_text(shape.rows_cut)) + more
+        return _TAU_OF_DATA.format(tau=shape.tau, cut=share_text(shape.rows_cut))
     return _TAU
 
 

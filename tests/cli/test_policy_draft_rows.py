@@ -255,6 +255,19 @@ def test_one_row_decides_no_public_number(tmp_path: Path, capsys: pytest.Capture
     assert "One member holds about" in " ".join(text.replace("#", " ").split())
 
 
+def test_few_members_with_most_rows_hide_no_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tau is what lists by the columns need; the comment says what a total of all rows loses by it."""
+    columns = (
+        "CASE WHEN i % 2 = 0 THEN 7 ELSE 1000 + hash(i) % 3000 * 7 END AS user_id, 'p' || i // 2 % 9 AS page"
+    )
+    data = write(tmp_path / "t.parquet", columns, rows=40_000)
+    table, text, _ = drafted(capsys, "--data", data)
+    assert table.measures.events is not None
+    assert table.measures.events.tau <= 4
+    said = " ".join(text.replace("#", " ").split())
+    assert "One total of all rows loses about" in said
+
+
 def test_an_empty_folder_has_no_draft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 1; one with files is refused with the command that makes one table of them."""
     assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 1
