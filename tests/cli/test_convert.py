@@ -48,6 +48,28 @@ def test_csv_has_the_types_that_are_stated(tmp_path: Path, capsys: pytest.Captur
     assert ("8", datetime.date(2026, 1, 2), None, 20.0, None, None) == second
 
 
+def test_texts_that_could_have_types_come_with_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the conversion, and by a draft of what it wrote; codes, keys and mixed texts stay texts."""
+    lines = [
+        f"{i % 40},{i / 4},2026-01-0{1 + i % 9} 10:00:00,2026-01-0{1 + i % 9},0{i % 7},{i % 5 or 'x'},{i % 3}"
+        for i in range(200)
+    ]
+    source = tmp_path / "a.csv"
+    source.write_text("\n".join(["customer_id,Amount,ordered_at,day,code,mixed,pieces", *lines, ""]))
+    types = "--type Amount=decimal --type ordered_at=timestamp --type day=date --type pieces=int64"
+    said = run_text(capsys, *convert(source, tmp_path / "a.parquet"))
+    assert f"gris convert --input {source} --out {tmp_path}/a-typed.parquet {types}" in said
+    policy = tmp_path / "policy.yaml"
+    said = run_text(capsys, "policy", "draft", "--data", str(tmp_path / "a.parquet"), "--out", str(policy))
+    command = f"gris convert --input {tmp_path}/a.parquet --out {tmp_path}/a-typed.parquet {types}"
+    assert command in said
+    assert command in policy.read_text()
+    assert main(command.split()[1:]) == 0
+    assert "gris convert" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("lines", "kind", "expected"),
     [
