@@ -165,7 +165,8 @@ def _written(
         raise InputError(f"there is no column {unknown[0]}; there are {', '.join(held)}", "type")
     names = _names(held)
     selected = ", ".join(f"{_value(name, types.get(name))} AS {quoted(names[name])}" for name in held)
-    with complete_or_nothing(out) as unfinished:
+    # These are rows of members, for their owner alone.
+    with complete_or_nothing(out, 0o600) as unfinished:
         query = f"SELECT {selected} FROM {_ROWS}"  # noqa: S608 - names are quoted
         connection.execute(f"COPY ({query}) TO {literal(str(unfinished))} (FORMAT parquet)")
         if files[0].suffix.lower() in _TEXTS:

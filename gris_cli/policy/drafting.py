@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -85,10 +86,15 @@ def _write(text: str, out: Path) -> None:
     with file_errors(out, "--out"):
         try:
             # What an owner has decided in an earlier draft is never written over.
-            with out.open("x", encoding="utf-8") as stream:
+            # Its comments tell of rows: only the owner may read it.
+            with open(out, "x", encoding="utf-8", opener=_private) as stream:
                 stream.write(text)
         except FileExistsError:
             raise typer.BadParameter(f"--out: {out} is there already; it may hold your decisions") from None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _print_decisions(drafted: Drafted) -> None:

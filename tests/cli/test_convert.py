@@ -67,6 +67,10 @@ def test_texts_that_could_have_types_come_with_the_command(
     assert command in said
     assert command in policy.read_text()
     assert main(command.split()[1:]) == 0
+    # Rows, and comments that tell of them, are for the owner alone.
+    assert {0o600} == {
+        (tmp_path / name).stat().st_mode & 0o777 for name in ("a-typed.parquet", "policy.yaml")
+    }
     assert "gris convert" not in capsys.readouterr().out
 
 
@@ -108,6 +112,10 @@ def test_a_folder_of_parquet_becomes_one_file(tmp_path: Path, capsys: pytest.Cap
         assert "2 rows of 2 files" in run_text(capsys, *convert(source, out, "size=int64"))
         stamp = datetime.datetime(2026, 1, 1)
         assert [(1, 2, stamp, "DE"), (1, 2, stamp, "FR")] == rows_of(out)
+    one = tmp_path / "part" / "country=FR" / "a.parquet"
+    (unread,) = run_json(capsys, "policy", "draft", "--data", f"visits={one}")["tables"][0]["columns"][2:]
+    assert "a timestamp in milliseconds" in unread["reason"]
+    assert f"`gris convert --input {one} --out {one.with_stem('a-typed')}`" in unread["reason"]
     drafted = run_json(capsys, "policy", "draft", "--data", f"visits={tmp_path / '0.parquet'}")
     assert "ts" == drafted["tables"][0]["time"]
 
