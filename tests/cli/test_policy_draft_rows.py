@@ -108,6 +108,11 @@ def test_a_draft_answers_what_a_table_can_be_asked(
         ("'+49 30 55' || 1000 + i % 50 AS thing", "identifier", "look like a telephone number"),
         ("'Dr. Kim ' || i % 30 AS thing", "other people", "look like a person with a title"),
         ("'a few words ' || i AS thing", "free text", "most of its texts are sentences"),
+        (
+            "'w' || i % 8 || ' x' || i // 8 % 5 || ' y' || i // 40 % 5 || ' z' || i // 200 % 6 AS thing",
+            "free text",
+            "many different texts of several words",
+        ),
         ("'P' || i % 300 AS assignee", "other people", "its name says that it stands for people too"),
     ],
 )
