@@ -37,6 +37,7 @@ def convert(*, flags: ConvertFlags, as_json: bool) -> None:
     """Write one Parquet file of CSV, or of a folder of Parquet, with the types that you state. For the owner."""
     from gris_cli.terminal import grid, print_json, say, show
     from gris_data.converting import convert as converted
+    from gris_data.policy.draft_text import convert_command
     from pinot_connector import formats
 
     types = _types(flags.types)
@@ -52,6 +53,13 @@ def convert(*, flags: ConvertFlags, as_json: bool) -> None:
     )
     cells = [(each.given, each.name, each.type, f"{each.empty:,}") for each in done.columns]
     show(grid(("given", "column", "type", "rows without a value"), cells))
+    likely = {each.given: each.likely_type for each in done.columns if each.likely_type}
+    if likely:
+        typer.echo(
+            "\nSome texts are all numbers, days or timestamps. With types they can be summed, or be a time:"
+        )
+        typed = flags.out.with_stem(f"{flags.out.stem}-typed")
+        typer.echo(f"  {convert_command(flags.source, typed, types | likely)}")
 
 
 def _types(texts: Sequence[str]) -> dict[str, str]:

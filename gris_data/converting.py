@@ -21,6 +21,7 @@ from gris_data.bound.spilling import OWN_MISTAKES, spilling
 from gris_data.bound.whole_files import complete_or_nothing
 from gris_data.errors import InputError
 from gris_data.names import plain_name
+from gris_data.policy.draft_names import finding_of_name, is_key
 from pinot_connector import formats
 from pinot_connector.engines.parquet import literal, quoted
 
@@ -44,18 +45,28 @@ _FORMS = {
     "timestamp": r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?",
     DECIMAL: r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?",
 }
+_LIKELY = ("int64", DECIMAL, "date", "timestamp")
 _TEXTS = (".csv", ".tsv")
 _ROWS = "converted_rows"
 
 
 @dataclass(frozen=True)
 class ConvertedColumn:
-    """A column: its name before and after, its type as DuckDB calls it, and how many rows have no value in it."""
+    """A column.
+
+    Attributes:
+        given: Its name before.
+        name: Its name after.
+        type: Its type as DuckDB calls it.
+        empty: How many rows have no value in it.
+        likely_type: Which type its texts could all have, though none was stated; empty: none, or it is no text.
+    """
 
     given: str
     name: str
     type: str
     empty: int
+    likely_type: str
 
 
 @dataclass(frozen=True)
@@ -154,13 +165,14 @@ def _written(
         raise InputError(f"there is no column {unknown[0]}; there are {', '.join(held)}", "type")
     names = _names(held)
     selected = ", ".join(f"{_value(name, types.get(name))} AS {quoted(names[name])}" for name in held)
-    with complete_or_nothing(out) as unfinished:
+    # These are rows of members, for their owner alone.
+    with complete_or_nothing(out, 0o600) as unfinished:
         query = f"SELECT {selected} FROM {_ROWS}"  # noqa: S608 - names are quoted
         connection.execute(f"COPY ({query}) TO {literal(str(unfinished))} (FORMAT parquet)")
         if files[0].suffix.lower() in _TEXTS:
             require_all_read(connection, files[0])
         _require_types(connection, types)
-        return _report(connection, unfinished, names, len(files))
+        return _report(connection, unfinished, names, len(files), types)
 
 
 def _names(held: Mapping[str, str]) -> dict[str, str]:
@@ -209,16 +221,49 @@ def _require_types(connection: duckdb.DuckDBPyConnection, types: Mapping[str, st
             )
 
 
+def types_of_texts(
+    connection: duckdb.DuckDBPyConnection, source: str, names: Sequence[str]
+) -> dict[str, str]:
+    """Return the types that the texts of columns could all have: numbers, days, timestamps; others are left out.
+
+    So are columns whose names say that they tell people apart, or are keys: nobody sums these. A number that begins
+    with 0 is a code.
+
+    Args:
+        source: What the rows are in, as SQL.
+        names: The columns of texts.
+    """
+    found = {}
+    for name in names:
+        if finding_of_name(name, ColumnType.STRING):
+            continue
+        text = f"nullif(trim({quoted(name)}), '')"
+        tests = ", ".join(f"count({_value(name, kind)}) = count({text})" for kind in _LIKELY)
+        is_code = f"coalesce(bool_or(regexp_matches({text}, '^0[0-9]')), false)"
+        sql = f"SELECT count({text}) > 0 AND NOT {is_code}, {tests} FROM {source}"  # noqa: S608 - names are quoted
+        is_some, *fits = connection.execute(sql).fetchone() or (False,)
+        likely = [kind for kind, is_fit in zip(_LIKELY, fits, strict=False) if is_some and is_fit]
+        if likely and not (likely[0] == "int64" and is_key(name)):
+            found[name] = likely[0]
+    return found
+
+
 def _report(
-    connection: duckdb.DuckDBPyConnection, written: Path, names: Mapping[str, str], files: int
+    connection: duckdb.DuckDBPyConnection,
+    written: Path,
+    names: Mapping[str, str],
+    files: int,
+    stated: Mapping[str, str],
 ) -> Conversion:
     source = f"read_parquet({literal(escape(str(written)))}, hive_partitioning = false)"
     described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - a path
     types = {name: kind for name, kind, *_ in described}
     counts = ", ".join(f"count(*) - count({quoted(name)})" for name in types)
     rows, *empty = connection.execute(f"SELECT count(*), {counts} FROM {source}").fetchone() or (0,)  # noqa: S608
+    texts = [name for given, name in names.items() if types[name] == "VARCHAR" and given not in stated]
+    likely = types_of_texts(connection, source, texts)
     columns = (
-        ConvertedColumn(given, name, types[name], missing)
+        ConvertedColumn(given, name, types[name], missing, likely.get(name, ""))
         for (given, name), missing in zip(names.items(), empty, strict=True)
     )
     return Conversion(files, rows, tuple(columns))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,11 @@ def print_draft(text: str, drafts: Sequence[Drafted], out: Path | None, *, as_js
     say("written", str(out))
     for draft in drafts:
         _print_decisions(draft)
+    for command in filter(None, (each.command for each in drafts)):
+        typer.echo(
+            "\nSome texts are all numbers, days or timestamps. Give them these types, and draft again:"
+        )
+        typer.echo(f"  {command}")
     typer.echo("\nRead it, decide where it says DECIDE, and go on with:")
     for command in _next(drafts, out):
         # Not by the console, which would break a line that is to be copied.
@@ -80,10 +86,15 @@ def _write(text: str, out: Path) -> None:
     with file_errors(out, "--out"):
         try:
             # What an owner has decided in an earlier draft is never written over.
-            with out.open("x", encoding="utf-8") as stream:
+            # Its comments tell of rows: only the owner may read it.
+            with open(out, "x", encoding="utf-8", opener=_private) as stream:
                 stream.write(text)
         except FileExistsError:
             raise typer.BadParameter(f"--out: {out} is there already; it may hold your decisions") from None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _print_decisions(drafted: Drafted) -> None:
@@ -122,6 +133,7 @@ def _plain(drafted: Drafted) -> dict[str, Any]:
         "times": [each.name for each in draft.times],
         "summed": [each.name for each in drafted.values],
         "rows_read": bool(drafted.shapes),
+        "likely_types": dict(drafted.texts),
         "columns": [
             {"name": each.column.name, "role": each.role.value, "reason": each.reason, "kind": each.kind}
             for each in draft.columns

@@ -10,8 +10,13 @@ from pathlib import Path
 
 
 @contextmanager
-def complete_or_nothing(out: Path) -> Iterator[Path]:
-    """Give the path of a file that takes the place of `out` if the block ends well, and is removed if not."""
+def complete_or_nothing(out: Path, most_mode: int = 0o666) -> Iterator[Path]:
+    """Give the path of a file that takes the place of `out` if the block ends well, and is removed if not.
+
+    Args:
+        out: The file.
+        most_mode: Who may read it at most, as a mode; the umask may take from that.
+    """
     descriptor, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
     os.close(descriptor)
     unfinished = Path(name)
@@ -19,7 +24,7 @@ def complete_or_nothing(out: Path) -> Iterator[Path]:
         yield unfinished
         with unfinished.open("rb") as stream:
             os.fsync(stream.fileno())
-        unfinished.chmod(0o666 & ~_umask())
+        unfinished.chmod(most_mode & ~_umask())
         unfinished.replace(out)
         _flush(out.parent)
     finally:

@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
+from shlex import quote
 
 from dp_service.queries.answer_columns import COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.terms import ColumnType
@@ -31,6 +33,14 @@ from gris_data.table_schema import TableColumn, TableSchema
 
 # By the names that DuckDB, Pinot and others give them.
 _FRACTIONS = frozenset(("FLOAT", "DOUBLE", "DECIMAL", "REAL", "BIG_DECIMAL"))
+
+# One of DuckDB's own type is not readable only where Parquet holds it in a way that does not bound its values.
+_STAMPS = {
+    "TIMESTAMP": "milliseconds or INT96",
+    "TIMESTAMP_S": "seconds",
+    "TIMESTAMP_MS": "milliseconds",
+    "TIMESTAMP_NS": "nanoseconds",
+}
 
 
 class Role(Enum):
@@ -198,7 +208,7 @@ def _draft_column(
     if column.type is not ColumnType.BOOL and (finding := _finding(column, held)):
         role = Role.NOT_READABLE if column.type is None else Role.WITHHELD
         return DraftColumn(column, role, finding.reason, finding.kind.value)
-    return _usable(column, held)
+    return _usable(column, table, held)
 
 
 def _finding(column: TableColumn, held: ColumnContents | None) -> Finding | None:
@@ -213,12 +223,12 @@ def _finding(column: TableColumn, held: ColumnContents | None) -> Finding | None
     return named
 
 
-def _usable(column: TableColumn, held: ColumnContents | None) -> DraftColumn:
+def _usable(column: TableColumn, table: TableSchema, held: ColumnContents | None) -> DraftColumn:
     """Return what a column is that nothing speaks against."""
     if column.type is None and column.held in _FRACTIONS:
         return DraftColumn(column, Role.SUMMED)
     if column.type is None:
-        return DraftColumn(column, Role.NOT_READABLE, _unread(column))
+        return DraftColumn(column, Role.NOT_READABLE, _unread(column, table))
     if _is_clock(column):
         unit = (held and held.clock_unit) or clock_unit(column.name) or "milliseconds"
         stamps = replace(column, type=ColumnType.TIMESTAMP, time_unit=unit)
@@ -250,13 +260,16 @@ def _unnamable(column: TableColumn, table: TableSchema) -> str:
     return "a policy cannot name it: rename it to ASCII letters, digits and underscores"
 
 
-def _unread(column: TableColumn) -> str:
-    held = column.held or "its type"
-    instead = (
-        "`gris convert` writes it in microseconds"
-        if held.startswith("TIMESTAMP")
-        else "add it to the data as a text"
-    )
+def _unread(column: TableColumn, table: TableSchema) -> str:
+    held, instead = column.held or "its type", "add it to the data as a text"
+    if held.startswith("TIMESTAMP"):
+        unit = _STAMPS.get(held, "")
+        held += f", a timestamp in {unit}" if unit else ""
+        source = Path(table.location) if table.location.endswith(".parquet") else Path("FILE.parquet")
+        out = source.with_stem(f"{source.stem}-typed")
+        instead = (
+            f"`gris convert --input {quote(str(source))} --out {quote(str(out))}` writes it in microseconds"
+        )
     return f"{held}: questions read texts, numbers, truth values, days and timestamps; {instead}"
 
 

@@ -16,7 +16,7 @@ import duckdb
 from dp_service.terms import ColumnType
 from gris_data.errors import InputError
 from gris_data.policy.column_types import CLOCK_UNITS, is_of_this_time
-from gris_data.policy.draft_names import Finding, Kind, is_clock, is_key
+from gris_data.policy.draft_names import Finding, Kind, is_clock, is_key, words_of
 from gris_data.table_schema import TableColumn, TableSchema
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.parquet import quoted
@@ -33,6 +33,8 @@ _OF_MEMBERS = 0.8
 _LIKE = 0.8
 _NEARLY_ALL = 0.9
 _DENSE = 0.3
+_MANY_TEXTS = 1000
+_TITLES = frozenset(("title", "name", "titel", "agent"))
 _SOME = "SELECT value FROM held ORDER BY hash(value) LIMIT 2000"
 _FEW = 50
 _TITLED = "a person with a title"
@@ -136,9 +138,17 @@ def finding_of_contents(column: TableColumn, held: ColumnContents | None) -> Fin
     if held.looks:
         kind = Kind.OTHER_PEOPLE if held.looks == _TITLED else Kind.IDENTIFIER
         return Finding(kind, f"most of its values look like {held.looks}")
+    if _is_written(column, held):
+        return Finding(Kind.FREE_TEXT, "it has many different texts of several words, as people write them")
     if column.type is ColumnType.DATE or held.alone <= _ALONE:
         return None
     return _finding_of_few(column, held)
+
+
+def _is_written(column: TableColumn, held: ColumnContents) -> bool:
+    """Return whether texts are sentences, though some are repeated; titles of things are none."""
+    is_many = held.words >= 3 and held.values > _MANY_TEXTS and held.alone <= _ALONE
+    return column.type is ColumnType.STRING and is_many and _TITLES.isdisjoint(words_of(column.name))
 
 
 def _finding_of_few(column: TableColumn, held: ColumnContents) -> Finding | None:

@@ -23,9 +23,16 @@ def _words(text: str) -> frozenset[str]:
 _PEOPLE = _words(
     "member user customer client person subscriber visitor employee student passenger author account "
     "buyer reader viewer player guest citizen household profile rider driver donor learner resident tenant worker"
-) | {"patient"}
+) | _words(
+    "patient kunde kunden mitarbeiter nutzer benutzer utilisateur cliente usuario utente klant gebruiker paciente "
+    "paziente"
+)
 # Nouns for people beside the member.
 _OTHERS = _words(
+    "barber sitter groomer notary juror captain pupil mate buddy kid waiter uploader teammate crew csm drawer "
+    "arzt aerztin bearbeiter sachbearbeiter berater betreuer fahrer kassierer lehrer schueler verkaeufer verkaufer "
+    "caissier conducteur docteur employe medecin vendeur cajero conductor empleado medico vendedor autista cassiere "
+    "dipendente impiegato venditore funcionario motorista bestuurder medewerker verkoper "
     "agent anaesthetist analyst apprentice approver assignee attendee auditor aunt author babysitter "
     "barista bcc beneficiary borrower boss bride brother caller candidate caregiver carer cashier cc "
     "chauffeur child claimant clerk coach colleague consultant contact contractor counterpart "
@@ -45,8 +52,11 @@ _OTHERS = _words(
 )
 # Such a noun alone may also be a program, a site or a firm: contents decide.
 _MAYBE_PEOPLE = _words("agent client host referrer account provider source lead head")
-_KEYS = _words("id ids uid uuid guid key no nr number num hash code pk fk ref name names email mail")
-_KEYS_OF_MEMBERS = _words("id uid uuid guid key no nr number num hash code pk")
+_NAMES = _words("name nom nombre nome naam")
+_KEYS = _NAMES | _words(
+    "id ids uid uuid guid key no nr number num hash code pk fk ref names email mail nummer numero"
+)
+_KEYS_OF_MEMBERS = _words("id uid uuid guid key no nr number num hash code pk nummer numero")
 # What is done *by* these is no person; every other `.._by` is.
 _NOT_BY = _words(
     "sorted sort ordered order grouped group powered filtered filter partitioned split divided limited stand"
@@ -60,14 +70,18 @@ _PERSONAL = _words(
     "dob email fax fingerprint firstname fullname gaid geohash geolocation gps handle hostname hwid iban "
     "idfa imei imsi initials ip ipaddr ipaddress lastname lat latitude latlng lng login lon longitude mac "
     "mail mobile mrn msisdn nhs nickname nie nino nric passport password pesel phone plate secret "
-    "signature ssid ssn street surname swift tel telephone token udid username vin wallet"
+    "signature ssid ssn street surname swift tel telephone token udid username vin wallet "
+    "adid avatar gamertag nin photo geburtsdatum geburtstag hausnummer nachname strasse vorname courriel naissance "
+    "prenom rue apellido apellidos calle correo nacimiento telefono cognome nascita nascimento rua sobrenome telefone "
+    "achternaam geboortedatum huisnummer straat telefoon voornaam telefon"
 )
+_BIRTH = _words("birth birthday birthdate bday born geburt geburts geboorte")
 _NAME_OF = _words(
-    "first last full user customer member client person employee given family middle nick maiden"
+    "first last full user customer member client person employee given family middle nick maiden screen"
 ) | {"patient"}
 _WITH_KEY = _words(
     "access account android api card case certificate contract document driving health insurance licence "
-    "license meter national policy private public remote serial social subscriber tax tracking visitor"
+    "license meter national policy private public remote serial social subscriber tax tracking vat visitor"
 )
 # What each row, or a few rows of one member, have to themselves.
 _EVENTS = _words(
@@ -79,10 +93,14 @@ _EVENTS = _words(
 _ROW_KEYS = _KEYS_OF_MEMBERS | {"reference", "ref"}
 _LONE_IDS = ({"id"}, {"uuid"}, {"guid"}, {"pk"}, {"rowid"}, {"hash"})
 # As names they are identifiers, and contents may say otherwise: `device` may be a phone's number or one of three kinds.
-_MAYBE_IDS = _words("device cookie session installation zip zipcode postcode mobile phone address")
+_MAYBE_IDS = _words(
+    "device cookie session installation zip zipcode postcode mobile phone address plz postleitzahl postal cep adresse "
+    "direccion indirizzo endereco adres"
+)
 _FREE_TEXT = _words(
     "comment comments note notes message remark remarks body text description feedback review subject memo bio "
-    "biography summary transcript content caption answer excuse"
+    "biography summary transcript content caption answer excuse "
+    "bemerkung kommentar notiz commentaire remarque comentario observacion observacao commento nota opmerking notitie"
 )
 # An integer with such a name is likely to count time since 1970; a name like eventTime has two words of it.
 _CLOCK = _words("ts timestamp epoch unixtime datetime millis")
@@ -164,7 +182,7 @@ def finding_of_name(name: str, kind: ColumnType | None) -> Finding | None:
     if _is_of_people(name, words, head, kind):
         # An id of an agent is somebody's; an agent alone may be a program.
         return Finding(Kind.OTHER_PEOPLE, _OF_PEOPLE, words[-1] in _MAYBE_PEOPLE and len(words) == 1)
-    if _tells_apart(known, head):
+    if _tells_apart(known, head) or (kind in (ColumnType.DATE, ColumnType.TIMESTAMP) and known & _BIRTH):
         return Finding(Kind.IDENTIFIER, _TELLS_APART, head in _MAYBE_IDS)
     if known in _LONE_IDS or (known & _EVENTS and words[-1] in _ROW_KEYS):
         return Finding(Kind.IDENTIFIER, _OF_ROWS, is_open=True)
@@ -200,7 +218,7 @@ def _is_of_people(name: str, words: tuple[str, ...], head: str, kind: ColumnType
 
 
 def _tells_apart(words: frozenset[str], head: str) -> bool:
-    if head in _PERSONAL - _MAYBE_IDS or words == {"name"} or ("name" in words and words & _NAME_OF):
+    if head in _PERSONAL - _MAYBE_IDS or words <= _NAMES or ("name" in words and words & _NAME_OF):
         return True
     is_key = bool(words & _KEYS_OF_MEMBERS)
     if is_key and words & (_WITH_KEY | _PERSONAL):

@@ -1,6 +1,7 @@
 """The value columns of a drafted policy: which numbers are summed, between which bounds, and what these cut.
 
 Bounds are powers of two, chosen as others of a draft are: by what they cut of the sum, and the noise that they bring.
+None is beyond the power above what a dozen members reach, so that no member's row alone decides a public number.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _ROWS_CUT = 0.005
 _PARTS = 12
 """Months of a year: into so many buckets a sum is usually divided."""
 
+_REACHED_BY = 12
 _BELOW_ZERO = 0.001
 _CELLS_A_DOUBLING = 14
 _MOST_CELLS = 512
@@ -53,6 +55,7 @@ class DraftValue:
         rows: The same of a row.
         cuts: Upper bounds around the one that was chosen, and the share of the sum of members' totals that each cuts.
         rows_cut: Which share of the sum the bounds of rows cut.
+        cut_of_one: Which share of what these cut is one member's.
         member_value: Which value of a member quantiles are of.
         grid: Scale, first and last edge of the cells, and their number.
         is_whole: Whether a column of fractions holds whole numbers alone.
@@ -66,6 +69,7 @@ class DraftValue:
     rows: tuple[int, int]
     cuts: tuple[tuple[int, float], ...]
     rows_cut: float
+    cut_of_one: float
     member_value: str
     grid: tuple[str, Fraction, Fraction, int]
     is_whole: bool
@@ -109,6 +113,10 @@ class _Numbers:
         """Return the numbers with the other sign."""
         return _Numbers(-self.each, self.often)
 
+    def clipped(self, low: float, high: float) -> _Numbers:
+        """Return the numbers between two bounds, those beyond at the bounds."""
+        return _Numbers(np.clip(self.each, low, high), self.often)
+
     def quantile(self, share: float) -> float:
         """Return the number below which a share of them is."""
         order = np.argsort(self.each)
@@ -135,11 +143,13 @@ def _value(
     numbers = _grouped(connection, source)
     if not np.any(numbers.each):
         return
-    low, high = rows = _row_bounds(numbers)
-    clamped = f"(SELECT sum(greatest({low}, least({high}, x))) AS x FROM {source} GROUP BY who)"  # noqa: S608
+    reached = _reached(connection, source)
+    low, high = rows = _row_bounds(numbers.clipped(-_above(-reached[0]), _above(reached[1])))
+    clamped = f"(SELECT who, sum(greatest({low}, least({high}, x))) AS x FROM {source} GROUP BY who)"  # noqa: S608
     totals = _grouped(connection, clamped)
-    upper = _upper(totals, shape)
-    lower = -_upper(totals.negative(), shape) if low < 0 else 0
+    least, most = in_total = _reached(connection, clamped)
+    upper = _upper(totals, shape, _above(most))
+    lower = -_upper(totals.negative(), shape, _above(-least)) if low < 0 else 0
     digits = _digits(connection, source)
     quantum = _quantum(digits, shape, (lower, upper), rows)
     if any(bound % quantum for bound in (lower, upper, *rows)):
@@ -155,8 +165,9 @@ def _value(
         rows=rows,
         cuts=tuple((bound, totals.cut(bound)) for bound in sorted({max(upper // 2, 1), upper, upper * 2})),
         rows_cut=numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size,
+        cut_of_one=_cut_of_one(connection, source, rows),
         member_value=member_value,
-        grid=_grid(totals if member_value == "total" else numbers, quantum, type_),
+        grid=_grid(*((totals, in_total) if member_value == "total" else (numbers, reached)), quantum, type_),
         is_whole=digits == 0 and type_ is ValueType.DECIMAL,
         missing=_missing(connection, draft, float(numbers.often.sum())),
     )
@@ -167,6 +178,31 @@ def _member_value(column: TableColumn) -> str:
     if adds_up(column.name, is_integer=is_integer):
         return "total"
     return "one_row" if is_integer else "mean"
+
+
+def _reached(connection: duckdb.DuckDBPyConnection, source: str) -> tuple[float, float]:
+    """Return what a dozen members are at or below, and at or above; of fewer members, what one of them is."""
+    found = connection.execute(
+        f"WITH ends AS (SELECT min(x) AS low, max(x) AS high FROM {source} GROUP BY who) SELECT "  # noqa: S608
+        f"CASE WHEN count(*) < {_REACHED_BY} THEN min(low) ELSE min(low, {_REACHED_BY})[-1] END, "
+        f"CASE WHEN count(*) < {_REACHED_BY} THEN max(high) ELSE max(high, {_REACHED_BY})[-1] END FROM ends"
+    ).fetchone()
+    low, high = found or (0.0, 0.0)
+    return float(low), float(high)
+
+
+def _above(number: float) -> int:
+    """Return the power of two that is not below a number."""
+    return next((bound for bound in _POWERS if bound >= number), _POWERS[-1])
+
+
+def _cut_of_one(connection: duckdb.DuckDBPyConnection, source: str, rows: tuple[int, int]) -> float:
+    """Return the largest share that one member has in what the bounds of rows cut; 0: these cut nothing."""
+    beyond = f"sum(abs(x - greatest({rows[0]}, least({rows[1]}, x))))"
+    found = connection.execute(
+        f"SELECT max(cut) / sum(cut) FROM (SELECT {beyond} AS cut FROM {source} GROUP BY who) WHERE cut > 0"  # noqa: S608
+    ).fetchone()
+    return float(found[0] or 0) if found else 0.0
 
 
 def _missing(connection: duckdb.DuckDBPyConnection, draft: Draft, usable: float) -> float:
@@ -196,12 +232,12 @@ def _row_bound(numbers: _Numbers) -> int:
     return next((bound for bound in _POWERS if numbers.cut(bound) <= _ROWS_CUT), _POWERS[-1])
 
 
-def _upper(totals: _Numbers, shape: Shape) -> int:
-    """Return the power of two that cuts little of members' totals, and brings little noise to a month of a year."""
-    noise = math.sqrt(_PARTS / shape.looks.rho) / (totals.size / _PARTS)
-    largest = float(totals.each.max())
-    powers = [bound for bound in _POWERS if bound == 1 or bound / 2 <= largest]
-    return min(powers, key=lambda bound: totals.cut(bound) + bound * noise)
+def _upper(totals: _Numbers, shape: Shape, most: int) -> int:
+    """Return the power of two, `most` at most, that cuts little of totals, and brings little noise to a month."""
+    counted = totals.clipped(-most, most)
+    noise = math.sqrt(_PARTS / shape.looks.rho) / (counted.size / _PARTS)
+    powers = [bound for bound in _POWERS if bound <= most]
+    return min(powers, key=lambda bound: counted.cut(bound) + bound * noise)
 
 
 def _quantum(digits: int, shape: Shape, totals: tuple[int, int], rows: tuple[int, int]) -> Fraction:
@@ -221,9 +257,11 @@ def _quantum(digits: int, shape: Shape, totals: tuple[int, int], rows: tuple[int
     return step
 
 
-def _grid(ranked: _Numbers, quantum: Fraction, kind: ValueType) -> tuple[str, Fraction, Fraction, int]:
+def _grid(
+    ranked: _Numbers, reached: tuple[float, float], quantum: Fraction, kind: ValueType
+) -> tuple[str, Fraction, Fraction, int]:
     """Return public cells that hold nearly all values: of equal width, or widening where values span much."""
-    low, high = ranked.quantile(0.005), ranked.quantile(0.995)
+    low, high = max(ranked.quantile(0.005), reached[0]), min(ranked.quantile(0.995), reached[1])
     end = max(Fraction(2 ** max(1, math.ceil(math.log2(max(high, 1.0))))), 2 * quantum)
     is_narrow = kind is ValueType.INT64 and end <= _MOST_CELLS
     if low <= 0 or float(end) / low < _WIDE or is_narrow:

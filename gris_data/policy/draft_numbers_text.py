@@ -22,6 +22,8 @@ _QUANTILES = (
     "everybody knows."
 )
 
+_LARGE_CUT, _OF_ONE = 0.02, 0.3
+
 
 def value_lines(values: Sequence[DraftValue]) -> Iterator[str]:
     """Yield the block of what is summed; nothing if there are no numbers."""
@@ -54,9 +56,14 @@ def _cuts(each: DraftValue) -> str:
             f" {share_text(each.missing).capitalize()} of rows have no value: they count all the same (own_count), at "
             "the price of a count of their own; `drop` leaves them out of questions that sum it."
         )
+    of_one = ""
+    if each.rows_cut > _LARGE_CUT and each.cut_of_one > _OF_ONE:
+        of_one = (
+            f" One member holds {share_text(each.cut_of_one)} of what that cuts: is it a mistake in the data?"
+        )
     return (
         f"DECIDE: upper {upper} cuts {chosen} of the sum of members' totals over all rows ({others}); row_upper "
-        f"{row_upper} cuts {share_text(each.rows_cut)} of the sum of rows.{missing}"
+        f"{row_upper} cuts {share_text(each.rows_cut)} of the sum of rows.{of_one}{missing}"
     )
 
 

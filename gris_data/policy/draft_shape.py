@@ -7,9 +7,10 @@ usual question counts: the share that is cut, and the noise beside the count.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 import duckdb
@@ -17,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms import Currency
+from dp_service.mechanisms.bounded import BoundGauss, ContributionBound
 from dp_service.mechanisms.bounded.bound_gauss import rho_of
+from dp_service.mechanisms.bounded.contribution_bound import Counted
 from dp_service.terms import ColumnType
 from gris_data.policy.draft import Draft
 from gris_data.table_schema import TableColumn
@@ -27,7 +30,8 @@ TOP = 10
 """So many of the largest elements are weighed."""
 
 POWERS = tuple(1 << power for power in range(17))
-_NEXT_TO_NONE, _FEW = 0.01, 0.05
+_FEW = 0.05
+_MOSTLY = NormalDist().inv_cdf(0.95)
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,6 @@ class Shape:
         planned: How contributions are bounded, and for which questions.
         tau: How many rows of a member count in one element.
         rows_cut: Which share of the rows that leaves out, in one total of all rows.
-        tau_of_elements: The smallest power of two that leaves out next to no rows of the largest elements; 0: none.
         buckets: In how many buckets of time a member counts; 0: there is no time.
         most_members: A power of ten far above the number of members.
         most_rows: The same of rows.
@@ -89,7 +92,6 @@ class Shape:
     planned: Planned
     tau: int
     rows_cut: float
-    tau_of_elements: int
     buckets: int
     most_members: int
     most_rows: int
@@ -104,12 +106,10 @@ def shape_of(connection: duckdb.DuckDBPyConnection, draft: Draft, planned: Plann
     """Return what is chosen by the rows that a connection reads."""
     looks = planned.looks
     rows, members = _one(connection, f"SELECT count(*), count(DISTINCT {_member(draft)}) FROM {_rows(draft)}")  # noqa: S608
-    total = _Weighed(*_sizes(connection, draft, ""), noise=_noise(1, looks.rho), usual=max(rows, 1))
-    largest = list(_largest(connection, draft, planned))
-    tau = best_power([total, *largest])
-    enough = next((bound for bound in POWERS for each in largest if each.cut(bound) < _NEXT_TO_NONE), 0)
+    total = _Weighed(*_counted(connection, draft, "count(*)"), _noise(1, looks.rho), max(rows, 1))
+    tau = _tau(connection, draft, planned) or best_power([total])
     buckets = _buckets(connection, draft, looks) if draft.times else 0
-    return Shape(planned, tau, total.cut(tau), enough, buckets, _power_of_ten(members), _power_of_ten(rows))
+    return Shape(planned, tau, total.cut(tau), buckets, _power_of_ten(members), _power_of_ten(rows))
 
 
 @dataclass(frozen=True)
@@ -163,33 +163,72 @@ def _noise(delta: int, rho: float) -> Callable[[int], float]:
     return lambda bound: bound * math.sqrt(delta / (2 * rho))
 
 
-def _largest(connection: duckdb.DuckDBPyConnection, draft: Draft, planned: Planned) -> Iterator[_Weighed]:
-    """Yield what members have in the largest elements of the column that is planned for.
+@dataclass(frozen=True)
+class _Top:
+    """The rows of members in the largest elements of a column.
 
-    Noise is weighed against half of the smallest of these: with more, others would be taken for it.
+    Attributes:
+        weighed: How many rows a member has in one of them, and the noise beside half of the smallest of these: with
+            more, others would be taken for it.
+        found: How many rows of the smallest a bound leaves in the look that finds names, once members are bounded.
     """
-    if not planned.column:
-        return
-    name, looks = quoted(planned.column), planned.looks
-    top = (
-        f"SELECT {name} AS element, count(*) AS held FROM {_rows(draft)} WHERE {name} IS NOT NULL "  # noqa: S608
-        f"AND {_member(draft)} IS NOT NULL GROUP BY 1 ORDER BY held DESC, 1 LIMIT {TOP}"
-    )
-    (smallest,) = _one(connection, f"SELECT min(held) FROM ({top})")  # noqa: S608 - names are quoted
-    sizes, often = _sizes(connection, draft, name, f"{name} IN (SELECT element FROM ({top}))")  # noqa: S608
-    yield _Weighed(sizes, often, _noise(looks.delta_0, looks.rho), float(smallest) / 2)
+
+    weighed: _Weighed
+    found: Callable[[int], float]
+
+    def is_found(self, bound: int, needed: Mapping[int, float]) -> bool:
+        """Return whether a list of all of them is likely to be found."""
+        return self.found(bound) >= needed[bound]
+
+    def loss(self, bound: int, needed: Mapping[int, float]) -> float:
+        """Return what a list loses: all of it if it is not found."""
+        return self.weighed.loss(bound) if self.is_found(bound, needed) else 1.0
 
 
-def _sizes(
-    connection: duckdb.DuckDBPyConnection, draft: Draft, element: str, condition: str = "true"
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how many rows a member has in an element, and how often that is so."""
-    by = f", {element}" if element else ""
+def _tau(connection: duckdb.DuckDBPyConnection, draft: Draft, planned: Planned) -> int:
+    """Return how many rows of a member count in one element: what loses least in lists by each of the columns.
+
+    The column that is planned for comes first: with any bound that finds its elements, one that does not is no choice.
+    0 if there is no column.
+    """
+    columns = [each for each in draft.elements if each.type is not ColumnType.DATE]
+    tops = {each.name: _top(connection, draft, each.name, planned.looks) for each in columns}
+    needed = {bound: _needed(planned.looks, bound) for bound in POWERS}
+    first = [each for name, each in tops.items() if name == planned.column]
+
+    def loss(bound: int) -> tuple[bool, float]:
+        is_missed = not all(each.is_found(bound, needed) for each in first)
+        return is_missed, sum(each.loss(bound, needed) for each in tops.values())
+
+    return min(POWERS, key=loss) if tops else 0
+
+
+def _needed(looks: Looks, tau: int) -> float:
+    """Return how many rows an element needs to be found with 95 %."""
+    units = looks.share * looks.units if looks.delta_1 else Fraction(looks.units)
+    bound = ContributionBound(looks.delta_1 or looks.delta_0, tau=tau, counted=Counted.EVENTS)
+    look = BoundGauss(CURRENCY, units, bound, 1)
+    return (look.threshold or 0) + _MOSTLY * math.sqrt(look.variance)
+
+
+def _top(connection: duckdb.DuckDBPyConnection, draft: Draft, column: str, looks: Looks) -> _Top:
+    who, name = _member(draft), quoted(column)
     found = connection.execute(
-        f"SELECT size, count(*) AS often FROM (SELECT count(*) AS size FROM {_rows(draft)} WHERE {_member(draft)} "  # noqa: S608
-        f"IS NOT NULL AND {condition} GROUP BY {_member(draft)}{by}) GROUP BY size"
+        f"WITH pairs AS (SELECT {who} AS who, {name} AS element, count(*) AS size FROM {_rows(draft)} "  # noqa: S608
+        f"WHERE {who} IS NOT NULL AND {name} IS NOT NULL GROUP BY ALL), kept AS (SELECT *, "
+        f"least(1, {looks.delta_1 or looks.delta_0} / count(*) OVER (PARTITION BY who)) AS part FROM pairs), "
+        f"top AS (SELECT element FROM pairs GROUP BY 1 ORDER BY sum(size) DESC, 1 LIMIT {TOP}) "
+        "SELECT dense_rank() OVER (ORDER BY element) - 1 AS place, size, count(*) AS often, sum(part) AS kept "
+        "FROM kept SEMI JOIN top USING (element) GROUP BY element, size"
     ).fetchnumpy()
-    return np.asarray(found["size"], dtype=np.float64), np.asarray(found["often"], dtype=np.float64)
+    place = np.asarray(found["place"], dtype=np.int64)
+    sizes, often, kept = (np.asarray(found[key], dtype=np.float64) for key in ("size", "often", "kept"))
+    smallest = float(np.bincount(place, sizes * often).min()) if sizes.size else 1.0
+
+    def left(bound: int) -> float:
+        return float(np.bincount(place, np.minimum(sizes, bound) * kept).min()) if sizes.size else 0.0
+
+    return _Top(_Weighed(sizes, often, _noise(looks.delta_0, looks.rho), smallest / 2), left)
 
 
 def _buckets(connection: duckdb.DuckDBPyConnection, draft: Draft, looks: Looks) -> int:

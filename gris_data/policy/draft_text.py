@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
@@ -53,6 +55,10 @@ _SEVERAL_TIMES = "DECIDE: {others} could be it too; this one was chosen by {why}
 _NO_TIME = (
     "DECIDE: no column looks like the time of a row. Name it here if questions should take a time range:\n"
 )
+_TYPES = (
+    "DECIDE: {names}: texts that are all numbers, days or timestamps. With types they can be summed, or be the time of "
+    "a row. Write the data so, and draft again:"
+)
 _CONTRIBUTIONS = (
     "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
     "`buckets`), those that a public hash chooses.{looks} This is the cheapest setting that `gris plan bound` proposes "
@@ -76,9 +82,9 @@ _MEASURES = (
     "promised. The noise grows with tau; a small tau counts too few rows where members have many. "
 )
 _TAU = f"{TAU} is a start."
-_TAU_OF_DATA = "DECIDE: {tau} weighs both by these rows; of one total of all rows it leaves out {cut}."
-_TAU_OF_ELEMENTS = (
-    " In one element of {planned}, {enough} leaves out next to none: enough if nobody asks for one total."
+_TAU_OF_DATA = (
+    "DECIDE: {tau} weighs both by lists of the largest elements of each column, and by what finds these. One total of "
+    "all rows loses {cut} by it; where such totals matter more than lists, state a larger one."
 )
 _MEASURES_OF_PINOT = "Pinot counts clipped rows from version 1.0 on; for an older one, remove `events`."
 _COLUMNS = (
@@ -103,11 +109,28 @@ class Drafted:
         draft: What each column is.
         shapes: The shape of the rows; empty: none was read.
         values: The columns of numbers.
+        texts: The types that columns of texts could have, by name.
     """
 
     draft: Draft
     shapes: tuple[Shape, ...] = ()
     values: tuple[DraftValue, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def command(self) -> str:
+        """The command that gives texts their types; empty: there are none that could have others."""
+        location = Path(self.draft.table.location)
+        source = location if location.suffix == ".parquet" else Path("FILE.parquet")
+        return convert_command(str(source), source.with_stem(f"{source.stem}-typed"), self.texts)
+
+
+def convert_command(source: str, out: Path, types: Mapping[str, str]) -> str:
+    """Return the command that writes columns with types; empty if there are none."""
+    stated = "".join(f" --type {shlex.quote(f'{name}={kind}')}" for name, kind in types.items())
+    return (
+        f"gris convert --input {shlex.quote(source)} --out {shlex.quote(str(out))}{stated}" if types else ""
+    )
 
 
 def draft_text(drafts: Sequence[Drafted]) -> str:
@@ -133,6 +156,10 @@ def _table(drafted: Drafted) -> Iterator[str]:
     yield f"  {key(draft.table.name)}:"
     yield from comment(_member_comment(draft), 4)
     yield f"    member: {key(draft.member.name)}"
+    if drafted.texts:
+        yield from comment(_TYPES.format(names=", ".join(drafted.texts)), 4)
+        # In one line, which is to be copied.
+        yield f"    #   {drafted.command}"
     yield from _time_lines(draft, has_buckets=bool(drafted.shapes))
     for shape in drafted.shapes:
         yield from _contributions(drafted, shape)
@@ -155,9 +182,7 @@ def _table(drafted: Drafted) -> Iterator[str]:
 
 def _tau_comment(drafted: Drafted) -> str:
     for shape in drafted.shapes:
-        enough, planned = shape.tau_of_elements, shape.planned.column
-        more = _TAU_OF_ELEMENTS.format(planned=planned, enough=enough) if 0 < enough < shape.tau else ""
-        return _TAU_OF_DATA.format(tau=shape.tau, cut=share_text(shape.rows_cut)) + more
+        return _TAU_OF_DATA.format(tau=shape.tau, cut=share_text(shape.rows_cut))
     return _TAU
 
 

@@ -48,6 +48,32 @@ def test_csv_has_the_types_that_are_stated(tmp_path: Path, capsys: pytest.Captur
     assert ("8", datetime.date(2026, 1, 2), None, 20.0, None, None) == second
 
 
+def test_texts_that_could_have_types_come_with_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the conversion, and by a draft of what it wrote; codes, keys and mixed texts stay texts."""
+    lines = [
+        f"{i % 40},{i / 4},2026-01-0{1 + i % 9} 10:00:00,2026-01-0{1 + i % 9},0{i % 7},{i % 5 or 'x'},{i % 3}"
+        for i in range(200)
+    ]
+    source = tmp_path / "a.csv"
+    source.write_text("\n".join(["customer_id,Amount,ordered_at,day,code,mixed,pieces", *lines, ""]))
+    types = "--type Amount=decimal --type ordered_at=timestamp --type day=date --type pieces=int64"
+    said = run_text(capsys, *convert(source, tmp_path / "a.parquet"))
+    assert f"gris convert --input {source} --out {tmp_path}/a-typed.parquet {types}" in said
+    policy = tmp_path / "policy.yaml"
+    said = run_text(capsys, "policy", "draft", "--data", str(tmp_path / "a.parquet"), "--out", str(policy))
+    command = f"gris convert --input {tmp_path}/a.parquet --out {tmp_path}/a-typed.parquet {types}"
+    assert command in said
+    assert command in policy.read_text()
+    assert main(command.split()[1:]) == 0
+    # Rows, and comments that tell of them, are for the owner alone.
+    assert {0o600} == {
+        (tmp_path / name).stat().st_mode & 0o777 for name in ("a-typed.parquet", "policy.yaml")
+    }
+    assert "gris convert" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("lines", "kind", "expected"),
     [
@@ -86,6 +112,10 @@ def test_a_folder_of_parquet_becomes_one_file(tmp_path: Path, capsys: pytest.Cap
         assert "2 rows of 2 files" in run_text(capsys, *convert(source, out, "size=int64"))
         stamp = datetime.datetime(2026, 1, 1)
         assert [(1, 2, stamp, "DE"), (1, 2, stamp, "FR")] == rows_of(out)
+    one = tmp_path / "part" / "country=FR" / "a.parquet"
+    (unread,) = run_json(capsys, "policy", "draft", "--data", f"visits={one}")["tables"][0]["columns"][2:]
+    assert "a timestamp in milliseconds" in unread["reason"]
+    assert f"`gris convert --input {one} --out {one.with_stem('a-typed')}`" in unread["reason"]
     drafted = run_json(capsys, "policy", "draft", "--data", f"visits={tmp_path / '0.parquet'}")
     assert "ts" == drafted["tables"][0]["time"]
 

@@ -277,6 +277,42 @@ def test_a_name_says_that_a_column_holds_people(name: str, expected: bool) -> No
     assert expected is is_person(name)
 
 
+@pytest.mark.parametrize(
+    ("names", "is_left_out"),
+    [
+        (
+            "fahrer_nr kassierer bearbeiter verkaeufer mitarbeiter_id arzt strasse hausnummer plz vorname nachname",
+            True,
+        ),
+        (
+            "telefon bemerkung kommentar notiz geburtsdatum kunde_name name nombre code_postal prenom vendeur",
+            True,
+        ),
+        (
+            "conductor_id apellido comentario medico cognome venditore motorista telefone verkoper voornaam",
+            True,
+        ),
+        (
+            "barber_id sitter juror captain pupil mate kid waiter uploader teammate csm gamertag screen_name nin",
+            True,
+        ),
+        ("vat_id mac adid photo avatar witness editor_id drawer crew_id", True),
+        ("artikel_nummer produkt_name screen_size vat_rate photo_count crew_size land ciudad", False),
+    ],
+)
+def test_names_in_other_languages_are_known_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: str, is_left_out: bool
+) -> None:
+    """And a day of birth is never the time of a row."""
+    columns = ", ".join(f"'x' AS {name}" for name in names.split())
+    days = "DATE '2026-01-01' AS geburts_datum, DATE '2026-01-01' AS born_on, DATE '2026-01-01' AS day"
+    data = str(write(tmp_path / "t.parquet", f"1 AS user_id, {columns}, {days}"))
+    *_, reported = drafted(capsys, "--names-only", "--data", data, "--member", "user_id")
+    assert ["day"] == reported["times"]
+    roles = {each["role"] for each in reported["columns"] if each["name"] in names.split()}
+    assert roles == {"withheld" if is_left_out else "asked about"}
+
+
 def test_names_that_no_policy_can_hold_stay_comments(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

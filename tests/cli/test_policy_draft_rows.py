@@ -108,6 +108,11 @@ def test_a_draft_answers_what_a_table_can_be_asked(
         ("'+49 30 55' || 1000 + i % 50 AS thing", "identifier", "look like a telephone number"),
         ("'Dr. Kim ' || i % 30 AS thing", "other people", "look like a person with a title"),
         ("'a few words ' || i AS thing", "free text", "most of its texts are sentences"),
+        (
+            "'w' || i % 8 || ' x' || i // 8 % 5 || ' y' || i // 40 % 5 || ' z' || i // 200 % 6 AS thing",
+            "free text",
+            "many different texts of several words",
+        ),
         ("'P' || i % 300 AS assignee", "other people", "its name says that it stands for people too"),
     ],
 )
@@ -238,6 +243,34 @@ def test_numbers_of_any_size_make_a_sound_policy(
     )
     table, *_ = drafted(capsys, "--data", data)
     assert bool(table.values) is (largest not in ("1e300", "1e12"))
+
+
+def test_one_row_decides_no_public_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bounds, steps and grids are what a dozen members reach; the comment says that one member holds what is cut."""
+    columns = "1000 + hash(i) % 300 * 7 AS user_id, 'p' || i % 9 AS page, "
+    amount = "(100 + i * 37 % 20000)::DOUBLE / 100"
+    ordinary = write(tmp_path / "a.parquet", f"{columns}{amount} AS amount", rows=20_000)
+    odd = f"CASE i WHEN 77 THEN 9876543.21 WHEN 78 THEN -7654321 ELSE {amount} END AS amount"
+    table, *_ = drafted(capsys, "--data", f"t={ordinary}")
+    other, text, _ = drafted(
+        capsys, "--data", f"t={write(tmp_path / 'b.parquet', columns + odd, rows=20_000)}"
+    )
+    assert table.values == other.values
+    assert table.quantiles == other.quantiles
+    assert "One member holds about" in " ".join(text.replace("#", " ").split())
+
+
+def test_few_members_with_most_rows_hide_no_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tau is what lists by the columns need; the comment says what a total of all rows loses by it."""
+    columns = (
+        "CASE WHEN i % 2 = 0 THEN 7 ELSE 1000 + hash(i) % 3000 * 7 END AS user_id, 'p' || i // 2 % 9 AS page"
+    )
+    data = write(tmp_path / "t.parquet", columns, rows=40_000)
+    table, text, _ = drafted(capsys, "--data", data)
+    assert table.measures.events is not None
+    assert table.measures.events.tau <= 4
+    said = " ".join(text.replace("#", " ").split())
+    assert "One total of all rows loses about" in said
 
 
 def test_an_empty_folder_has_no_draft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
