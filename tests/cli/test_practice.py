@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pyarrow import parquet
 
 from dp_service.queries.policy import parse_policy
 from gris_cli.__main__ import main
+from gris_cli.examples import find_examples
 from gris_data.errors import InputError
 from gris_data.policy.data import require_kept
 from gris_lab.practice_rows import MEMBERS, practice_tables
@@ -32,11 +34,7 @@ CODE = "practice.rows"
 SAYS = "these rows are made up"
 QUESTION = {"table": "cofacts_feedback", "by": "app", "k": "5", "measure": "distinct_members"}
 SQL = "SELECT app, COUNT(DISTINCT member_id) AS n FROM cofacts_feedback GROUP BY app ORDER BY n DESC LIMIT 5"
-PORTS = tuple(
-    word
-    for name in ("dp", "budget", "admin", "gateway", "mcp", "console")
-    for word in (f"--{name}-port", "0")
-)
+PORTS = tuple(word for name in ("gateway", "mcp", "console") for word in (f"--{name}-port", "0"))
 COLUMNS = """
 epsilon_per: 0.15
 delta: 1e-10
@@ -119,12 +117,18 @@ def test_practice_takes_no_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--data has no meaning with --practice" in capsys.readouterr().err
 
 
+def test_practice_services_have_no_ports_to_choose(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who is given an address of them could ask about data of their own."""
+    assert main(["serve", "--practice", "--dp-port", "0"]) == 2
+    assert "--dp-port has no meaning with --practice" in capsys.readouterr().err
+
+
 @pytest.fixture(scope="module")
 @needs("process")
 def practised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], Path]]:
     """The examples' policy on made-up rows; what is printed, and the folder."""
     folder = tmp_path_factory.mktemp("practised")
-    with serving(folder, "--practice", "--gateway", *PORTS) as said:
+    with serving(folder, "--practice", *PORTS) as said:
         yield said, folder
 
 
@@ -151,6 +155,26 @@ async def test_each_surface_says_that_an_answer_is_practice(
     assert SAYS in (await shown_in_a_browser(said, **QUESTION)).text
 
 
+def test_no_other_rows_are_answered_as_if_they_were_made_up(
+    practised: tuple[dict[str, Any], Path],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not even for who finds the services, which nothing names; the examples' policy declares no version."""
+    said, folder = practised
+    assert not {"dp", "budget", "admin"} & said.keys()
+    written = yaml.safe_load((folder / ".gris" / "practice" / "gateway.yaml").read_text())
+    monkeypatch.delenv("GRIS_GATEWAY", raising=False)
+    monkeypatch.setenv("GRIS_RELEASES", str(folder / "asked.sqlite"))
+    services = ["--dp", written["dp"]["address"], "--budget", written["budget"]["address"]]
+    data = f"cofacts_feedback={find_examples(None).tables['cofacts_feedback']}"
+    question = ["--account", "demo/ana", "--table", "cofacts_feedback", "--by", "app", "--k", "5"]
+    assert main(["ask", *services, "--data", data, *question]) != 0
+    shown = capsys.readouterr()
+    assert "for practice" in " ".join((shown.out + shown.err).split())
+    assert "made up" not in shown.out
+
+
 def test_nothing_of_practice_is_kept_and_nothing_real_is_touched(
     practised: tuple[dict[str, Any], Path],
 ) -> None:
@@ -168,7 +192,7 @@ def test_the_next_practice_has_its_budget_again_and_other_noise(
     """Each start draws a key of its own, so that noise which is known of made-up rows tells nothing of another run."""
     answers = []
     for _ in range(2):
-        with serving(tmp_path, "--practice", "--gateway", *PORTS) as said:
+        with serving(tmp_path, "--practice", *PORTS) as said:
             answers.append(asked_in_a_shell(said))
     first, second = answers
     assert first["remaining"] == second["remaining"]
