@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -187,13 +188,19 @@ def test_nothing_of_practice_is_kept_and_nothing_real_is_touched(
 
 
 def test_the_next_practice_has_its_budget_again_and_other_noise(
-    tmp_path: Path, starts_processes: None
+    tmp_path: Path, starts_processes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each start draws a key of its own, so that noise which is known of made-up rows tells nothing of another run."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     answers = []
-    for _ in range(2):
-        with serving(tmp_path, "--practice", *PORTS) as said:
+    # The second by closing the terminal.
+    for end in (signal.SIGINT, signal.SIGHUP):
+        with serving(tmp_path, "--practice", *PORTS, end=end) as said:
+            assert list(temporary.glob("gris-practice-*"))
             answers.append(asked_in_a_shell(said))
+        assert not list(temporary.glob("gris-practice-*"))
     first, second = answers
     assert first["remaining"] == second["remaining"]
     assert first["key_id"] != second["key_id"]
