@@ -20,13 +20,14 @@ from gris_cli.examples import find_examples
 from gris_data.errors import InputError
 from gris_data.policy.data import require_kept
 from gris_lab.practice_rows import MEMBERS, practice_tables
+from pinot_connector.dbapi import PracticeWarning
 from tests.support.rings import needs
 from tests.support.shared_answers import (
     asked_by_an_agent,
     asked_by_sqlalchemy,
     asked_in_a_shell,
     serving,
-    shown_in_a_browser,
+    shown_and_downloaded,
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -148,12 +149,17 @@ async def test_each_surface_says_that_an_answer_is_practice(
     assert CODE in [each["code"] for each in price["statements"]]
     explained = await asked_by_an_agent(said, sql=f"EXPLAIN {SQL}")
     assert SAYS in json.dumps(explained)
-    assert len(asked_by_sqlalchemy(said, SQL, monkeypatch)) == 4
+    with pytest.warns(PracticeWarning, match=SAYS) as warned:
+        assert len(asked_by_sqlalchemy(said, SQL, monkeypatch)) == 4
+    assert len(warned) == 1
     by_agent = await asked_by_an_agent(said, table="cofacts_feedback", by=["app"], k=5)
     assert SAYS in by_agent["notes"][0]["text"]
     free = await asked_by_an_agent(said, sql="SELECT app FROM cofacts_feedback GROUP BY app LIMIT 0")
     assert SAYS in free["notes"][0]["text"]
-    assert SAYS in (await shown_in_a_browser(said, **QUESTION)).text
+    page, file = await shown_and_downloaded(said, **QUESTION)
+    assert SAYS in page.text
+    assert "Practice: all rows are made up." in page.text
+    assert file.response.headers["content-disposition"] == 'attachment; filename="practice.rows-answer.csv"'
 
 
 def test_no_other_rows_are_answered_as_if_they_were_made_up(
