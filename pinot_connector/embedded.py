@@ -52,7 +52,7 @@ class EmbeddedServices:
     Args:
         policy: dp_service's policy file.
         budget_config: budget_service's configuration file.
-        directory: where key, ledger and logs are kept; created if it does not exist.
+        directory: where key, ledger and logs are kept; created, with a `.gitignore`, if it does not exist.
         adaptive_tables: where `gris plan table` keeps tables of the adaptive bound; by default none is used.
         ports: where the services listen; by default on free ports, without the administrator's service.
         practice: the data versions of made-up rows, if those are asked about: every answer then says so, and no other
@@ -90,7 +90,9 @@ class EmbeddedServices:
 
     def __enter__(self) -> EmbeddedServices:
         # Nobody else has any business with keys and ledger.
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self._directory.exists():
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            ignored_by_git(self._directory)
         key = noise_key(self._directory)
         self._started_by = os.getpid()
         # Services that are stopped now are not in the way of the next program; otherwise they end a moment later.
@@ -165,6 +167,11 @@ class EmbeddedServices:
 
 def _listen(port: int, option: str = "--listen") -> tuple[str, str]:
     return option, f"127.0.0.1:{port}"
+
+
+def ignored_by_git(directory: Path) -> None:
+    """Has Git leave out a directory that was just made: what is in it must not be shared."""
+    (directory / ".gitignore").write_text("*\n", encoding="ascii")
 
 
 def noise_key(directory: Path) -> Path:

@@ -37,7 +37,7 @@ from gris_cli.shared.documents import (
 from gris_cli.shared.identity import ANALYST, OWNER, Identity, Person, make_identity, remove_ending
 from gris_cli.shared.pasting import Pasted
 from gris_cli.shared.running import SharedProcesses, has_console, has_mcp, require_gateway
-from pinot_connector.embedded import RELEASES_KEY_FILE, EmbeddedServices, secret_key
+from pinot_connector.embedded import RELEASES_KEY_FILE, EmbeddedServices, ignored_by_git, secret_key
 from pinot_connector.embedded import Ports as ServicePorts
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def serve_shared(
     """
     require_gateway()
     identity = Identity(directory)
-    private_files.private_directory(directory)
+    if private_files.private_directory(directory):
+        ignored_by_git(directory)
     _require_ours(directory)
     remove_ending(identity, _PEOPLE)
     make_identity(identity, LOCALHOST, _PEOPLE, _DAYS)

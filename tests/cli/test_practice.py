@@ -190,6 +190,7 @@ def test_nothing_of_practice_is_kept_and_nothing_real_is_touched(
     assert [path.name for path in folder.iterdir()] == ["practice"]
     names = {path.name for path in (folder / "practice").rglob("*")}
     assert {"gateway.key", "issuer.key", "analyst.token"} <= names
+    assert (folder / "practice" / ".gitignore").read_text() == "*\n"
     assert not {"noise.key", "ledger.sqlite", "releases.sqlite", "releases.key"} & names
 
 
