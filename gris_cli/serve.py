@@ -30,7 +30,8 @@ DP_PORT, BUDGET_PORT, ADMIN_PORT = 50051, 50052, 50053
 GATEWAY_PORT, MCP_PORT, CONSOLE_PORT = 50054, 50055, 50056
 LARGEST_PORT = 65535
 SHOWN = 5
-PRACTICE = "all rows are made up from the policy; budget and answers end with this command"
+_SERVICE_PORTS = ("dp_port", "budget_port", "admin_port")
+_SHARED_PORTS = ("gateway_port", "mcp_port", "console_port")
 
 
 def _port(default: int, what: str) -> int:
@@ -58,8 +59,8 @@ class ServeFlags:
     examples: Path | None = flag(None, "The directory of the examples.")
     practice: bool = flag(
         False,
-        "Serve made-up rows of the policy's shape instead of data, with a budget that is new at each start; every "
-        "answer says so.",
+        "As --gateway, but with made-up rows of the policy's shape instead of data, and a budget that is new at each "
+        "start; every answer says so.",
     )
     gateway: bool = flag(
         False,
@@ -75,11 +76,16 @@ class ServeFlags:
 
     def require_used(self, context: typer.Context, names: Collection[str]) -> None:
         """Refuse flags that others leave without a meaning."""
-        unused, without = [each for each in names if each != "written"], "with --from, whose files say it"
-        if self.written is None:
-            unused, without = ["gateway_port", "mcp_port", "console_port"], "without --gateway"
-        if self.written is None and self.gateway:
-            return
+        unused = []
+        if self.written is not None:
+            unused, without = [each for each in names if each != "written"], "with --from, whose files say it"
+        elif self.practice:
+            unused, without = (
+                list(_SERVICE_PORTS),
+                "with --practice, where the gateway alone calls the services",
+            )
+        elif not self.gateway:
+            unused, without = list(_SHARED_PORTS), "without --gateway"
         for name in unused:
             source = context.get_parameter_source(name)
             if source is not None and source.name == "COMMANDLINE":
@@ -90,8 +96,8 @@ class ServeFlags:
         """The ports to listen on, by the flags that set them."""
         return {
             f"--{name.replace('_', '-')}": getattr(self, name)
-            for name in ("dp_port", "budget_port", "admin_port")
-            + (("gateway_port", "mcp_port", "console_port") if self.gateway else ())
+            for name in (() if self.practice else _SERVICE_PORTS)
+            + (_SHARED_PORTS if self.gateway or self.practice else ())
         }
 
     def tables(self, files: ServiceFiles) -> dict[str, Path]:
@@ -127,49 +133,61 @@ def serve(*, flags: ServeFlags, as_json: bool) -> None:
     if not flags.practice:
         require_currency(files.policy, flags.directory)
         require_kept(files.policy, tables)
-        _serve_tables(flags, files, tables, flags.directory, as_json=as_json)
+        _serve_tables(flags, files, tables, as_json=as_json)
         return
     # A noise key, a ledger and releases of their own, which end with it: nothing of practice is ever given for real.
     with TemporaryDirectory(prefix="gris-practice-") as state:
-        made_up = _made_up(files.policy, Path(state))
-        _serve_tables(flags, files, made_up, Path(state), as_json=as_json)
+        _serve_practice(flags, files, Path(state), as_json=as_json)
 
 
-def _made_up(policy: Path, folder: Path) -> dict[str, Path]:
-    """Write made-up rows for the tables of a policy."""
+def _serve_practice(flags: ServeFlags, files: ServiceFiles, state: Path, *, as_json: bool) -> None:
+    """Serve made-up rows until Ctrl-C, by services that answer about no others; `state` is where all of it is kept."""
     from gris_data.policies import policy_of
     from gris_lab.practice_rows import practice_tables
+    from pinot_connector.embedded import Ports
+    from pinot_connector.engines.duckdb import DuckDBEngine
 
-    return practice_tables(policy_of(policy), folder, datetime.datetime.now(datetime.UTC).date())
+    tables = practice_tables(policy_of(files.policy), state, datetime.datetime.now(datetime.UTC).date())
+    engine = DuckDBEngine(tables)
+    services = embedded(files, state, Ports(admin=0), practice=[engine.data_version(name) for name in tables])
+    _serve_shared(flags, services, files, tables, as_json=as_json)
 
 
-def _serve_tables(
-    flags: ServeFlags, files: ServiceFiles, tables: dict[str, Path], state: Path, *, as_json: bool
-) -> None:
-    """Serve tables until Ctrl-C; `state` is where the services keep what they keep."""
+def _serve_tables(flags: ServeFlags, files: ServiceFiles, tables: dict[str, Path], *, as_json: bool) -> None:
+    """Serve tables until Ctrl-C."""
     from pinot_connector.embedded import Ports
 
-    ports = Ports(flags.dp_port, flags.budget_port, flags.admin_port)
-    services = embedded(files, state, ports, practice=flags.practice)
+    services = embedded(files, flags.directory, Ports(flags.dp_port, flags.budget_port, flags.admin_port))
     if flags.gateway:
-        from gris_cli.shared.documents import Ports as SharedPorts
-        from gris_cli.shared.serving import ServedTables, serve_shared
-
-        served = ServedTables(files, tables, some_account(files.budget), is_practice=flags.practice)
-        directory = flags.directory / "practice" if flags.practice else flags.directory
-        others = SharedPorts(flags.gateway_port, flags.mcp_port, flags.console_port)
-        serve_shared(services, served, directory, others, as_json=as_json)
+        _serve_shared(flags, services, files, tables, as_json=as_json)
         return
     with services:
         stopped = stop_event()
-        _announce(services, files, tables, practice=flags.practice, as_json=as_json)
+        _announce(services, files, tables, as_json=as_json)
         until_stopped(stopped, services.ensure_running)
 
 
+def _serve_shared(
+    flags: ServeFlags,
+    services: EmbeddedServices,
+    files: ServiceFiles,
+    tables: dict[str, Path],
+    *,
+    as_json: bool,
+) -> None:
+    from gris_cli.shared.documents import Ports
+    from gris_cli.shared.serving import ServedTables, serve_shared
+
+    served = ServedTables(files, tables, some_account(files.budget), is_practice=flags.practice)
+    directory = flags.directory / "practice" if flags.practice else flags.directory
+    others = Ports(flags.gateway_port, flags.mcp_port, flags.console_port)
+    serve_shared(services, served, directory, others, as_json=as_json)
+
+
 def embedded(
-    files: ServiceFiles, directory: Path, ports: Ports, *, practice: bool = False
+    files: ServiceFiles, directory: Path, ports: Ports, *, practice: Collection[str] = ()
 ) -> EmbeddedServices:
-    """Return services that are not started yet."""
+    """Return services that are not started yet; `practice` as `EmbeddedServices` takes it."""
     from gris_data.caching import cache_directory
     from pinot_connector.embedded import EmbeddedServices
 
@@ -184,10 +202,12 @@ def embedded(
 
 
 def stop_event() -> threading.Event:
-    """Return what Ctrl-C and SIGTERM set from here on."""
+    """Return what Ctrl-C, SIGTERM and the end of the terminal set from here on."""
     stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # What `nohup` starts outlives its terminal.
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: stopped.set())
     return stopped
 
 
@@ -244,12 +264,7 @@ class _Commands:
 
 
 def _announce(
-    services: EmbeddedServices,
-    files: ServiceFiles,
-    tables: dict[str, Path],
-    *,
-    practice: bool,
-    as_json: bool,
+    services: EmbeddedServices, files: ServiceFiles, tables: dict[str, Path], *, as_json: bool
 ) -> None:
     from gris_cli.terminal import print_json, say
 
@@ -259,10 +274,8 @@ def _announce(
         "admin": services.admin_address,
     }
     if as_json:
-        print_json(addresses | {"practice": practice})
+        print_json(addresses | {"practice": False})
         return
-    if practice:
-        say("practice", PRACTICE)
     say("dp_service", f"{services.dp_address}, policy {files.policy}")
     say("budget", f"{services.budget_address}, budgets {files.budget}")
     say("admin", f"{services.admin_address}, for gris budget")

@@ -119,6 +119,7 @@ class ConsoleConfiguration(Strict):
     tls: Tls | None = None
     insecure: bool = False
     owner: OwnerServices | None = None
+    notice: str | None = Field(default=None, min_length=1, max_length=500)
     session_minutes: int = Field(default=480, ge=1, le=7 * 24 * 60)
 
     @model_validator(mode="after")

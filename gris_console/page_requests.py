@@ -61,9 +61,11 @@ class Console:
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_REQUESTS))
 
     @classmethod
-    def new(cls, site: Site, authenticator: Authenticator, sessions: Sessions) -> Console:
-        """Return a console without log-ins."""
-        return cls(site, authenticator, sessions, RecentAnswers(), QuestionsInFlight(), _templates())
+    def new(
+        cls, site: Site, authenticator: Authenticator, sessions: Sessions, notice: str | None = None
+    ) -> Console:
+        """Return a console without log-ins; every page shows the notice, if there is one."""
+        return cls(site, authenticator, sessions, RecentAnswers(), QuestionsInFlight(), _templates(notice))
 
     @property
     def cookie(self) -> str:
@@ -289,7 +291,7 @@ def resume_page(page_request: PageRequest, path: str, form: Form, *, status: int
     return page_request.page("resume.html", status=status, target=target, kept=form.pairs)
 
 
-def _templates() -> Environment:
+def _templates(notice: str | None) -> Environment:
     found = Environment(
         loader=PackageLoader("gris_console"),
         autoescape=True,
@@ -298,4 +300,5 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     found.filters.update(formatting.FILTERS)
+    found.globals["notice"] = notice
     return found

@@ -62,7 +62,9 @@ class HostedConsole:
     def console(self, port: int) -> Console:
         """Return the console, once its port is known."""
         site = self._configuration.site(port)
-        return Console.new(site, self._authenticator, Sessions(self._gateway, self._owner))
+        return Console.new(
+            site, self._authenticator, Sessions(self._gateway, self._owner), self._configuration.notice
+        )
 
     def _gateway(self, token: TokenSource | None) -> Address:
         return self._configuration.gateway_address(_needed(token))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,7 @@ from pinot_connector.child_processes import Announced, ChildProcess, end_all
 from pinot_connector.release_store import ReleaseStore
 from pinot_connector.release_store.default_store import ReleaseFile, Services, close_store, register_store
 from pinot_connector.rpc_errors import Service
+from pinot_connector.translations import NO_VERSION_YET
 
 KEY_FILE = "noise.key"
 LEDGER_FILE = "ledger.sqlite"
@@ -50,11 +52,11 @@ class EmbeddedServices:
     Args:
         policy: dp_service's policy file.
         budget_config: budget_service's configuration file.
-        directory: where key, ledger and logs are kept; created if it does not exist.
+        directory: where key, ledger and logs are kept; created, with a `.gitignore`, if it does not exist.
         adaptive_tables: where `gris plan table` keeps tables of the adaptive bound; by default none is used.
         ports: where the services listen; by default on free ports, without the administrator's service.
-        practice: whether the rows that are asked about are made up: every answer then says so. The directory must be
-            one of its own, whose noise key and ledger no real rows have.
+        practice: the data versions of made-up rows, if those are asked about: every answer then says so, and no other
+            data are answered. The directory must be one of its own, whose noise key and ledger no real rows have.
 
     Raises:
         ServiceUnavailable: on entering, if a service does not start; with the last line of its log.
@@ -69,14 +71,16 @@ class EmbeddedServices:
         directory: Path | str,
         adaptive_tables: Path | str | None = None,
         ports: Ports = ANY_PORTS,
-        practice: bool = False,
+        practice: Collection[str] = (),
     ) -> None:
         self._policy = Path(policy)
         self._budget_config = Path(budget_config)
         self._directory = Path(directory)
         self._tables = () if adaptive_tables is None else ("--adaptive-tables", str(adaptive_tables))
         self._ports = ports
-        self._practice = ("--practice",) if practice else ()
+        # Under the last one a client learns which table a question is about, before it reads anything.
+        versions = (*practice, NO_VERSION_YET) if practice else ()
+        self._practice = tuple(word for version in versions for word in ("--practice", version))
         self._processes: list[ChildProcess] = []
         self._services: Services | None = None
         self._started_by = 0
@@ -86,7 +90,9 @@ class EmbeddedServices:
 
     def __enter__(self) -> EmbeddedServices:
         # Nobody else has any business with keys and ledger.
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self._directory.exists():
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            ignored_by_git(self._directory)
         key = noise_key(self._directory)
         self._started_by = os.getpid()
         # Services that are stopped now are not in the way of the next program; otherwise they end a moment later.
@@ -161,6 +167,11 @@ class EmbeddedServices:
 
 def _listen(port: int, option: str = "--listen") -> tuple[str, str]:
     return option, f"127.0.0.1:{port}"
+
+
+def ignored_by_git(directory: Path) -> None:
+    """Has Git leave out a directory that was just made: what is in it must not be shared."""
+    (directory / ".gitignore").write_text("*\n", encoding="ascii")
 
 
 def noise_key(directory: Path) -> Path:

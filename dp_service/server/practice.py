@@ -7,18 +7,34 @@ would show the noise of real answers.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.releases.saying import OF_PRACTICE
+from dp_service.server.errors import NotMadeUpError
 from dp_service.server.messages import statement_message
 from dp_service.server.service import Context, DpServicer
 
 
 class PracticeServicer(DpServicer):
-    """Implements the RPCs with one statement more, which comes first."""
+    """Implements the RPCs with one statement more, which comes first, for made-up rows alone.
+
+    Args:
+        arguments: As those of a service of real rows.
+        versions: The data versions of the made-up rows. Questions about others are refused with FAILED_PRECONDITION.
+    """
+
+    def __init__(self, *arguments: Any, versions: Collection[str], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._versions = frozenset(versions)
+
+    def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
+        # The engine's own version, whatever a policy declares: what is said of an answer would be false of other rows.
+        if request.data_version not in self._versions:
+            raise NotMadeUpError
+        return super()._translate(request)
 
     async def TranslateQuery(
         self, request: dp_pb2.TranslateQueryRequest, context: Context

@@ -95,7 +95,7 @@ class Options:
     listen: str
     reflection: bool
     validate: bool
-    practice: bool
+    practice: list[str]
     stop_with_stdin: bool
     operating: OperatingOptions
     security: SecurityOptions
@@ -138,8 +138,11 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
     parser.add_argument("--validate", action="store_true", help="check all files and exit")
     parser.add_argument(
         "--practice",
-        action="store_true",
-        help="say of every answer that its rows are made up; never with the key of real ones",
+        action="append",
+        default=[],
+        metavar="VERSION",
+        help="the data version of made-up rows: no others are answered, and every answer says so; repeatable; never "
+        "with the key of real ones",
     )
     parser.add_argument("--stop-with-stdin", action="store_true", help=argparse.SUPPRESS)
     add_operating_options(parser)
@@ -327,8 +330,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.adaptive_tables
             else None
         )
-        kind = PracticeServicer if options.practice else DpServicer
-        servicer = kind(served, keys, Environment(time.time, os.urandom), tables=tables)
+        environment = Environment(time.time, os.urandom)
+        servicer = (
+            PracticeServicer(served, keys, environment, tables=tables, versions=options.practice)
+            if options.practice
+            else DpServicer(served, keys, environment, tables=tables)
+        )
         security = Security(options.security, METHODS)
         security.require_safe(options.listen)
         if not options.validate:

@@ -13,6 +13,7 @@ POLICY, BUDGET, GATEWAY, CONSOLE = "policy.yaml", "budget.yaml", "gateway.yaml",
 LOCALHOST = "localhost"
 # On a machine that does other things, a ledger that is slow for a moment is not one that is gone.
 SILENCE_SECONDS = 5.0
+_PRACTICE = 'notice: "Practice: all rows are made up."\n'
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ owner:
   dp: {{address: "{upstream.dp}"}}
   budget: {{address: "{upstream.budget}"}}
   budget_admin: {{address: "{upstream.admin}"}}
-"""
+{"" if shared.keeps else _PRACTICE}"""
 
 
 def _jwt() -> str:

@@ -15,16 +15,17 @@ PRIVATE = 0o600
 PRIVATE_DIRECTORY = 0o700
 
 
-def private_directory(path: Path) -> None:
-    """Make a directory that only its owner may enter, or check one that is there.
+def private_directory(path: Path) -> bool:
+    """Make a directory that only its owner may enter, or check one that is there; return whether it was made.
 
     Raises:
         InputError: It is no directory, somebody else's, or others may write there and so replace its keys.
     """
+    is_new = True
     try:
         path.mkdir(mode=PRIVATE_DIRECTORY, parents=True)
     except FileExistsError:
-        pass
+        is_new = False
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     found = path.stat() if path.exists() else None
@@ -34,6 +35,7 @@ def private_directory(path: Path) -> None:
         raise InputError(
             f"{path}: others may write there, and replace keys; chmod go-w {path}, if it is yours"
         )
+    return is_new
 
 
 def write_new(path: Path, content: str | bytes) -> bool:

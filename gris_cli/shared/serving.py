@@ -14,7 +14,6 @@ from gris_cli.currencies import require_currency
 from gris_cli.examples import ServiceFiles
 from gris_cli.serve import (
     ADMIN_PORT,
-    PRACTICE,
     embedded,
     options_of_a_question,
     require_free,
@@ -38,7 +37,7 @@ from gris_cli.shared.documents import (
 from gris_cli.shared.identity import ANALYST, OWNER, Identity, Person, make_identity, remove_ending
 from gris_cli.shared.pasting import Pasted
 from gris_cli.shared.running import SharedProcesses, has_console, has_mcp, require_gateway
-from pinot_connector.embedded import RELEASES_KEY_FILE, EmbeddedServices, secret_key
+from pinot_connector.embedded import RELEASES_KEY_FILE, EmbeddedServices, ignored_by_git, secret_key
 from pinot_connector.embedded import Ports as ServicePorts
 
 if TYPE_CHECKING:
@@ -50,6 +49,7 @@ _YOU = Person("you", "analyst")
 _YOU_AS_OWNER = Person("you", "owner", (ANALYST, OWNER))
 _PEOPLE = (_YOU, _YOU_AS_OWNER)
 _DAYS = 30
+_PRACTICE = "all rows are made up from the policy; budget and answers end with this command"
 _HEAD = "# Written anew by each `gris serve --gateway`: what you change here is lost. `gris init` writes one to keep.\n"
 
 
@@ -75,7 +75,8 @@ def serve_shared(
     """
     require_gateway()
     identity = Identity(directory)
-    private_files.private_directory(directory)
+    if private_files.private_directory(directory):
+        ignored_by_git(directory)
     _require_ours(directory)
     remove_ending(identity, _PEOPLE)
     make_identity(identity, LOCALHOST, _PEOPLE, _DAYS)
@@ -267,12 +268,16 @@ def _announce(services: EmbeddedServices, pasted: Pasted, *, practice: bool, as_
         "budget": services.budget_address,
         "admin": services.admin_address,
     }
+    if practice:
+        # Nobody has a question for these services but the gateway.
+        addresses = {}
     if as_json:
         print_json({**addresses, "practice": practice, **pasted.plain()})
         return
     if practice:
-        say("practice", PRACTICE)
-    say("services", ", ".join(addresses.values()))
+        say("practice", _PRACTICE)
+    else:
+        say("services", ", ".join(addresses.values()))
     say("gateway", pasted.gateway)
     pasted.print()
     typer.echo("\nCtrl-C stops all of it.")

@@ -63,7 +63,7 @@ async def answer_csv(page_request: PageRequest) -> Response:
     found = await _answer(page_request)
     if found is None or found.is_omitted:
         return page_request.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
-    return _file("answer.csv", csv_text(found.result))
+    return _file(found.result, "answer.csv", csv_text(found.result))
 
 
 async def totals_csv(page_request: PageRequest) -> Response:
@@ -71,11 +71,13 @@ async def totals_csv(page_request: PageRequest) -> Response:
     found = await _answer(page_request)
     if found is None or found.result.totals is None:
         return page_request.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
-    return _file("totals.csv", totals_csv_text(found.result))
+    return _file(found.result, "totals.csv", totals_csv_text(found.result))
 
 
-def _file(name: str, text: str) -> Response:
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
+def _file(result: PrivateResult, name: str, text: str) -> Response:
+    """Return a file; the name of one of made-up rows says so, wherever it is sent."""
+    codes = "".join(f"{each.code}-" for each in result.statements if each.is_practice)
+    headers = {"content-disposition": f'attachment; filename="{codes}{name}"'}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 

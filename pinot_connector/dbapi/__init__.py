@@ -23,6 +23,7 @@ from pinot_connector.dbapi.errors import (
     InternalError,
     NotSupportedError,
     OperationalError,
+    PracticeWarning,
     ProgrammingError,
     Warning,  # noqa: A004 - PEP 249's name
 )
@@ -69,6 +70,7 @@ __all__ = [
     "InternalError",
     "NotSupportedError",
     "OperationalError",
+    "PracticeWarning",
     "ProgrammingError",
     "ReleaseFile",
     "Time",

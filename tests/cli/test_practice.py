@@ -5,25 +5,29 @@ from __future__ import annotations
 import datetime
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pyarrow import parquet
 
 from dp_service.queries.policy import parse_policy
 from gris_cli.__main__ import main
+from gris_cli.examples import find_examples
 from gris_data.errors import InputError
 from gris_data.policy.data import require_kept
 from gris_lab.practice_rows import MEMBERS, practice_tables
+from pinot_connector.dbapi import PracticeWarning
 from tests.support.rings import needs
 from tests.support.shared_answers import (
     asked_by_an_agent,
     asked_by_sqlalchemy,
     asked_in_a_shell,
     serving,
-    shown_in_a_browser,
+    shown_and_downloaded,
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -32,11 +36,7 @@ CODE = "practice.rows"
 SAYS = "these rows are made up"
 QUESTION = {"table": "cofacts_feedback", "by": "app", "k": "5", "measure": "distinct_members"}
 SQL = "SELECT app, COUNT(DISTINCT member_id) AS n FROM cofacts_feedback GROUP BY app ORDER BY n DESC LIMIT 5"
-PORTS = tuple(
-    word
-    for name in ("dp", "budget", "admin", "gateway", "mcp", "console")
-    for word in (f"--{name}-port", "0")
-)
+PORTS = tuple(word for name in ("gateway", "mcp", "console") for word in (f"--{name}-port", "0"))
 COLUMNS = """
 epsilon_per: 0.15
 delta: 1e-10
@@ -119,12 +119,18 @@ def test_practice_takes_no_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--data has no meaning with --practice" in capsys.readouterr().err
 
 
+def test_practice_services_have_no_ports_to_choose(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who is given an address of them could ask about data of their own."""
+    assert main(["serve", "--practice", "--dp-port", "0"]) == 2
+    assert "--dp-port has no meaning with --practice" in capsys.readouterr().err
+
+
 @pytest.fixture(scope="module")
 @needs("process")
 def practised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], Path]]:
     """The examples' policy on made-up rows; what is printed, and the folder."""
     folder = tmp_path_factory.mktemp("practised")
-    with serving(folder, "--practice", "--gateway", *PORTS) as said:
+    with serving(folder, "--practice", *PORTS) as said:
         yield said, folder
 
 
@@ -143,12 +149,37 @@ async def test_each_surface_says_that_an_answer_is_practice(
     assert CODE in [each["code"] for each in price["statements"]]
     explained = await asked_by_an_agent(said, sql=f"EXPLAIN {SQL}")
     assert SAYS in json.dumps(explained)
-    assert len(asked_by_sqlalchemy(said, SQL, monkeypatch)) == 4
+    with pytest.warns(PracticeWarning, match=SAYS) as warned:
+        assert len(asked_by_sqlalchemy(said, SQL, monkeypatch)) == 4
+    assert len(warned) == 1
     by_agent = await asked_by_an_agent(said, table="cofacts_feedback", by=["app"], k=5)
     assert SAYS in by_agent["notes"][0]["text"]
     free = await asked_by_an_agent(said, sql="SELECT app FROM cofacts_feedback GROUP BY app LIMIT 0")
     assert SAYS in free["notes"][0]["text"]
-    assert SAYS in (await shown_in_a_browser(said, **QUESTION)).text
+    page, file = await shown_and_downloaded(said, **QUESTION)
+    assert SAYS in page.text
+    assert "Practice: all rows are made up." in page.text
+    assert file.response.headers["content-disposition"] == 'attachment; filename="practice.rows-answer.csv"'
+
+
+def test_no_other_rows_are_answered_as_if_they_were_made_up(
+    practised: tuple[dict[str, Any], Path],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not even for who finds the services, which nothing names; the examples' policy declares no version."""
+    said, folder = practised
+    assert not {"dp", "budget", "admin"} & said.keys()
+    written = yaml.safe_load((folder / ".gris" / "practice" / "gateway.yaml").read_text())
+    monkeypatch.delenv("GRIS_GATEWAY", raising=False)
+    monkeypatch.setenv("GRIS_RELEASES", str(folder / "asked.sqlite"))
+    services = ["--dp", written["dp"]["address"], "--budget", written["budget"]["address"]]
+    data = f"cofacts_feedback={find_examples(None).tables['cofacts_feedback']}"
+    question = ["--account", "demo/ana", "--table", "cofacts_feedback", "--by", "app", "--k", "5"]
+    assert main(["ask", *services, "--data", data, *question]) != 0
+    shown = capsys.readouterr()
+    assert "for practice" in " ".join((shown.out + shown.err).split())
+    assert "made up" not in shown.out
 
 
 def test_nothing_of_practice_is_kept_and_nothing_real_is_touched(
@@ -159,17 +190,24 @@ def test_nothing_of_practice_is_kept_and_nothing_real_is_touched(
     assert [path.name for path in folder.iterdir()] == ["practice"]
     names = {path.name for path in (folder / "practice").rglob("*")}
     assert {"gateway.key", "issuer.key", "analyst.token"} <= names
+    assert (folder / "practice" / ".gitignore").read_text() == "*\n"
     assert not {"noise.key", "ledger.sqlite", "releases.sqlite", "releases.key"} & names
 
 
 def test_the_next_practice_has_its_budget_again_and_other_noise(
-    tmp_path: Path, starts_processes: None
+    tmp_path: Path, starts_processes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each start draws a key of its own, so that noise which is known of made-up rows tells nothing of another run."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     answers = []
-    for _ in range(2):
-        with serving(tmp_path, "--practice", "--gateway", *PORTS) as said:
+    # The second by closing the terminal.
+    for end in (signal.SIGINT, signal.SIGHUP):
+        with serving(tmp_path, "--practice", *PORTS, end=end) as said:
+            assert list(temporary.glob("gris-practice-*"))
             answers.append(asked_in_a_shell(said))
+        assert not list(temporary.glob("gris-practice-*"))
     first, second = answers
     assert first["remaining"] == second["remaining"]
     assert first["key_id"] != second["key_id"]

@@ -24,12 +24,20 @@ def test_a_new_key_is_for_its_owner_only_and_stays(tmp_path: Path) -> None:
 
 
 def test_the_services_end_with_the_block(not_started: EmbeddedServices) -> None:
-    """Inside they answer; afterwards nobody listens."""
+    """Inside they answer; afterwards nobody listens. Git leaves out the directory that they have made."""
     with not_started:
+        assert not_started.releases_file.with_name(".gitignore").read_text() == "*\n"
         not_started.ensure_running()
         address = not_started.dp_address
         assert _listens(address)
     assert not _listens(address)
+
+
+def test_a_directory_that_was_there_is_left_to_git(tmp_path: Path, not_started: EmbeddedServices) -> None:
+    """It may be somebody's work."""
+    (tmp_path / "state").mkdir()
+    with not_started:
+        assert not (tmp_path / "state" / ".gitignore").exists()
 
 
 def test_nothing_is_imported_from_the_current_directory(

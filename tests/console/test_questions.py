@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.console.people import TOP, Person, Visitors
-from tests.console.stage import WIDE_ELEMENTS
+from tests.console.stage import WIDE_ELEMENTS, Stage
 
 
 async def test_a_question_goes_from_the_catalogue_to_an_answer_that_is_listed(ana: Person) -> None:
@@ -176,3 +176,17 @@ async def test_an_answer_is_sharpened_once_its_price_was_seen(ana: Person) -> No
     sharper = await ana.send(price.form("/answer"))
     assert sharper.status == 200, sharper.text
     assert "It is combined with the look before it" in sharper.text
+
+
+async def test_a_notice_is_on_every_page_as_a_text(stage: Stage) -> None:
+    """Also before a log-in; markup in it is none."""
+    visitors = Visitors(stage, notice="Made up <b>rows</b>")
+    person = visitors.stranger()
+    for page in (
+        await person.get("/sign-in"),
+        await person.log_in(stage.token()),
+        await person.get("/budget"),
+    ):
+        assert "Made up <b>rows</b>" in page.text
+        assert "<b>rows" not in page.html
+    await visitors.close()

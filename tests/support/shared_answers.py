@@ -27,8 +27,8 @@ SECONDS = 60
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str) -> Iterator[dict[str, Any]]:
-    """Run `gris serve` in a folder; yield what it says once everything serves."""
+def serving(folder: Path, *arguments: str, end: signal.Signals = signal.SIGINT) -> Iterator[dict[str, Any]]:
+    """Run `gris serve` in a folder; yield what it says once everything serves; `end` then ends it."""
     own = {"XDG_CACHE_HOME": str(folder / "cache"), "GRIS_GATEWAY": "gris://elsewhere:1"}
     with subprocess.Popen(
         [*GRIS, "serve", *arguments, "--json"],
@@ -42,7 +42,7 @@ def serving(folder: Path, *arguments: str) -> Iterator[dict[str, Any]]:
             said = json.loads(process.stdout.readline())
             assert "error" not in said, said
             yield said
-            process.send_signal(signal.SIGINT)
+            process.send_signal(end)
             assert process.wait(SECONDS) == 0
         finally:
             process.kill()
@@ -86,9 +86,16 @@ def token_of(said: dict[str, Any]) -> str:
 
 async def shown_in_a_browser(said: dict[str, Any], **question: str) -> PageSeen:
     """Log in to the console, see a price, agree, and return the page of the answer."""
+    page, _ = await shown_and_downloaded(said, **question)
+    return page
+
+
+async def shown_and_downloaded(said: dict[str, Any], **question: str) -> tuple[PageSeen, PageSeen]:
+    """Return the page of an answer, and its file for spreadsheets."""
     async with httpx.AsyncClient(base_url=said["console"]["url"], timeout=SECONDS) as client:
         person = Person(client)
         page = await person.log_in(token_of(said))
         assert page.status == 200, page.text
         price = await person.priced(**question)
-        return await person.send(price.form("/answer"))
+        page = await person.send(price.form("/answer"))
+        return page, await person.get(f"{page.response.url.path}/answer.csv")
