@@ -274,7 +274,7 @@ def _announce(
         "admin": services.admin_address,
     }
     if as_json:
-        print_json(addresses | {"practice": False})
+        print_json(addresses)
         return
     say("dp_service", f"{services.dp_address}, policy {files.policy}")
     say("budget", f"{services.budget_address}, budgets {files.budget}")

@@ -24,7 +24,7 @@ _PEOPLE = _words(
     "member user customer client person subscriber visitor employee student passenger author account "
     "buyer reader viewer player guest citizen household profile rider driver donor learner resident tenant worker"
 ) | _words(
-    "patient kunde kunden mitarbeiter nutzer benutzer utilisateur cliente usuario utente klant gebruiker paciente "
+    "kunde kunden mitarbeiter nutzer benutzer utilisateur cliente usuario utente klant gebruiker paciente "
     "paziente"
 )
 # Nouns for people beside the member.
