@@ -31,6 +31,7 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.ServiceError: dbapi.OperationalError,
     errors.BudgetHeld: dbapi.OperationalError,
     errors.ServiceUnavailable: dbapi.OperationalError,
+    errors.ServiceMisconfigured: dbapi.OperationalError,
     errors.ServiceGone: dbapi.OperationalError,
     errors.TooMuchSql: dbapi.OperationalError,
     errors.HomeUnavailable: dbapi.OperationalError,
