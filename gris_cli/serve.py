@@ -135,7 +135,7 @@ def serve(*, flags: ServeFlags, as_json: bool) -> None:
         require_kept(files.policy, tables)
         _serve_tables(flags, files, tables, as_json=as_json)
         return
-    # A noise key, a ledger and releases of their own, which end with it: nothing of practice is ever given for real.
+    # A noise key, a ledger and releases of their own, which end with it: nothing of practice is given for real.
     with TemporaryDirectory(prefix="gris-practice-") as state:
         _serve_practice(flags, files, Path(state), as_json=as_json)
 
