@@ -149,6 +149,8 @@ def _format_measure(entry: MeasureEntry) -> str:
 
 def _format_time(time: TimeEntry) -> str:
     text = f"{time.column}, in {time.unit.value}, zone {time.zone}{_format_buckets(time)}"
+    if time.parts:
+        text += f"; also by {', '.join(time.parts)}"
     if time.closed_before is None or time.refresh is None:
         return text
     return (
@@ -159,10 +161,9 @@ def _format_time(time: TimeEntry) -> str:
 def _format_buckets(time: TimeEntry) -> str:
     if not time.buckets:
         return ""
-    lengths = ", ".join(each.value for each in time.buckets)
     most = time.member_buckets
     bound = "" if most is None else f" (a member counts in at most {most} of them)"
-    return f"; in buckets of a {lengths}{bound}"
+    return f"; in buckets of a {', '.join(time.buckets)}{bound}"
 
 
 def _format_end(value: int, unit: TimeUnit) -> str:

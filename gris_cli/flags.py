@@ -60,7 +60,11 @@ class QuestionFlags:
     """A question: structured, or as SQL."""
 
     table: str = flag("", "A table of the policy.")
-    by: list[str] = flag([], "Group by this column; repeatable. Without it: one total.", asks="dimensions")
+    by: list[str] = flag(
+        [],
+        "Group by this column, or by a function of a row in SQL; repeatable. Without it: one total.",
+        asks="dimensions",
+    )
     k: int | None = flag(None, "How many elements; by default all that may be shown.")
     where: list[str] = flag(
         [],
@@ -102,8 +106,9 @@ class QuestionFlags:
         "",
         "Count by the day, week, month, quarter or year of the time column, in the order of time.",
         metavar="LENGTH:COLUMN",
+        asks="dimensions",
     )
-    ranked: bool = flag(False, "With --bucket: rank by the count instead.", asks="bucket.ranked")
+    ranked: bool = flag(False, "Rank a list by functions of time by the count instead.", asks="ranked")
     having: list[str] = flag(
         [],
         "Show only what meets this, such as 'count >= 100' or 'sum:amount < 2500.50'; repeatable.",

@@ -44,6 +44,7 @@ class TimeColumn(BaseModel):
     name: str = Field(validation_alias="column")
     zone: str
     buckets: list[str]
+    parts: list[str]
     closed_periods: str | None = Field(
         validation_alias="refresh",
         description="Only whole periods of this length that are over are counted.",

@@ -50,11 +50,7 @@ def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]
     for each in query.quantiles:
         of_column.setdefault(each.column, []).append(_RANKS.get(each.function, each.q))
     yield "quantiles", [{"column": column, "of": of} for column, of in of_column.items()]
-    if query.HasField("bucket"):
-        length = question_pb2.BucketLength.Name(query.bucket.length).removeprefix("BUCKET_LENGTH_").lower()
-        # Which of the columns is the one of time, only the policy knows; `ask` takes the length alone.
-        yield "bucket", length
-        yield "ranked", query.bucket.ranked or None
+    yield "ranked", query.ranked or None
     yield "having", [_having(each, named) for each in query.having]
     yield "totals_by", query.totals_by
 

@@ -16,7 +16,7 @@ from pinot_connector.errors import IntegrityError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.json_values import to_json
 from pinot_connector.parameters import BoundedBy, Consistency, CountNoise, Mechanism
-from pinot_connector.questions import BucketLength, Measure
+from pinot_connector.questions import Measure
 from pinot_connector.releases import column_values
 from pinot_connector.shown_values import ShownScalar, shown_values
 from pinot_connector.value_parameters import QuantileColumn
@@ -57,7 +57,8 @@ class TimeEntry:
 
     `refresh` None: rows count as they arrive. `closed_before` is the first value that no question sees now. `buckets`
     are those into which questions may divide it; `member_buckets` is in how many of them a member counts at most in
-    questions by them alone, None: as in other elements, or in all where contributions are not bounded.
+    questions by them alone, None: as in other elements, or in all where contributions are not bounded. `parts` are
+    what questions may group by of its times, such as `EXTRACT(HOUR FROM viewed_at)`.
     """
 
     column: str
@@ -65,8 +66,9 @@ class TimeEntry:
     zone: str
     refresh: Refresh | None
     closed_before: int | None
-    buckets: tuple[BucketLength, ...] = ()
+    buckets: tuple[str, ...] = ()
     member_buckets: int | None = None
+    parts: tuple[str, ...] = ()
 
 
 class Answering(Enum):

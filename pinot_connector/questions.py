@@ -72,23 +72,13 @@ class Between:
     upper: Value | None
 
 
-class BucketLength(Enum):
-    """How long a bucket of time is; a week begins on Monday."""
-
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
-    QUARTER = "quarter"
-    YEAR = "year"
-
-
 Condition: TypeAlias = Value | Sequence[Value] | In | NotIn | Between
 # Conditions by column, all of which must hold, or one in SQL.
 Where: TypeAlias = Mapping[str, Condition] | str
 
+_BUCKET = re.compile(r"(day|week|month|quarter|year):([A-Za-z_][A-Za-z0-9_]*)")
 _FUNCTIONS = numbers(AggregateFunction, question_pb2.AggregateFunction.DESCRIPTOR)
 _RANKS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)
-BUCKET_LENGTHS = numbers(BucketLength, question_pb2.BucketLength.DESCRIPTOR)
 MEASURES = numbers(Measure, question_pb2.Measure.DESCRIPTOR)
 _ORDERS = {
     "sum": question_pb2.AGGREGATE_FUNCTION_SUM,
@@ -119,7 +109,9 @@ def structured_question(
 
     Args:
         table: a table of the policy.
-        by: the column to group by, or a sequence of up to four columns; without columns one total is counted.
+        by: what to group by, or a sequence of up to four: columns, or functions of a row in SQL, such as
+            `"EXTRACT(HOUR FROM viewed_at)"` or `"CASE WHEN age < 30 THEN 'young' ELSE 'old' END AS generation"`;
+            without them one total is counted.
         k: the most elements to show; None for all that the mechanism may show.
         measure: a `Measure` or its value.
         where: conditions by column, all of which must hold; a sequence of values means `In`. Or `condition`.
@@ -134,10 +126,10 @@ def structured_question(
             order, and `k` shows the elements where it is largest. None: the list is in the order of its counts.
         quantiles: the quantiles to show of one column instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`;
             "min" and "max" among them stand for about the smallest and the largest value.
-        bucket: the policy's time column, divided into buckets: `<length>:<column>`, such as `month:day`. Where `by`
-            does not have the column, it comes before the others.
-        ranked: with `bucket`, whether the list is in the order of its counts. Otherwise it is in that of time, and `k`
-            shows the first elements of it.
+        bucket: the policy's time column, divided into buckets: `<length>:<column>`, such as `month:day`, for
+            `DATE_TRUNC('month', day)`. It stands in the place of the column in `by`, or before the others.
+        ranked: whether a list by functions of time is in the order of its counts. Otherwise it is in that of time, and
+            `k` shows the first elements of it.
         having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`; elements that do
             not meet all of them are not shown. A text is one condition.
         totals_by: one of two columns of `by`: totals over the other one are released as well, and what the list leaves
@@ -146,16 +138,16 @@ def structured_question(
     Raises:
         InvalidQuestion: a message cannot hold a value; `field` says which.
     """
-    columns = checked_texts("dimensions", [by] if isinstance(by, str) else by)
-    length, column = (None, "") if bucket is None else _bucket(bucket)
+    dimensions = checked_texts("dimensions", [by] if isinstance(by, str) else by)
     query = question_pb2.HistogramQuery(
         table=checked_text("table", table),
-        dimensions=columns if length is None or column in columns else [column, *columns],
+        dimensions=dimensions if bucket is None else _with_bucket(bucket, dimensions),
         measure=MEASURES[_measure(measure)],
         filters=[column_filter(column, condition) for column, condition in _conditions(where)],
         condition=checked_text("condition", where if isinstance(where, str) else condition),
         k=_checked_k(k),
         omit_counts=not counts,
+        ranked=ranked,
         aggregates=[
             *_aggregates(AggregateFunction.SUM, sums),
             *_aggregates(AggregateFunction.AVERAGE, averages),
@@ -166,10 +158,6 @@ def structured_question(
         query.ordered_by = _place("ordered_by", checked_text("ordered_by", order_by), query.aggregates)
     conditions = checked_texts("having", [having] if isinstance(having, str) else having)
     query.having.extend(having_conditions(conditions, lambda name: _place("having", name, query.aggregates)))
-    if length is not None:
-        query.bucket.length, query.bucket.ranked = BUCKET_LENGTHS[length], ranked
-    elif ranked:
-        raise InvalidQuestion("bucket", "expected buckets of time: every other list is ranked")
     if totals_by is not None:
         query.totals_by = _checked_name("totals_by", totals_by)
     if time_range is not None:
@@ -216,14 +204,19 @@ def _place(field: str, named: str, aggregates: Sequence[question_pb2.Aggregate])
     )
 
 
-def _bucket(bucket: str) -> tuple[BucketLength, str]:
-    name, _, column = checked_text("bucket", bucket).partition(":")
-    lengths = {each.value: each for each in BucketLength}
-    if name not in lengths or not column:
+def _with_bucket(bucket: str, dimensions: list[str]) -> list[str]:
+    """Returns what to group by, with the time column divided into buckets."""
+    found = _BUCKET.fullmatch(checked_text("bucket", bucket))
+    if found is None:
         raise InvalidQuestion(
-            "bucket", f"expected LENGTH:COLUMN, with the time column and one of {', '.join(lengths)}"
+            "bucket",
+            "expected LENGTH:COLUMN, with the time column and one of day, week, month, quarter and year",
         )
-    return lengths[name], column
+    length, column = found.groups()
+    written = f"DATE_TRUNC('{length}', {column})"
+    if column not in dimensions:
+        return [written, *dimensions]
+    return [written if each == column else each for each in dimensions]
 
 
 def sql_question(text: str) -> question_pb2.Question:

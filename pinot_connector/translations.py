@@ -14,7 +14,7 @@ from typing import TypeAlias
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.dp_service_client import DpServiceClient
-from pinot_connector.engines.base import BUCKET_COLUMN, Engine
+from pinot_connector.engines.base import Engine
 from pinot_connector.errors import IntegrityError
 from pinot_connector.release_store.interface import KeptRelease
 from pinot_connector.sharpening import looks_before
@@ -213,9 +213,6 @@ def _key(question: question_pb2.Question) -> str | bytes:
 def _require_understood(
     asked: question_pb2.HistogramQuery, translation: dp_pb2.TranslateQueryResponse
 ) -> None:
-    """Refuses a translation by a dp_service that knows neither buckets nor HAVING, and left them out."""
-    has_buckets = any(column.name == BUCKET_COLUMN for column in translation.columns)
-    if asked.HasField("bucket") and not has_buckets:
-        raise IntegrityError("dp_service left out the buckets of time; it is older than this connector")
+    """Refuses a translation by a dp_service that does not know HAVING, and left it out."""
     if asked.having and not translation.parameters.having:
         raise IntegrityError("dp_service left out conditions; it is older than this connector")

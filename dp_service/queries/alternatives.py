@@ -19,16 +19,20 @@ def choice_for(query: HistogramQuery, policy: Policy) -> Choice | None:
     """Return between what the service chooses for a question; None: the policy says how it is answered.
 
     Nothing is chosen for questions that sum: what is expected of counts says nothing of how good their sums are, and
-    sums of members without a bound cannot be private. The same holds for quantiles. Nor for buckets of time: the
-    cheapest way over a known domain would bound nobody, and have noise for a member in every bucket. Nor for totals,
-    which take a part of the units that the policy states.
+    sums of members without a bound cannot be private. The same holds for quantiles. Nor for buckets of time and other
+    functions: the cheapest way over a known domain would bound nobody, and have noise for a member in every value. Nor
+    for totals, which take a part of the units that the policy states.
 
     Raises:
         RefusedByPolicyError: The policy lists no such table.
     """
     choice = policy.table(query.table).choice
-    is_stated = query.aggregates or query.quantiles or query.bucket is not None or query.totals_by is not None
-    return None if is_stated else choice
+    has_functions = not all(isinstance(each, str) for each in query.dimensions)
+    return (
+        None
+        if query.aggregates or query.quantiles or has_functions or query.totals_by is not None
+        else choice
+    )
 
 
 def as_stated(policy: Policy, table_name: str) -> Policy:
@@ -59,7 +63,8 @@ def expected_counts(query: HistogramQuery, choice: Choice) -> ExpectedCounts | N
         return None
     if query.measure is not Measure.DISTINCT_MEMBERS:
         return None
-    return choice.expected.get(query.dimensions[0])
+    (dimension,) = query.dimensions
+    return choice.expected.get(dimension) if isinstance(dimension, str) else None
 
 
 def without_bound(table: Table) -> Table:

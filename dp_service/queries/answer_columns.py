@@ -4,6 +4,7 @@ from __future__ import annotations
 
 COUNT_COLUMN = "gris_count"
 BUCKET_COLUMN = "gris_bucket"
+CASE_COLUMN = "gris_case"
 FIRST_COUNT_COLUMN = "gris_first_count"
 MEMBER_COUNT_COLUMN = "gris_member_count"
 CELL_COLUMN = "gris_cell"

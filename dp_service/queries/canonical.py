@@ -15,7 +15,7 @@ k and omit_counts only cut or price the answer, and are no part of the meaning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from dp_service.bounding.order import table_salt
 from dp_service.queries.canonical_bytes import _ROWS_OF_A_MEMBER
@@ -25,7 +25,7 @@ from dp_service.queries.canonical_query import (
     Condition,
     Every,
     OrdinalRestriction,
-    QueryBucket,
+    QueryColumn,
     QueryQuantiles,
     QueryValue,
     Restriction,
@@ -34,6 +34,7 @@ from dp_service.queries.canonical_query import (
     query_column,
 )
 from dp_service.queries.columns import Column, Nulls
+from dp_service.queries.dimensions import Extracted, is_of_time
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter, TimeRange, Value, column_filters
@@ -60,22 +61,20 @@ def canonicalise(
     table: Table,
     *,
     closed_before: int | None,
-    bucket: tuple[QueryBucket, Column] | None = None,
+    dimensions: Sequence[QueryColumn] | None = None,
 ) -> CanonicalQuery:
     """Return the canonical form of a question that the policy's `table` allows.
 
     `closed_before` is the first value of the time column that the question must not see; None: it sees all. It
     restricts the time column like any condition, so a question that states it itself, or ends earlier, has the same
-    form. `bucket` says into which buckets it divides the time column, and the column that stands for them; the time
-    column is then restricted, and the buckets follow from that.
+    form. `dimensions` are what it groups by, functions of a row among them; None: only columns as they are.
 
     Raises:
         QuestionError: Conditions on one column contradict each other.
     """
-    bucketed = None if bucket is None else bucket[0].column.name
-    columns = [table.column(name) for name in query.dimensions]
-    domains = restricted_values([column for column in columns if column.name != bucketed])
-    own, others = _divided(query.filters, table, domains)
+    columns = [table.column(name) for name in query.plain_dimensions]
+    domains = restricted_values(columns)
+    own, others = _divided(query.row_filters, table, domains)
     conditions, held = _apart(conditions_of(others, table))
     # Of a condition on keys, the column is that of the keys, which the policy need not list.
     of_others = {column.name: column for column in _columns_of(others, table)}
@@ -99,16 +98,12 @@ def canonicalise(
     return CanonicalQuery(
         table=table.name,
         member=table.member,
-        dimensions=tuple(
-            query_column(column if bucket is None or column.name != bucketed else bucket[1])
-            for column in columns
-        ),
+        dimensions=tuple(map(query_column, columns) if dimensions is None else dimensions),
         measure=query.measure,
         clip=table.clip_of(query),
         restrictions=tuple(each for each in restrictions if each is not None),
         values=tuple(map(_query_value, summed_columns(query, table))),
         quantiles=_query_quantiles(query, table),
-        bucket=None if bucket is None else bucket[0],
         conditions=conditions,
     )
 
@@ -215,7 +210,7 @@ def _mentioned(
     query: HistogramQuery, table: Table, named: Iterable[Column], *, closed: bool
 ) -> Iterator[Column]:
     yield from named
-    if closed or _restricts_time(query):
+    if closed or _restricts_time(query) or any(map(is_of_time, query.dimensions)):
         yield table.time_column()
     member = table.member_column()
     if member is not None:
@@ -271,6 +266,8 @@ def _seen_of(
         universe = universe_of_column(column)
         if query.time_range is not None:
             allowed = intersection(allowed, _time_interval(query.time_range, table.time, universe))
+        if any(isinstance(each, Extracted) for each in query.dimensions):
+            allowed = intersection(allowed, (table.time.calendar,))
         return _closed(allowed, closed_before, universe)
 
     return seen

@@ -10,12 +10,16 @@ from dp_service.queries.canonical_query import (
     OrdinalRestriction,
     PatternCondition,
     QueryBucket,
+    QueryCase,
     QueryColumn,
     QueryLookup,
+    QueryPart,
     QueryQuantiles,
+    QueryTime,
     QueryValue,
     Restriction,
     Some,
+    Source,
     TextRestriction,
 )
 from dp_service.queries.filters import Value
@@ -38,7 +42,6 @@ def canonical_bytes(query: CanonicalQuery) -> bytes:
         # Nothing more without sums: such questions keep the fingerprints that they have.
         *([length_prefixed(*map(_summed_bytes, query.values))] if query.values else []),
         *([] if query.quantiles is None else [_quantiles_bytes(query.quantiles)]),
-        *([] if query.bucket is None else [_bucket_bytes(query.bucket)]),
         *(
             [length_prefixed(b"conditions", *map(condition_bytes, query.conditions))]
             if query.conditions
@@ -74,16 +77,6 @@ def _quantiles_bytes(quantiles: QueryQuantiles) -> bytes:
     )
 
 
-def _bucket_bytes(bucket: QueryBucket) -> bytes:
-    return length_prefixed(
-        b"bucket",
-        _column_bytes(bucket.column),
-        bucket.length.encode(),
-        bucket.zone.encode(),
-        bucket.unit.name.lower().encode(),
-    )
-
-
 def _summed_bytes(value: QueryValue) -> bytes:
     bounds = value.bounds
     ends = (bounds.rows.low, bounds.rows.high, bounds.totals.low, bounds.totals.high)
@@ -107,15 +100,31 @@ def _column_bytes(column: QueryColumn) -> bytes:
     # Nothing more for a column of another type: its questions keep the fingerprints that they have.
     stored = () if column.stored is None else (column.stored.name.lower().encode(),)
     return length_prefixed(
-        column.name.encode(), column.type.encode(), null_value, *stored, *_lookup_bytes(column.lookup)
+        column.name.encode(), column.type.encode(), null_value, *stored, *_source_bytes(column.source)
     )
 
 
-def _lookup_bytes(lookup: QueryLookup | None) -> tuple[bytes, ...]:
-    """Encode a lookup; the label tells it from the unit of timestamps, which no looked-up column has."""
-    if lookup is None:
-        return ()
-    return (length_prefixed(b"lookup", _column_bytes(lookup.key), lookup.hash.encode()),)
+def _source_bytes(source: Source | None) -> tuple[bytes, ...]:
+    """Encode of what a column is a function; a label tells it from the unit of timestamps, which no function has."""
+    match source:
+        case None:
+            return ()
+        case QueryLookup():
+            return (length_prefixed(b"lookup", _column_bytes(source.key), source.hash.encode()),)
+        case QueryBucket():
+            return (length_prefixed(b"bucket", _time_bytes(source.time), source.length.encode()),)
+        case QueryPart():
+            return (length_prefixed(b"part", _time_bytes(source.time), source.part.encode()),)
+        case QueryCase():
+            branches = (
+                length_prefixed(condition_bytes(condition), _value(value))
+                for condition, value in source.branches
+            )
+            return (length_prefixed(b"case", _value(source.otherwise), *branches),)
+
+
+def _time_bytes(time: QueryTime) -> bytes:
+    return length_prefixed(_column_bytes(time.column), time.zone.encode(), time.unit.name.lower().encode())
 
 
 def _value(value: Value) -> bytes:

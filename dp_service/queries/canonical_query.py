@@ -17,6 +17,7 @@ from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value, pattern_of
 from dp_service.queries.intervals import Interval, Intervals, ordinal, universe_of
 from dp_service.queries.structured import Measure
+from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds
@@ -58,24 +59,90 @@ class QueryLookup:
 
 
 @dataclass(frozen=True)
+class QueryTime:
+    """A column of times that a dimension is a function of.
+
+    `zone` is the IANA name of the zone whose calendar it is; for values in days it is always UTC. `unit` is what the
+    column's values count, microseconds where it has the engine's own type for timestamps.
+    """
+
+    column: QueryColumn
+    zone: str
+    unit: TimeUnit
+
+
+@dataclass(frozen=True)
+class QueryBucket:
+    """The bucket of time that a row is in, by its first day."""
+
+    time: QueryTime
+    length: BucketLength
+
+
+@dataclass(frozen=True)
+class QueryPart:
+    """A part of a row's time, such as its hour."""
+
+    time: QueryTime
+    part: TimePart
+
+
+@dataclass(frozen=True)
+class QueryCase:
+    """The value of the first condition that a row meets, `otherwise` of a row that meets none."""
+
+    branches: tuple[tuple[Condition, _Kept], ...]
+    otherwise: _Kept
+
+
+Source = QueryLookup | QueryBucket | QueryPart | QueryCase
+"""How a column's values follow from those of the table's columns: a function of one row."""
+
+
+@dataclass(frozen=True)
 class QueryColumn:
     """A column that the question groups by or restricts.
 
     `null_value` stands for NULL; None: rows with NULL are left out. `stored` is the unit of timestamps that are stored
-    as integers; None: the column holds none. `lookup` None: the table has the column; otherwise NULL is a key that has
-    no text, and a row whose key is left out is left out, too.
+    as integers; None: the column holds none. `source` None: the table has the column. Of a looked-up one NULL is a key
+    that has no text, and a row whose key is left out is left out, too.
     """
 
     name: str
     type: ColumnType
     null_value: _Kept | None
     stored: TimeUnit | None = None
-    lookup: QueryLookup | None = None
+    source: Source | None = None
 
     @property
-    def of_table(self) -> QueryColumn:
-        """The column of the table that its values are read from."""
+    def lookup(self) -> QueryLookup | None:
+        """How it is looked up; None: it is not."""
+        return self.source if isinstance(self.source, QueryLookup) else None
+
+    @property
+    def read_from(self) -> tuple[QueryColumn, ...]:
+        """The columns of the table that its values are read from."""
+        match self.source:
+            case None:
+                return (self,)
+            case QueryLookup(key=key):
+                return (key,)
+            case QueryBucket(time=time) | QueryPart(time=time):
+                return (time.column,)
+            case QueryCase():
+                return tuple(each.column.key for each in self.conditions)
+
+    @property
+    def key(self) -> QueryColumn:
+        """The column that a looked-up one is looked up by; itself of another one."""
         return self if self.lookup is None else self.lookup.key
+
+    @property
+    def conditions(self) -> tuple[ColumnCondition, ...]:
+        """The conditions on columns of the table that its values depend on."""
+        if not isinstance(self.source, QueryCase):
+            return ()
+        return tuple(each for condition, _ in self.source.branches for each in column_conditions(condition))
 
     @property
     def universe(self) -> Interval:
@@ -198,20 +265,6 @@ def possible_values(condition: Condition, column: str, values: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
-class QueryBucket:
-    """The buckets of a column of times that the question groups by.
-
-    `zone` is the IANA name of the zone whose calendar it is; for values in days it is always UTC. `unit` is what the
-    column's values count, microseconds where it has the engine's own type for timestamps.
-    """
-
-    column: QueryColumn
-    length: BucketLength
-    zone: str
-    unit: TimeUnit
-
-
-@dataclass(frozen=True)
 class QueryValue:
     """A column that the question sums.
 
@@ -249,8 +302,7 @@ class CanonicalQuery:
     `restrictions` has at most one for each column and is sorted by the column's name; `conditions` are those that are
     on several columns, or on no set of values, all of which must hold, sorted. `values` are the columns that
     are summed, each once, sorted by name; a row counts only if it can be used in each of them. `quantiles` is the
-    column whose quantiles are asked for, None: none is. `bucket` is what stands for the dimension `gris_bucket`; None:
-    there is no such dimension.
+    column whose quantiles are asked for, None: none is.
     """
 
     table: str
@@ -261,13 +313,13 @@ class CanonicalQuery:
     restrictions: tuple[Restriction, ...]
     values: tuple[QueryValue, ...] = ()
     quantiles: QueryQuantiles | None = None
-    bucket: QueryBucket | None = None
     conditions: tuple[Condition, ...] = ()
 
     @property
     def column_conditions(self) -> tuple[ColumnCondition, ...]:
-        """All conditions on columns, also those that others consist of; a column may have several."""
-        return (*self.restrictions, *(each for one in self.conditions for each in column_conditions(one)))
+        """All conditions on columns, also those that others and dimensions consist of; a column may have several."""
+        own = (each for one in self.conditions for each in column_conditions(one))
+        return (*self.restrictions, *own, *(each for column in self.dimensions for each in column.conditions))
 
     @property
     def used_values(self) -> tuple[QueryValue, ...]:

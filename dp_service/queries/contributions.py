@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from dp_service.bounding import relative_counts
 from dp_service.bounding.order import table_salt
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
-from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction
+from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, QueryBucket
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy_types import MAXIMUM_NAMES
@@ -104,9 +104,8 @@ def bounded_contributions(
 
 def _bound(stated: Contributions, query: CanonicalQuery) -> int:
     """Return in how many elements a member counts; buckets of time by themselves can have a bound of their own."""
-    if query.bucket is None or len(query.dimensions) > 1 or stated.buckets is None:
-        return stated.delta_0
-    return stated.buckets
+    is_series = [isinstance(each.source, QueryBucket) for each in query.dimensions] == [True]
+    return stated.buckets if is_series and stated.buckets is not None else stated.delta_0
 
 
 def most_names(names: Names, texts: int) -> int:

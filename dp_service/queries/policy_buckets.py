@@ -1,19 +1,20 @@
-"""The keys of a policy about buckets of time: what they mean together with the rest of the table.
+"""The keys of a policy about buckets and parts of time: what they mean together with the rest of the table.
 
-Buckets are offered only where the policy names their lengths. A question then sees a known domain, so a member counts
-in at most so many of them as the query enforces, or in all.
+Both are offered only where the policy names them. A question then sees a known domain, so a member counts in at most so
+many of its elements as the query enforces, or in all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.columns import Nulls
+from dp_service.queries.dimensions import NAMES_OF_FUNCTIONS
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table
-from dp_service.queries.times import TimeUnit
+from dp_service.queries.time_parts import TimePart
+from dp_service.queries.times import TimeColumn, TimeUnit
 from dp_service.terms import BoundedBy
 from gris_serving.yaml_texts import KeyPath
 
@@ -31,21 +32,37 @@ def _faults(table: Table) -> _Found:
     block = table.contributions
     if block is not None and block.buckets is not None:
         yield from _of_bound(block, offered=bool(table.buckets))
-    if not table.buckets or table.time is None:
-        return
-    path: KeyPath = ("time", "buckets")
+    for column in table.columns:
+        if column.name.casefold() in NAMES_OF_FUNCTIONS:
+            yield (
+                ("columns", column.name),
+                "expected another name: a query by a function of a row gives it to a column of its own",
+            )
+    for key, offered in (("buckets", table.buckets), ("parts", table.parts)):
+        if offered and table.time is not None:
+            yield from _of_offered(("time", key), table, table.time)
+
+
+def _of_offered(path: KeyPath, table: Table, time: TimeColumn) -> _Found:
+    block = table.contributions
     if block is not None and block.bounded_by is BoundedBy.PREPARED:
         yield (
             path,
             "expected none beside bound: prepared: in such a copy a member has few elements of its columns, and any "
             "number of days in each",
         )
-    if table.time.unit is not TimeUnit.DAYS and "zone" not in table.time.model_fields_set:
+    if time.unit is not TimeUnit.DAYS and "zone" not in time.model_fields_set:
         yield (
             ("time", "zone"),
-            "expected the IANA time zone by whose calendar times fall into buckets, such as Europe/Berlin, or UTC",
+            "expected the IANA time zone by whose calendar times have their days, such as Europe/Berlin, or UTC",
         )
-    yield from _of_columns(table, path)
+    if time.unit is TimeUnit.DAYS and TimePart.HOUR in table.parts and path[-1] == "parts":
+        yield path, "expected no hour of a column of days"
+    if table.time_column().nulls is Nulls.KEEP:
+        yield (
+            path,
+            "expected none where the time column's NULLs are kept: a row without a time is in no bucket",
+        )
 
 
 def _of_bound(block: Contributions, *, offered: bool) -> _Found:
@@ -54,18 +71,3 @@ def _of_bound(block: Contributions, *, offered: bool) -> _Found:
         yield path, "expected this key only with bound: in_query, whose query bounds members in any elements"
     if not offered:
         yield path, "expected time.buckets as well: the buckets that questions may name"
-
-
-def _of_columns(table: Table, path: KeyPath) -> _Found:
-    for column in table.columns:
-        if column.name.casefold() == BUCKET_COLUMN:
-            yield (
-                ("columns", column.name),
-                "expected another name: a query by buckets of time gives it to a column of its own",
-            )
-        is_time = table.time is not None and column.name == table.time.name
-        if is_time and column.nulls is Nulls.KEEP:
-            yield (
-                path,
-                "expected none where the time column's NULLs are kept: a row without a time is in no bucket",
-            )

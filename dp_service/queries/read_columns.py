@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.canonical_query import CanonicalQuery, ColumnCondition, OrdinalRestriction
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value
@@ -70,12 +69,8 @@ def columns_read(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:
     conditions: dict[str, list[ColumnCondition]] = {}
     for each in query.column_conditions:
         conditions.setdefault(each.column.name, []).append(each)
-    bucket = query.bucket
-    dimensions = {
-        dimension.of_table.name if bucket is None or dimension.name != BUCKET_COLUMN else bucket.column.name
-        for dimension in query.dimensions
-    }
-    restricted = {each.column.of_table.name for each in query.column_conditions}
+    dimensions = {each.name for dimension in query.dimensions for each in dimension.read_from}
+    restricted = {each.column.key.name for each in query.column_conditions}
     listed = {column.name: column for column in table.columns}
     keys = _looked_up(query)
     return tuple(

@@ -24,16 +24,15 @@ from dp_service.queries.allowed_columns import (
     check_filter,
     check_patterns,
     check_shown,
-    groupable,
     in_canonical_order,
     with_whole_lists,
 )
-from dp_service.queries.answer_columns import BUCKET_COLUMN
-from dp_service.queries.bucketing import bucket_column, bucket_of_question
 from dp_service.queries.canonical import canonicalise, summed_columns
-from dp_service.queries.canonical_query import CanonicalQuery, QueryBucket, QueryColumn, query_column
+from dp_service.queries.canonical_query import CanonicalQuery, QueryColumn, query_column
 from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
+from dp_service.queries.derived_columns import Grouped, grouped_columns
+from dp_service.queries.dimensions import conditions_of_dimensions, label_of
 from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
@@ -153,17 +152,14 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     """
     table = policy.table(query.table)
     closed_before = None if table.time is None else table.time.closed_before(now)
-    bucket = _buckets(query, table, closed_before)
-    bucketed = "" if bucket is None else bucket[0].column.name
-    dimensions = [
-        bucket[1] if bucket is not None and name == bucketed else groupable(table, name)
-        for name in query.dimensions
-    ]
-    restricted = restricted_values(dimensions)
-    conditions = in_canonical_order(query.filters)
+    # What a function can be follows from the conditions, so these come first.
+    conditions = in_canonical_order((*query.filters, *conditions_of_dimensions(query.dimensions)))
     for condition in conditions:
         check_filter(table, condition)
     check_patterns(table, conditions)
+    grouped = grouped_columns(query, table, closed_before)
+    dimensions = [each.column for each in grouped]
+    restricted = restricted_values(dimensions)
     whole = with_whole_lists(query.filters)
     for shown in in_canonical_order(each for each in whole if isinstance(each, In)):
         check_shown(shown, restricted)
@@ -171,7 +167,12 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         table.time_column()
     summed = summed_columns(query, table)
     require_quantiles(query, table, dimensions)
-    canonical = canonicalise(query, table, closed_before=closed_before, bucket=bucket)
+    canonical = canonicalise(
+        query,
+        table,
+        closed_before=closed_before,
+        dimensions=[each.in_query for each in grouped],
+    )
     parameters = _parameters(query, table, dimensions, canonical, policy)
     member = table.member_column()
     parameters = _summing(_bounded(parameters, canonical, table), query, table, summed)
@@ -182,7 +183,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         parameters=parameters,
         unit_id=policy.currency.unit_id,
         fixed_data_version=_fixed_data_version(table, canonical),
-        row_limit=_row_limit(parameters, bucket),
+        row_limit=_row_limit(parameters, grouped),
         window=_window(table, closed_before),
         reserve_first=table.reserve_first,
         reads=columns_read(canonical, table),
@@ -196,8 +197,15 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
 
 
 def _looked_up(query: HistogramQuery, table: Table) -> tuple[QueryColumn, ...]:
-    names = {*query.dimensions, *(each.column for one in query.filters for each in column_filters(one))}
-    columns = [table.column(name) for name in sorted(names)]
+    conditions = (
+        each
+        for one in (*query.filters, *conditions_of_dimensions(query.dimensions))
+        for each in column_filters(one)
+    )
+    columns = [
+        table.column(name)
+        for name in sorted({*query.plain_dimensions, *(each.column for each in conditions)})
+    ]
     return tuple(query_column(column) for column in columns if column.lookup is not None)
 
 
@@ -223,23 +231,14 @@ def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
     )
 
 
-def _buckets(
-    query: HistogramQuery, table: Table, closed_before: int | None
-) -> tuple[QueryBucket, Column] | None:
-    """Return into which buckets a question divides the time column, and what stands for them; None: into none."""
-    bucket = bucket_of_question(query, table)
-    if bucket is None:
-        return None
-    # Which buckets there are follows from the conditions, so these come first.
-    for condition in in_canonical_order(query.filters):
-        check_filter(table, condition)
-    return bucket, bucket_column(bucket, query, table, closed_before)
-
-
-def _row_limit(parameters: ReleaseParameters, bucket: tuple[QueryBucket, Column] | None) -> int:
+def _row_limit(parameters: ReleaseParameters, grouped: Sequence[Grouped]) -> int:
     if parameters.domain is not None:
-        # Should an engine put a row beside the buckets of the range, it must not cut off another one for it.
-        beside = 0 if bucket is None else 2 * len(parameters.domain) // len(bucket[1].domain or (None,))
+        # Should an engine put a row beside a function's values, it must not cut off another one for it.
+        beside = sum(
+            2 * len(parameters.domain) // len(each.column.domain or (None,))
+            for each in grouped
+            if each.source is not None
+        )
         return len(parameters.domain) * _cells(parameters) + beside
     return MAXIMUM_ROWS if parameters.d_bar is None else parameters.d_bar + 1
 
@@ -319,22 +318,22 @@ def _parameters(
 
 
 def _require_bounded_rows(query: HistogramQuery, table: Table, dimensions: Sequence[Column]) -> None:
-    """Refuse rows whose number a promise bounds in one element of a column, and not of what is looked up.
+    """Refuse rows whose number a promise bounds in one element of a column, and not in what is computed of several.
 
-    All elements of a member may have the same looked-up value.
+    All elements of a member may have the same looked-up value, and be in the same bucket.
     """
-    if query.measure is not Measure.EVENTS or table.clip_of(query) is not None:
+    if query.measure is not Measure.EVENTS or table.clip_of(query) is not None or not dimensions:
         return
-    if not dimensions or any(each.lookup is None and each.name != BUCKET_COLUMN for each in dimensions):
+    of_table = {each.name for each in table.own_columns}
+    if any(each.name in of_table for each in dimensions):
         return
-    name = next((each.name for each in dimensions if each.lookup is not None), None)
-    if name is not None:
-        raise RefusedByPolicyError(
-            Rule.MEASURE,
-            f"COUNT(*) by {name} alone is not offered for the table {table.name}: the policy assumes how many rows a "
-            "member has in one element of a column of the table (tau_is: assumed), which bounds no looked-up value. "
-            "It is offered where the policy clips (tau_is: clipped)",
-        )
+    functions = [label_of(each) or str(each) for each in query.dimensions]
+    raise RefusedByPolicyError(
+        Rule.MEASURE,
+        f"COUNT(*) by {listed(functions)} alone is not offered for the table {table.name}: the policy assumes how many "
+        "rows a member has in one element of a column of the table (tau_is: assumed), which bounds nothing that is "
+        "computed or looked up. It is offered where the policy clips (tau_is: clipped)",
+    )
 
 
 def _require_few_lookups(table: Table, dimensions: Sequence[Column]) -> None:

@@ -12,8 +12,9 @@ from fractions import Fraction
 from math import lcm
 
 from dp_service.parameters.release import HavingCondition
-from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.dimensions import Cases, Dimension, Truncated, conditions_of_dimensions, is_of_time
 from dp_service.queries.filters import (
+    AnyOf,
     ColumnFilter,
     Filter,
     In,
@@ -110,23 +111,13 @@ class AskedQuantile:
 
 
 @dataclass(frozen=True)
-class Bucket:
-    """The time column among the dimensions is divided into buckets of its zone's calendar.
-
-    `ranked`: the list is in descending order of a number, as any other is, and not in the order of the elements.
-    """
-
-    length: BucketLength
-    ranked: bool = False
-
-
-@dataclass(frozen=True)
 class HistogramQuery:
     """Count `measure` by `dimensions` in `table` where all `filters` hold within `time_range`; show the `k` largest.
 
     Attributes:
         table: The table.
-        dimensions: The columns to group by, at most 4 different ones; none: one total, whose element has no values.
+        dimensions: What to group by, at most 4 different columns or functions of a row; none: one total, whose element
+            has no values.
         measure: What is counted.
         filters: Conditions, all of which must hold: at most 128 on columns, in one another at most 8 times.
         time_range: Which rows count, by the table's time column; None: all.
@@ -138,9 +129,10 @@ class HistogramQuery:
             order of its counts. It changes what is shown of a release, and not what is released.
         quantiles: At most 999 different quantiles of one column, its smallest and its largest value among them; then no
             counts and no aggregates are shown, and all elements of a known domain are.
-        bucket: How the time column, which is then one of the dimensions, is divided; None: columns are as they are.
-        by_element: Whether the list is in ascending order of its elements, as one by buckets is that is not ranked; k
-            then shows the first of them.
+        ranked: Whether a list by functions of time is in descending order of its counts, as any other is, and not in
+            the order of time.
+        by_element: Whether the list is in ascending order of its elements, as one by functions of time is that is not
+            ranked; k then shows the first of them.
         having: At most 16 conditions on what was released of an element; elements that do not meet all of them are not
             shown. They change nothing of what is released.
         totals_by: One of two dimensions, of whose values totals are released as well; None: there are none.
@@ -154,7 +146,7 @@ class HistogramQuery:
     """
 
     table: str
-    dimensions: tuple[str, ...]
+    dimensions: tuple[Dimension, ...]
     measure: Measure
     filters: tuple[Filter, ...] = ()
     time_range: TimeRange | None = None
@@ -163,7 +155,7 @@ class HistogramQuery:
     aggregates: tuple[Aggregate, ...] = ()
     ordered_by: int | None = None
     quantiles: tuple[AskedQuantile, ...] = ()
-    bucket: Bucket | None = None
+    ranked: bool = False
     having: tuple[HavingCondition, ...] = ()
     by_element: bool = False
     totals_by: str | None = None
@@ -186,16 +178,21 @@ class HistogramQuery:
         )
         distinct = len(set(self.dimensions)) == len(self.dimensions)
         require_valid(distinct, "dimensions", "expected each column to group by once")
-        conditions = sum(1 for each in self.filters for _ in column_filters(each))
+        buckets = sum(isinstance(each, Truncated) for each in self.dimensions)
+        require_valid(buckets <= 1, "dimensions", "expected buckets of one length to group by")
+        every = (*self.filters, *conditions_of_dimensions(self.dimensions))
+        conditions = sum(1 for each in every for _ in column_filters(each))
         require_valid(
             conditions <= MAXIMUM_FILTERS, "filters", f"expected at most {MAXIMUM_FILTERS} conditions"
         )
         require_valid(
-            max(map(depth_of, self.filters), default=0) <= MAXIMUM_DEPTH,
+            max(map(depth_of, every), default=0) <= MAXIMUM_DEPTH,
             "filters",
             f"expected AND and OR in one another at most {MAXIMUM_DEPTH} times",
         )
-        total = sum(len(text) for condition in self.filters for text in _texts(condition))
+        texts = [text for condition in every for text in _texts(condition)]
+        texts += [each for one in self.dimensions if isinstance(one, Cases) for each in one.values_as_texts]
+        total = sum(map(len, texts))
         require_valid(
             total <= MAXIMUM_TEXT_TOTAL, "filters", f"expected at most {MAXIMUM_TEXT_TOTAL} characters in all"
         )
@@ -246,9 +243,9 @@ class HistogramQuery:
             not self.omit_counts, "omit_counts", "expected false: no counts are released beside quantiles"
         )
         require_valid(
-            self.bucket is None,
-            "bucket",
-            "expected none beside quantiles: ask for the quantiles of each range of time apart",
+            not any(isinstance(each, Truncated) for each in self.dimensions),
+            "dimensions",
+            "expected no buckets of time beside quantiles: ask for the quantiles of each range of time apart",
         )
         require_valid(
             not self.having, "having", "expected none beside quantiles: every element of the domain is shown"
@@ -260,6 +257,20 @@ class HistogramQuery:
         )
 
     @property
+    def plain_dimensions(self) -> tuple[str, ...]:
+        """Those of its dimensions that are columns as they are."""
+        return tuple(each for each in self.dimensions if isinstance(each, str))
+
+    @property
+    def row_filters(self) -> tuple[Filter, ...]:
+        """Its conditions, and of each CASE without ELSE that one of its conditions holds."""
+        without = [each for each in self.dimensions if isinstance(each, Cases) and each.otherwise is None]
+        return (
+            *self.filters,
+            *(AnyOf(tuple(condition for condition, _ in each.branches)) for each in without),
+        )
+
+    @property
     def sums_rows(self) -> bool:
         """Whether sums and averages are over rows, and not over members' totals."""
         return bool(self.aggregates) and self.measure is Measure.EVENTS
@@ -267,7 +278,7 @@ class HistogramQuery:
     @property
     def in_element_order(self) -> bool:
         """Whether the list is in ascending order of its elements."""
-        of_time = self.bucket is not None and not self.bucket.ranked and self.ordered_by is None
+        of_time = any(map(is_of_time, self.dimensions)) and not self.ranked and self.ordered_by is None
         return of_time or self.by_element
 
     def _check_aggregates(self) -> None:
@@ -297,16 +308,16 @@ class HistogramQuery:
         require_valid(
             len(self.dimensions) == DRILL_DOWN_DIMENSIONS and self.totals_by in self.dimensions,
             "totals_by",
-            f"expected one of exactly two columns to group by, got {', '.join(self.dimensions) or 'none'}: totals add "
-            "up over the other one",
+            f"expected one of exactly two columns to group by, got {', '.join(map(str, self.dimensions)) or 'none'}: "
+            "totals add up over the other one",
         )
         require_valid(
             not self.quantiles, "totals_by", "expected none beside quantiles: those of parts do not add up"
         )
         require_valid(
-            self.bucket is None,
+            all(isinstance(each, str) for each in self.dimensions),
             "totals_by",
-            "expected none beside buckets of time: ask for the totals without the bucket",
+            "expected none beside buckets of time and other functions: ask for the totals without them",
         )
         require_valid(
             all(each.function is AggregateFunction.SUM for each in self.aggregates),

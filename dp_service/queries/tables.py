@@ -23,6 +23,7 @@ from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.suggestions import instead_of, quoted
 from dp_service.queries.table_contributions import Choice, Contributions
+from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import Consistency, CountNoise
@@ -159,6 +160,11 @@ class Table(TableKeys):
     def buckets(self) -> Sequence[BucketLength]:
         """Into which buckets of time questions may divide the time column, from the shortest on."""
         return () if self.time is None else self.time.buckets
+
+    @property
+    def parts(self) -> Sequence[TimePart]:
+        """By which parts of the time column questions may group."""
+        return () if self.time is None else self.time.parts
 
     @property
     def stated_rows(self) -> tuple[tuple[str, int], ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field
@@ -20,7 +20,7 @@ from pydantic import AfterValidator, Field
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.elements import date_of, microseconds_of, timestamp_of
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.intervals import ordinal
+from dp_service.queries.intervals import UNIVERSES, Interval, ordinal
 from dp_service.queries.policy_types import (
     DEFAULT_DELAY_MINUTES,
     MAXIMUM_DELAY_MINUTES,
@@ -29,6 +29,8 @@ from dp_service.queries.policy_types import (
     TimestampUnit,
     Zone,
 )
+from dp_service.queries.time_parts import TimePart
+from dp_service.terms import ColumnType
 
 
 class TimeUnit(Enum):
@@ -63,10 +65,13 @@ class CompleteBy(StrEnum):
     DELAY = "delay"
 
 
-def _each_once(lengths: list[BucketLength]) -> list[BucketLength]:
-    if len(set(lengths)) < len(lengths):
-        raise ValueError("expected each length once")
-    return [length for length in BucketLength if length in lengths]
+_Offered = TypeVar("_Offered", BucketLength, TimePart)
+
+
+def _each_once(offered: list[_Offered]) -> list[_Offered]:
+    if len(set(offered)) < len(offered):
+        raise ValueError("expected each of them once")
+    return [each for each in (type(offered[0]) if offered else ()) if each in offered]
 
 
 class TimeColumn(Stated):
@@ -86,6 +91,7 @@ class TimeColumn(Stated):
         replaced_by: Rows with one key are of one member, though the member may not be part of the key.
         offline_part: The table may have an offline part, which holds every row of each day up to its last one.
         buckets: Into which buckets questions may divide the column, from the shortest on.
+        parts: By which parts of its times questions may group, such as their hour.
     """
 
     name: Annotated[Identifier, Field(alias="column")]
@@ -100,6 +106,9 @@ class TimeColumn(Stated):
     offline_part: Literal["whole_days"] | None = None
     buckets: Annotated[
         list[Annotated[BucketLength, Field(strict=False)]], Field(max_length=5), AfterValidator(_each_once)
+    ] = Field(default_factory=list)
+    parts: Annotated[
+        list[Annotated[TimePart, Field(strict=False)]], Field(max_length=6), AfterValidator(_each_once)
     ] = Field(default_factory=list)
 
     @property
@@ -145,6 +154,14 @@ class TimeColumn(Stated):
         if self.unit is TimeUnit.DAYS:
             return date_of(value).isoformat()
         return timestamp_of(value * self._microseconds).isoformat()
+
+    @property
+    def calendar(self) -> Interval:
+        """The values that stand for times of which every engine knows the calendar."""
+        if self.unit is TimeUnit.DAYS:
+            return UNIVERSES[ColumnType.DATE]
+        times = UNIVERSES[ColumnType.TIMESTAMP]
+        return Interval(*(_rounded_up(end, self._microseconds) for end in (times.start, times.end)))
 
     @property
     def _microseconds(self) -> int:

@@ -8,9 +8,10 @@ from fractions import Fraction
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.answer_columns import BUCKET_COLUMN
+from dp_service.queries.canonical_query import QueryBucket, QueryCase, QueryColumn, QueryPart
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
+from dp_service.queries.suggestions import listed
 from dp_service.queries.times import CompleteBy, Refresh, TimeUnit
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.kinds import AnyKind, kind_of
@@ -235,16 +236,20 @@ def _choice(chosen: Chosen) -> Statement:
 
 
 def _counted_by(resolution: Resolution) -> list[str]:
-    """Return what is counted by; buckets of time by their length, column and zone."""
-    bucket = resolution.query.bucket
-    names = [name for name, _ in resolution.columns]
-    if bucket is None:
-        return names
-    zone = "" if bucket.unit is TimeUnit.DAYS else f" in {bucket.zone}"
-    return [
-        f"the {bucket.length} of {bucket.column.name}{zone}" if name == BUCKET_COLUMN else name
-        for name in names
-    ]
+    """Return what is counted by; functions of time by what they are, column and zone."""
+    return [_named(each) for each in resolution.query.dimensions]
+
+
+def _named(column: QueryColumn) -> str:
+    match column.source:
+        case QueryBucket(time=time, length=what) | QueryPart(time=time, part=what):
+            zone = "" if time.unit is TimeUnit.DAYS else f" in {time.zone}"
+            return f"the {what} of {time.column.name}{zone}"
+        case QueryCase():
+            names = dict.fromkeys(each.name for each in column.read_from)
+            return f"the case of {listed(list(names))}"
+        case _:
+            return column.name
 
 
 def _listing(parameters: ReleaseParameters, of_intervals: str = "") -> Iterator[Statement]:
@@ -291,8 +296,8 @@ def _lookups(resolution: Resolution) -> Iterator[Statement]:
         rest = left_out if column.null_value is None else "count with the policy's value for NULL"
         yield Statement(
             "rows.looked_up",
-            f"{column.name} is looked up by {column.of_table.name} in a public file, before anything is counted; rows "
-            f"whose {column.of_table.name} it does not have {rest}.",
+            f"{column.name} is looked up by {column.key.name} in a public file, before anything is counted; rows "
+            f"whose {column.key.name} it does not have {rest}.",
         )
 
 

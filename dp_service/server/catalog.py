@@ -20,6 +20,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from dp_service.queries.alternatives import without_bound
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.contributions import most_names
+from dp_service.queries.dimensions import Extracted
 from dp_service.queries.elements import elements_of_domain
 from dp_service.queries.filters import Value
 from dp_service.queries.policy import Policy
@@ -30,7 +31,6 @@ from dp_service.queries.times import Refresh, TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
 from dp_service.releases.kinds.grids import column_said
 from dp_service.server.errors import CatalogChangedError, RequestError
-from dp_service.server.listing_messages import BUCKET_LENGTHS
 from dp_service.server.messages import (
     ANSWERINGS,
     BOUNDED_BY,
@@ -236,7 +236,8 @@ def _time(time: TimeColumn, table: Table, *, now: int) -> dp_pb2.CatalogTime:
         zone=time.zone,
         refresh=None if time.refresh is None else _REFRESHES[time.refresh],
         closed_before=time.closed_before(now),
-        buckets=[BUCKET_LENGTHS[length] for length in table.buckets],
+        buckets=list(table.buckets),
+        parts=[str(Extracted(time.name, part)) for part in table.parts],
         member_buckets=0 if table.contributions is None else table.contributions.buckets or 0,
     )
 

@@ -1,49 +1,28 @@
-"""Messages of what decides which elements a question shows: buckets of time, and conditions on what was released."""
+"""Messages of what decides which elements a question shows, and what its columns are called."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
 from gris_api.dp.v1 import question_pb2
 
 from dp_service.parameters.release import HavingCondition
-from dp_service.queries.answer_columns import BUCKET_COLUMN
-from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.dimensions import label_of
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.structured import Bucket, HistogramQuery
+from dp_service.queries.structured import HistogramQuery
 from dp_service.server.messages import numbers
 from dp_service.terms import Comparison
 
-BUCKET_LENGTHS = {
-    BucketLength.DAY: question_pb2.BUCKET_LENGTH_DAY,
-    BucketLength.WEEK: question_pb2.BUCKET_LENGTH_WEEK,
-    BucketLength.MONTH: question_pb2.BUCKET_LENGTH_MONTH,
-    BucketLength.QUARTER: question_pb2.BUCKET_LENGTH_QUARTER,
-    BucketLength.YEAR: question_pb2.BUCKET_LENGTH_YEAR,
-}
 _COMPARISONS = {
     number: each for each, number in numbers(Comparison, question_pb2.Comparison.DESCRIPTOR).items()
 }
 # Short enough that no number in it has more digits than arithmetic takes at once.
 _NUMBER = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40}|/[1-9][0-9]{0,39})?")
 _NAME_CHARACTERS = 32
-
-
-def bucket_of(message: question_pb2.TimeBucket) -> Bucket:
-    """Return how a question divides the time column.
-
-    Raises:
-        QuestionError: It names no length.
-    """
-    for length, number in BUCKET_LENGTHS.items():
-        if message.length == number:
-            return Bucket(length, message.ranked)
-    raise QuestionError(
-        "bucket.length", "expected one of BUCKET_LENGTH_DAY, _WEEK, _MONTH, _QUARTER and _YEAR"
-    )
 
 
 def having_of(message: question_pb2.HavingCondition) -> HavingCondition:
@@ -72,20 +51,19 @@ def name_of_conditions(conditions: Sequence[HavingCondition]) -> str:
 
 
 def column_aliases(query: HistogramQuery, names: Sequence[str]) -> tuple[str | None, ...]:
-    """Return the alias of each column; that of buckets is their length, if the question gives none and nothing has it.
+    """Return the alias of each column; a function has a name that says what it is, if nothing else has that.
 
     Args:
         query: The question.
         names: The names of the columns in the answer.
     """
-    if query.bucket is None:
+    labels = [label_of(each) for each in query.dimensions]
+    if not any(labels):
         return query.aliases
     aliases = query.aliases or (None,) * len(names)
-    length = str(query.bucket.length)
     numbers = (query.count_alias, *(each.alias for each in query.aggregates))
-    taken = {(each or "").casefold() for each in (*names, *aliases, *numbers)}
-    by_length = None if length in taken else length
+    taken = Counter((each or "").casefold() for each in (*names, *aliases, *numbers, *labels))
     return tuple(
-        alias or (by_length if name == BUCKET_COLUMN else None)
-        for name, alias in zip(names, aliases, strict=True)
+        alias or (label if label is not None and taken[label] == 1 else None)
+        for label, alias in zip(labels, aliases, strict=True)
     )

@@ -18,7 +18,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render, required_features
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.sql import with_condition
+from dp_service.queries.sql import with_condition, with_dimensions
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import Chosen, chosen
 from dp_service.server.errors import RequestError
@@ -124,7 +124,7 @@ class QuestionCache:
     def _query(self, question: question_pb2.Question, policy: Policy) -> HistogramQuery:
         match question.WhichOneof("form"):
             case "structured":
-                found = structured_question(question.structured)
+                found = with_dimensions(structured_question(question.structured), policy)
                 condition = question.structured.condition
                 return with_condition(found, condition, policy) if condition else found
             case "sql":
@@ -162,8 +162,11 @@ class QuestionCache:
 
 
 def sql_of(question: question_pb2.Question) -> str:
-    """Return the SQL of a question: all of it, or its condition; empty: it has none."""
-    return question.sql or question.structured.condition
+    """Return the SQL of a question: all of it, or its condition and what it groups by; empty: it has none."""
+    structured = question.structured
+    return question.sql or "".join(
+        (structured.condition, *(each for each in structured.dimensions if "(" in each))
+    )
 
 
 def _form(question: question_pb2.Question) -> str | bytes:
@@ -174,7 +177,7 @@ def _form(question: question_pb2.Question) -> str | bytes:
 def _without_conditions(question: question_pb2.Question) -> bytes | None:
     """Return a small structured question without its conditions; None: it is none, or SQL has to be parsed."""
     is_small = question.WhichOneof("form") == "structured" and question.ByteSize() <= MAX_QUICK_BYTES
-    if not is_small or question.structured.condition:
+    if not is_small or sql_of(question):
         return None
     asked = question_pb2.HistogramQuery()
     asked.CopyFrom(question.structured)

@@ -13,7 +13,7 @@ from dp_service.queries import filters, structured
 from dp_service.queries.elements import date_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS
-from dp_service.server.listing_messages import bucket_of, having_of
+from dp_service.server.listing_messages import having_of
 from dp_service.server.messages import AGGREGATE_FUNCTIONS, MEASURES, RANK_FUNCTIONS
 
 
@@ -37,7 +37,7 @@ def structured_question(message: question_pb2.HistogramQuery) -> structured.Hist
         aggregates=tuple(map(_aggregate, message.aggregates)),
         ordered_by=message.ordered_by if message.HasField("ordered_by") else None,
         quantiles=tuple(map(_quantile, message.quantiles)),
-        bucket=bucket_of(message.bucket) if message.HasField("bucket") else None,
+        ranked=message.ranked,
         having=tuple(map(having_of, message.having)),
         totals_by=message.totals_by or None,
     )

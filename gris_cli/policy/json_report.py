@@ -47,7 +47,8 @@ def _table_json(table: Table) -> dict[str, Any]:
             {"measure": each.measure, "tau": each.tau, "tau_is": each.tau_is}
             for each in table.measures.offered
         ],
-        "time": table.time and _time_json(table.time) | _stated(buckets=list(table.buckets)),
+        "time": table.time
+        and _time_json(table.time) | _stated(buckets=list(table.buckets), parts=list(table.parts)),
         "consistency": table.consistency,
         **_stated(
             contributions=table.contributions

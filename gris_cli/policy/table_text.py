@@ -26,7 +26,8 @@ def print_table(table: Table) -> None:
         say("sums", _format_value(value))
     for column in table.quantiles:
         say("quantiles", _format_quantiles(column))
-    say("time", _format_time(table.time) + _format_buckets(table))
+    parts = f"; by its {', '.join(table.parts)}" if table.parts else ""
+    say("time", _format_time(table.time) + _format_buckets(table) + parts)
     say("asked again", _format_consistency(table))
     say("prepared", _format_prepared(table.prepared))
     cells = [_cells(each, table) for each in table.usable_columns]

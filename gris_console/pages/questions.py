@@ -18,7 +18,7 @@ from gris_console.problems import Problem, ends_log_in, problem_of
 from pinot_connector.budgets import questions_left
 from pinot_connector.catalog import TableEntry
 from pinot_connector.errors import GrisError, InvalidQuestion, RefusedByPolicy
-from pinot_connector.questions import BucketLength, sharpened_question
+from pinot_connector.questions import sharpened_question
 from pinot_connector.results import Explanation
 from pinot_connector.statements import Statement
 
@@ -185,7 +185,6 @@ def _table_page(
         table=entry,
         form=form,
         problem=problem,
-        bucket_lengths=[each.value for each in BucketLength],
     )
 
 

@@ -191,8 +191,13 @@ def _time_lines(draft: Draft, *, has_buckets: bool) -> Iterator[str]:
         yield from comment(_NO_TIME + f"time: {_proposed_time(draft)}", 4)
         return
     time, *others = draft.times
-    buckets = ", buckets: [day, week, month, quarter, year]" if has_buckets else ""
-    yield from comment(_TIME.format(buckets=", and count in buckets of it" if has_buckets else ""), 4)
+    are_days = time.type is ColumnType.DATE or "unit: days" in _time(time)
+    hour = "" if are_days else "hour, "
+    offered = f", buckets: [day, week, month, quarter, year], parts: [{hour}weekday, month]"
+    buckets = offered if has_buckets else ""
+    yield from comment(
+        _TIME.format(buckets=", and count by buckets and parts of it" if has_buckets else ""), 4
+    )
     if others:
         names = ", ".join(each.name for each in others)
         yield from comment(_SEVERAL_TIMES.format(others=names, why="name and type"), 4)

@@ -12,8 +12,6 @@ from pinot_connector.views import called
 
 Element: TypeAlias = str | int | bool
 
-BUCKET_COLUMN = "gris_bucket"
-"""The name of the column of buckets of time in an answer."""
 CELL_COLUMN = "gris_cell"
 """The last column of the elements, where a query asks how many members have their value in each cell of a grid."""
 COUNT_COLUMN = "gris_count"

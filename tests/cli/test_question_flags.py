@@ -21,10 +21,9 @@ def test_every_field_of_a_question_has_a_flag_or_a_reason() -> None:
     fields = {
         *question_pb2.HistogramQuery.DESCRIPTOR.fields_by_name,
         *(f"sharpening.{name}" for name in question_pb2.Sharpening.DESCRIPTOR.fields_by_name),
-        *(f"bucket.{name}" for name in question_pb2.TimeBucket.DESCRIPTOR.fields_by_name),
     }
     # A flag that stands for a message says its first field.
-    asked = {*_asked(), "sharpening.units", "bucket.length"}
+    asked = {*_asked(), "sharpening.units"}
     assert fields == (asked & fields) | WITHOUT_FLAG.keys()
     assert _asked() - fields == {"sql", "sharpening", "max_cost"}
 

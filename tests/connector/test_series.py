@@ -23,7 +23,7 @@ from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import IntegrityError, InvalidQuestion, RefusedByPolicy
 from pinot_connector.parameters import IntervalKind, Laplace, Mechanism, Shift
-from pinot_connector.questions import BucketLength, In, structured_question
+from pinot_connector.questions import In, structured_question
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue
 from tests.support.clients import own_client
@@ -228,7 +228,7 @@ def test_the_catalogue_and_the_price_say_what_a_series_is(client: PrivateClient)
     """Before anything is asked."""
     time = {table.name: table.time for table in client.catalog().tables}["exact"]
     assert time is not None
-    assert time.buckets == (BucketLength.WEEK, BucketLength.MONTH, BucketLength.YEAR)
+    assert time.buckets == ("week", "month", "year")
     explained = client.explain(MONTHS.format("", "exact") + BY_MONTH + " HAVING people > 5")
     text = " ".join(explained.sentences)
     assert "by the month of day" in text

@@ -342,7 +342,7 @@ def test_a_second_look_counts_the_names_alone(found: Found) -> None:
 
 
 def _element(row: Row, query: HistogramQuery) -> tuple[object, ...]:
-    return tuple(_as_in_pinot(getattr(row, name)) for name in query.dimensions)
+    return tuple(_as_in_pinot(getattr(row, name)) for name in query.plain_dimensions)
 
 
 def test_a_bounded_query_fails_rather_than_leave_rows_out(found: Found) -> None:

@@ -10,13 +10,14 @@ import pytest
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical_bytes import canonical_bytes
+from dp_service.queries.dimensions import Truncated
 from dp_service.queries.elements import date_of
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, NotIn, TimeRange
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import Bucket, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.terms import MechanismName
 
 NOW = int(datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC).timestamp())
@@ -76,10 +77,10 @@ def test_sql_and_the_structured_form_are_one_question() -> None:
     start, end = (datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2024, 2025))
     query = HistogramQuery(
         "t",
-        ("day",),
+        (Truncated("day", BucketLength.MONTH),),
         Measure.DISTINCT_MEMBERS,
         time_range=TimeRange(start, end),
-        bucket=Bucket(BucketLength.MONTH, ranked=True),
+        ranked=True,
     )
     structured = resolve(query, policy(), now=NOW)
     texts = [
@@ -204,12 +205,12 @@ def test_the_list_is_in_the_order_of_time_unless_a_number_decides() -> None:
         (
             MONTHS.format(YEAR).replace("'month', day", "'month', text"),
             policy(),
-            "DATE_TRUNC of the time column day",
+            "DATE_TRUNC and EXTRACT of the time column day",
         ),
         (
             MONTHS.format(YEAR).replace("DISTINCT member", "*"),
             policy(more="", events="assumed"),
-            "bounds no bucket",
+            "bounds nothing that is computed",
         ),
         (MONTHS.format(YEAR) + " ORDER BY m DESC", policy(), "ascending"),
         (
@@ -250,7 +251,7 @@ def test_two_conditions_beside_buckets_are_refused_alike_in_either_order() -> No
     [
         ("column: day, type: timestamp, buckets: [day]", BOUNDED, "", "time.zone"),
         ("column: day, type: int64, unit: seconds, buckets: [day]", BOUNDED, "", "time.zone"),
-        ("column: day, type: date, buckets: [day, day]", BOUNDED, "", "each length once"),
+        ("column: day, type: date, buckets: [day, day]", BOUNDED, "", "each of them once"),
         ("column: day, type: date, buckets: [hour]", BOUNDED, "", "time.buckets"),
         ("column: day, type: date", BOUNDED, "", "expected time.buckets as well"),
         (

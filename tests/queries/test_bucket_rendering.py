@@ -13,13 +13,15 @@ import duckdb
 import pytest
 
 from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.canonical_query import QueryBucket
 from dp_service.queries.elements import days_of
 from dp_service.queries.intervals import Interval
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
-from dp_service.queries.render.bucket_expressions import BucketedTimes, bucketed_times
+from dp_service.queries.render.time_expressions import LocalTimes, local_times
 from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.time_buckets import bucket_of
+from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeUnit
 from dp_service.queries.zone_offsets import zone_offsets
 from tests.support.queries.buckets import (
@@ -31,11 +33,13 @@ from tests.support.queries.buckets import (
     TYPES,
     UTC,
     Row,
+    TimeFunction,
     arrow_table,
     asked,
     counted,
     counted_in,
-    members_of_days,
+    functions,
+    members_of_hours,
     policy,
 )
 from tests.support.some import some
@@ -83,9 +87,9 @@ def rows_around(zone: str, start: str, end: str) -> tuple[Row, ...]:
 
 
 @lru_cache(maxsize=4)
-def members_by_day(zone: str, start: str, end: str, step: int) -> dict[datetime.date, set[str]]:
-    """Return the members of each day of `asked_for`, by Python's calendar."""
-    return members_of_days(rows_around(zone, start, end), asked_for(start, end, step), zone, step)
+def members_by_hour(zone: str, start: str, end: str, step: int) -> dict[datetime.datetime, set[str]]:
+    """Return the members of each hour of `asked_for`, by Python's calendar."""
+    return members_of_hours(rows_around(zone, start, end), asked_for(start, end, step), zone, step)
 
 
 def asked_for(start: str, end: str, step: int) -> tuple[datetime.datetime, datetime.datetime]:
@@ -103,35 +107,38 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
         yield found
 
 
+def _number(value: datetime.date | int) -> tuple[int, bool]:
+    """Return a part of time, or the ordinal of a day and that it is one."""
+    return (value.toordinal(), True) if isinstance(value, datetime.date) else (value, False)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize(("zone", "start", "end"), RANGES)
-def test_every_time_is_in_the_bucket_of_the_calendar(
+def test_functions_of_time_are_those_of_the_calendar(
     database: duckdb.DuckDBPyConnection, kind: str, zone: str, start: str, end: str
 ) -> None:
     """For every length and every type of column; each row is a member of its own, and one has no time."""
     step = TYPES[kind].step
     first, last = asked_for(start, end, step)
     under = policy(kind, "UTC" if "days" in kind else zone, contributions="")
-    of_days = members_by_day(zone, start, end, step)
+    of_hours = members_by_hour(zone, start, end, step)
     database.register("t", arrow_table(rows_around(zone, start, end), kind))
-    for length in BucketLength:
-        resolution = resolve(asked(length, first, last), under, now=NOW)
+    for function in functions(kind):
+        resolution = resolve(asked(function, first, last), under, now=NOW)
         found = dict(database.execute(render(resolution, "duckdb")).fetchall())
-        assert found == counted_in(length, of_days)
-        assert len(found) <= len(resolution.parameters.domain or ())
-        assert {day.toordinal() for day in found} <= {
-            int(day) + EPOCH.toordinal() for (day,) in resolution.parameters.domain or ()
-        }
+        assert found == counted_in(function, of_hours)
+        shown = {each - EPOCH.toordinal() if days else each for each, days in map(_number, found)}
+        assert shown <= {int(value) for (value,) in resolution.parameters.domain or ()}
 
 
 def test_a_zone_that_is_dropped_is_found(
     monkeypatch: pytest.MonkeyPatch, database: duckdb.DuckDBPyConnection
 ) -> None:
     """The last hours of a month in UTC are the next month in Berlin."""
-    monkeypatch.setattr(BucketedTimes, "moved", lambda _self, number, _unit: number)
+    monkeypatch.setattr(LocalTimes, "moved", lambda _self, number, _unit: number)
     with pytest.raises(AssertionError):
-        test_every_time_is_in_the_bucket_of_the_calendar(
+        test_functions_of_time_are_those_of_the_calendar(
             database, "milliseconds", "Europe/Berlin", "2023-12-20", "2024-02-05"
         )
 
@@ -146,13 +153,14 @@ def test_the_range_of_a_bucket_has_the_times_of_the_calendar(zone: str, start: s
     times = [time for time in instants(first, last, zone) if first <= time < last]
     for length in BucketLength:
         query = resolve(asked(length, first, last), policy("microseconds", zone), now=NOW).query
-        assert query.bucket is not None
+        bucket = query.dimensions[0].source
+        assert isinstance(bucket, QueryBucket)
         of_buckets: dict[datetime.date, list[int]] = {}
         for time in times:
             of_buckets.setdefault(bucket_of(length, time, zone), []).append((time - EPOCH) // MICROSECOND)
         found: list[Interval] = []
         for day, numbers in some(of_buckets.items()):
-            intervals = bucketed_times(query, query.bucket).values_in(day)
+            intervals = local_times(query, bucket.time).values_in(day, length)
             assert all(any(each.start <= number < each.end for each in intervals) for number in some(numbers))
             found += intervals
         # Nor does a time fall into two of them.
@@ -175,14 +183,25 @@ def test_a_row_at_the_end_of_its_type_decides_nothing_about_a_series(
         own.register("held", arrow_table([Row("ann", at("2024-02-03"), "a")], kind))
         own.execute("CREATE TEMP TABLE t AS SELECT * FROM held")
         own.execute("INSERT INTO t VALUES ('mallory', ?, 'a', 1)", [ends[extreme == "greatest"]])
-        for length in BucketLength:
-            resolution = resolve(asked(length, first, last), under, now=NOW)
+        for function in functions(kind):
+            resolution = resolve(asked(function, first, last), under, now=NOW)
             answer = own.execute(render(resolution, "duckdb")).fetchall()
-            assert answer == [(bucket_of(length, at("2024-02-03"), "UTC"), 1)]
+            day = at("2024-02-03")
+            is_part = isinstance(function, TimePart)
+            assert answer == [(function.of(day) if is_part else bucket_of(function, day, "UTC"), 1)]
 
 
-def named(kind: str, first: datetime.datetime, last: datetime.datetime) -> Resolution:
-    """Return the second look of a question by months and texts of an unknown domain, at two months and three texts."""
+def named(
+    kind: str,
+    first: datetime.datetime,
+    last: datetime.datetime,
+    function: TimeFunction = BucketLength.MONTH,
+    values: tuple[int, int] = (
+        days_of(datetime.date(2024, 3, 1)),
+        days_of(datetime.date(2024, 10, 1)),
+    ),
+) -> Resolution:
+    """Return the second look of a question by a function of time and texts of an unknown domain, at three pairs."""
     block = "{bound: in_query, delta_0: 9, units: 10, names: {delta_1: 9, share: 0.5, max_names: 50}}"
     zone = "UTC" if "days" in kind else "Europe/Berlin"
     text = POLICY.format(
@@ -191,16 +210,17 @@ def named(kind: str, first: datetime.datetime, last: datetime.datetime) -> Resol
         contributions=f"contributions: {block}",
         values="",
         delta="",
+        hour="",
     )
-    question = asked(BucketLength.MONTH, first, last, by=("at", "text"))
+    question = asked(function, first, last, by=("at", "text"))
     resolution = resolve(question, parse_policy(text.replace(", domain: [a, b]", "")), now=NOW)
-    months = [days_of(datetime.date(2024, month, 1)) for month in (3, 10)]
-    return second_look(resolution, ((months[0], "a"), (months[0], "it's"), (months[1], "b")))
+    return second_look(resolution, ((values[0], "a"), (values[0], "it's"), (values[1], "b")))
 
 
+@pytest.mark.parametrize("function", [BucketLength.MONTH, TimePart.WEEKDAY])
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_second_look_counts_the_buckets_that_it_names(
-    database: duckdb.DuckDBPyConnection, kind: str
+def test_a_second_look_counts_the_times_that_it_names(
+    database: duckdb.DuckDBPyConnection, kind: str, function: TimeFunction
 ) -> None:
     """Rows whose time no function of the engine takes, such as infinities and 2^63 - 1, only drop out."""
     first, last = at("2024-01-05"), at("2024-12-20")
@@ -220,19 +240,18 @@ def test_a_second_look_counts_the_buckets_that_it_names(
         )
         for extreme in extremes:
             own.execute("INSERT INTO t VALUES ('mallory', ?, 'a', 1)", [extreme])
-        answer = own.execute(render(named(kind, first, last), "duckdb")).fetchall()
+        numbers = (5, 7) if function is TimePart.WEEKDAY else None
+        resolution = named(kind, first, last, function, *([numbers] if numbers else []))
+        answer = own.execute(render(resolution, "duckdb")).fetchall()
     zone = "UTC" if "days" in kind else "Europe/Berlin"
+    one, other = numbers or (datetime.date(2024, 3, 1), datetime.date(2024, 10, 1))
     expected = {
-        (month, text): counted(
-            [row for row in rows if row.text == text], BucketLength.MONTH, (first, last), zone, kind
-        )[month]
-        for month, text in [
-            (datetime.date(2024, 3, 1), "a"),
-            (datetime.date(2024, 3, 1), "it's"),
-            (datetime.date(2024, 10, 1), "b"),
-        ]
+        (value, text): counted(
+            [row for row in rows if row.text == text], function, (first, last), zone, kind
+        )[value]
+        for value, text in [(one, "a"), (one, "it's"), (other, "b")]
     }
-    assert {(month, text): count for month, text, count in answer} == expected
+    assert {(value, text): count for value, text, count in answer} == expected
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "pinot", "spark"])
@@ -269,10 +288,10 @@ def test_offsets_are_those_of_the_zone(zone: str) -> None:
 def test_one_offset_needs_no_condition(unit: TimeUnit) -> None:
     """And none at all needs no sum."""
     winter = at("2024-01-01"), at("2024-02-01")
-    bucket = resolve(asked(BucketLength.DAY, *winter), policy(), now=NOW).query.bucket
-    assert bucket is not None
+    bucket = resolve(asked(BucketLength.DAY, *winter), policy(), now=NOW).query.dimensions[0].source
+    assert isinstance(bucket, QueryBucket)
     east, west, utc = (
-        BucketedTimes(bucket, zone_offsets(*winter, zone)).moved("x", unit)
+        LocalTimes(bucket.time, Interval(0, 1), zone_offsets(*winter, zone)).moved("x", unit)
         for zone in ("Europe/Berlin", "America/New_York", "UTC")
     )
     hours = 3_600_000_000 // int(unit.value)

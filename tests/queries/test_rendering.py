@@ -10,6 +10,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from dp_service.queries.dimensions import conditions_of_dimensions
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, Like, column_filters
 from dp_service.queries.policy import Policy, parse_policy
@@ -83,7 +84,8 @@ def test_a_rendered_query_is_one_statement_with_the_questions_literals(
             for literal in select.find_all(exp.Literal)
             if literal.is_string and not isinstance(literal.parent, PATTERNS)
         }
-        leaves = (each for condition in query.filters for each in column_filters(condition))
+        stated = (*query.filters, *conditions_of_dimensions(query.dimensions))
+        leaves = (each for condition in stated for each in column_filters(condition))
         asked = {each.pattern for each in leaves if isinstance(each, Like)}
         assert {text for text in texts if not re.fullmatch(r"\d{4}-\d\d-\d\d", text)} <= {
             *TEXTS,

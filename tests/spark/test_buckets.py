@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from itertools import product
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -23,9 +22,11 @@ from tests.support.queries.buckets import (
     TYPES,
     UTC,
     Row,
+    TimeFunction,
     arrow_table,
     asked,
     counted,
+    functions,
     policy,
 )
 
@@ -38,16 +39,17 @@ EDGES = [
 ]
 
 
-def of_the_day_or_of_timestamps(kind: str, length: BucketLength) -> bool:
+def of_the_day_or_of_timestamps(kind: str, length: TimeFunction) -> bool:
     """Return whether a case is short: a type becomes days in one way, and days become buckets in another."""
     return length is BucketLength.DAY or kind == "timestamps"
 
 
 @pytest.mark.parametrize(
-    ("kind", "length"), long_rows_but(of_the_day_or_of_timestamps, product(TYPES, BucketLength))
+    ("kind", "length"),
+    long_rows_but(of_the_day_or_of_timestamps, [(kind, each) for kind in TYPES for each in functions(kind)]),
 )
 def test_spark_counts_in_the_buckets_of_the_calendar(
-    spark: SparkSession, tmp_path: Path, kind: str, length: BucketLength
+    spark: SparkSession, tmp_path: Path, kind: str, length: TimeFunction
 ) -> None:
     """In every type of column, around changes of clocks and ends of months and years."""
     times = [START + 31 * HOUR * step for step in range(-3, 250)]
@@ -61,8 +63,11 @@ def test_spark_counts_in_the_buckets_of_the_calendar(
     under = policy(kind, "UTC" if "days" in kind else "Europe/Berlin", contributions="")
     engine = SparkEngine(spark, {"t": str(path)})
     resolution = resolve(asked(length, start, end), under, now=NOW)
-    columns = (ExpectedColumn("gris_bucket", ColumnType.DATE),)
+    columns = tuple(ExpectedColumn(name, ColumnType(kind)) for name, kind in resolution.columns)
     query = EngineQuery("t", render(resolution, "spark"), columns, resolution.row_limit)
     answer = engine.run(query, engine.data_version("t"))
-    found = {date_of(int(day)): count for day, count in zip(answer.elements[0], answer.counts, strict=True)}
+    values = [
+        date_of(int(each)) if columns[0].type is ColumnType.DATE else int(each) for each in answer.elements[0]
+    ]
+    found = dict(zip(values, answer.counts, strict=True))
     assert found == counted(rows, length, (start, end), "Europe/Berlin", kind)

@@ -12,11 +12,15 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.canonical_query import PatternCondition
 from dp_service.queries.filters import Value, regular_expression
 from dp_service.queries.intervals import ordinal
-from dp_service.queries.render.bucket_expressions import (
+from dp_service.queries.render.time_expressions import (
     BucketWriter,
+    PartWriter,
     duckdb_bucket,
+    duckdb_part,
     pinot_bucket,
+    pinot_part,
     spark_bucket,
+    spark_part,
 )
 from dp_service.terms import ColumnType
 
@@ -109,6 +113,7 @@ class Dialect:
         case_text: Writes a text that a CASE may answer with, beside texts of other lengths.
         matches: Writes whether a text has a pattern, or has not.
         bucket: Writes the first day of the bucket that a column's time falls into.
+        part: Writes a part of a column's time as a whole number.
     """
 
     quote: str
@@ -137,6 +142,7 @@ class Dialect:
     case_text: Callable[[str], str]
     matches: Callable[[str, PatternCondition], str]
     bucket: BucketWriter
+    part: PartWriter
 
 
 def identifier(name: str, dialect: Dialect) -> str:
@@ -362,6 +368,7 @@ _STANDARD = Dialect(
     case_text=_standard_text,
     matches=_duckdb_matches,
     bucket=duckdb_bucket,
+    part=duckdb_part,
 )
 
 DIALECTS = {
@@ -393,6 +400,7 @@ DIALECTS = {
         case_text=_pinot_case_text,
         matches=_pinot_matches,
         bucket=pinot_bucket,
+        part=pinot_part,
     ),
     "spark": replace(
         _STANDARD,
@@ -407,5 +415,6 @@ DIALECTS = {
         case_text=_spark_text,
         matches=_spark_matches,
         bucket=spark_bucket,
+        part=spark_part,
     ),
 }

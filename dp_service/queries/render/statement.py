@@ -26,9 +26,10 @@ from dp_service.queries.answer_columns import COUNT_COLUMN, FIRST_COUNT_COLUMN, 
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.pairs import PairsRange
+from dp_service.queries.render.columns import column_expression
 from dp_service.queries.render.conditions import conditions_of_question, text_conditions, where_condition
 from dp_service.queries.render.dialects import Dialect, identifier
-from dp_service.queries.render.expressions import column_expression, grouping_keys
+from dp_service.queries.render.expressions import grouping_keys
 from dp_service.queries.render.lookups import joined, looked_up_columns
 from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound, min_count_of
 from dp_service.queries.render.pairs import pairs_conditions, within_copy
@@ -129,7 +130,7 @@ def _counts_of_members(resolution: Resolution, dialect: Dialect) -> str:
 def _table(query: CanonicalQuery, dialect: Dialect) -> str:
     """Write the table, with what is joined to it so that it has the columns that are looked up."""
     columns = looked_up_columns(query) if dialect.joins_lookups else ()
-    joins = [joined(each, column_expression(each.of_table, dialect), dialect) for each in columns]
+    joins = [joined(each, column_expression(each.key, dialect), dialect) for each in columns]
     return identifier(query.table, dialect) + "".join(joins)
 
 

@@ -25,20 +25,24 @@ such statement; what the tree asks for is read here. Everything that is refused 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from math import inf, prod
+from typing import TypeGuard
 
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.canonical_conditions import flattened as all_of
+from dp_service.queries.dimensions import Cases, Dimension, Extracted, columns_of, is_of_time
 from dp_service.queries.filters import Filter, column_filters
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import filters_of, having_of, says_that_rows_are
 from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, totals_by
 from dp_service.queries.sql.places import located, refuse
 from dp_service.queries.sql.scope import Scope, integer, scope_of
+from dp_service.queries.sql.select_list import Dimension as SelectedDimension
 from dp_service.queries.sql.select_list import (
     SelectList,
-    bucket_of,
+    dimension_selected,
     measure_without_count,
     select_list_of,
     without_repeats,
@@ -46,8 +50,8 @@ from dp_service.queries.sql.select_list import (
 from dp_service.queries.sql.statements import StatementReader
 from dp_service.queries.sql.tokens import tokens_of
 from dp_service.queries.sql.wrappers import flattened
-from dp_service.queries.structured import MAXIMUM_K, Bucket, Free, HistogramQuery, Measure
-from dp_service.queries.tables import Policy
+from dp_service.queries.structured import MAXIMUM_K, Free, HistogramQuery, Measure
+from dp_service.queries.tables import Policy, Table
 
 
 def parse_sql(text: str, policy: Policy) -> HistogramQuery:
@@ -80,10 +84,46 @@ def with_condition(query: HistogramQuery, text: str, policy: Policy) -> Histogra
     return replace(query, filters=query.filters + found)
 
 
+def with_dimensions(query: HistogramQuery, policy: Policy) -> HistogramQuery:
+    """Read what a structured question groups by where it is more than a column's name: as it stands behind SELECT.
+
+    Args:
+        query: The question, whose dimensions are texts.
+        policy: Provides the types of the table's columns.
+
+    Raises:
+        QuestionError: A construct is not accepted; the message names it, and where it stands.
+        RefusedByPolicyError: The policy does not list a name.
+    """
+    if all(isinstance(each, str) and _NAME.fullmatch(each) for each in query.dimensions):
+        return query
+    table = policy.table(query.table)
+    found = [_dimension_of(str(each), table, policy) for each in query.dimensions]
+    aliases = tuple(each.alias for each in found)
+    return replace(
+        query, dimensions=tuple(each.of for each in found), aliases=aliases if any(aliases) else ()
+    )
+
+
+def _dimension_of(text: str, table: Table, policy: Policy) -> SelectedDimension:
+    if _NAME.fullmatch(text):
+        return SelectedDimension(text)
+    return located(
+        lambda: dimension_selected(StatementReader(tokens_of(text)).whole_item(), Scope(table, table.name)),
+        text,
+        policy.names,
+        field="dimensions",
+    )
+
+
+def _is_name(dimension: Dimension) -> TypeGuard[str]:
+    return isinstance(dimension, str)
+
+
 def _condition(query: HistogramQuery, text: str, policy: Policy) -> tuple[Filter, ...]:
     root = StatementReader(tokens_of(text)).whole_condition()
     table = policy.table(query.table)
-    found = filters_of(root, Scope(table, table.name), query.dimensions)
+    found = filters_of(root, Scope(table, table.name), tuple(filter(_is_name, query.dimensions)))
     if found is None:
         refuse(root, "a condition that no row meets is accepted in a whole statement alone")
     return found
@@ -107,9 +147,11 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
     measure = _measure(select, selected, ordered, scope)
     filters = filters_of(select.where, scope, selected.names)
     is_free = _asks_for_columns(select, filters)
+    dimensions = tuple(each.of for each in selected.dimensions)
+    is_series = any(map(is_of_time, dimensions))
     return HistogramQuery(
         table=scope.table.name,
-        dimensions=selected.names,
+        dimensions=dimensions,
         measure=measure,
         filters=filters or (),
         free=Free.COLUMNS if is_free else None,
@@ -118,8 +160,8 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
         aggregates=selected.aggregates,
         ordered_by=ordered.aggregate,
         quantiles=selected.quantiles,
-        bucket=None if selected.bucket is None else Bucket(selected.bucket, ordered.ranked),
-        by_element=ordered.by_element and selected.bucket is None,
+        ranked=is_series and ordered.ranked,
+        by_element=ordered.by_element and not is_series,
         having=() if selected.quantiles else _having(select, selected, measure, scope),
         totals_by=totals,
         count_alias=None if selected.count is None else selected.count.alias,
@@ -157,9 +199,10 @@ def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -
     named = [{each.column for each in column_filters(one)} for one in all_of(filters or ())]
     # Of conditions on several columns together the combinations that meet them are not listed.
     is_apart = is_of_columns or all(len(columns) == 1 and columns <= set(selected.names) for columns in named)
-    asked = [scope.column(_column_of(item)) for item in select.items]
+    asked = [scope.table.column(name) for each in selected.dimensions for name in sorted(columns_of(each.of))]
     is_known = all(column.domain is not None and column.group_by for column in asked)
-    if not (is_known or is_of_columns) or selected.bucket is not None or not is_apart or select.having:
+    has_functions = len(selected.names) < len(selected.dimensions)
+    if not (is_known or is_of_columns) or has_functions or not is_apart or select.having:
         refuse(select.distinct or select, _DISTINCT)
     if select.group is not None and totals_by(select, selected, scope) is not None:
         refuse(select.group, "GROUPING SETS without a number is not accepted: GROUP BY the selected columns")
@@ -176,11 +219,6 @@ def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -
         by_element=False,
         in_sql=True,
     )
-
-
-def _column_of(item: tree.Item) -> tree.Expression:
-    bucket = bucket_of(item.value)
-    return item.value if bucket is None else bucket[1]
 
 
 def _measure(select: tree.Select, selected: SelectList, ordered: Order, scope: Scope) -> Measure:
@@ -232,10 +270,23 @@ def _check_clauses(select: tree.Select, selected: SelectList, totals: str | None
 
 def _most_rows(selected: SelectList, totals: str | None, scope: Scope) -> float:
     """Return how many rows an answer can have: as many as the policy tells, and no answer more than a million."""
-    sizes = {name: len(scope.table.column(name).domain or ()) or inf for name in selected.names}
+    sizes = {each.of: _most_values(each.of, scope) for each in selected.dimensions}
     return min(_NO_LIMIT, prod(sizes.values()) + (0 if totals is None else sizes[totals]))
 
 
+def _most_values(dimension: Dimension, scope: Scope) -> float:
+    match dimension:
+        case str():
+            return len(scope.table.column(dimension).domain or ()) or inf
+        case Extracted(part=part):
+            return len(part.values)
+        case Cases(values=values):
+            return len(values)
+        case _:
+            return inf
+
+
+_NAME = re.compile(r"\w{1,128}")
 # What clients write that limit every question.
 _NO_LIMIT = 1_000_000
 _ROWS = "no rows are shown, only counts: expected COUNT(*) or COUNT(DISTINCT member), and GROUP BY with the columns"

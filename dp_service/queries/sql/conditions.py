@@ -76,6 +76,11 @@ def filters_of(
     )
 
 
+def condition_of(node: tree.Expression, scope: Scope) -> Filter | bool:
+    """Return one condition; True: it holds of every row, False: of none."""
+    return _Filters(scope).condition(node)
+
+
 def _holds(node: tree.Expression) -> bool | None:
     """Return whether a condition holds of every row or of none, whatever it has; None: it depends on the row."""
     match node:

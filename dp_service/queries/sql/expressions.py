@@ -244,13 +244,51 @@ class ExpressionReader:
             self.take()
             text = self.take()
             return tree.Text(token, text, text.value, kind=word)
-        if word == "CAST" and self.ahead().text == "(":
-            return self._cast()
+        read = {"CAST": self._cast, "EXTRACT": self._extract}.get(word) if self.ahead().text == "(" else None
+        if word == "CASE" or read is not None:
+            return (read or self._case)()
         if word in WITHOUT_PARENTHESES and (word != "INTERVAL" or self.ahead().kind in ("text", "number")):
             refuse(token, f"{word} is not accepted: {WITHOUT_PARENTHESES[word]}")
         if not word or (NO_NAMES.fullmatch(word) and not (word in REFUSED and self.ahead().text == "(")):
             self.unexpected("a column, a value or a function")
         return self._name_or_call()
+
+    def _case(self) -> Expression:
+        """Read CASE; values before WHEN are compared with those behind it."""
+        first = self.take()
+        self._deeper(first)
+        operand = None if self.next.word == "WHEN" else self.value()
+        conditions: list[Expression] = []
+        values: list[Expression] = []
+        while self.takes("WHEN"):
+            conditions.append(self._when(operand))
+            self.expect("THEN")
+            values.append(self.value())
+        if not conditions:
+            self.unexpected("WHEN")
+        otherwise = self.value() if self.takes("ELSE") else None
+        self.expect("END")
+        self._depth -= 1
+        return tree.Case(first, self.last, tuple(conditions), tuple(values), otherwise)
+
+    def _when(self, operand: Expression | None) -> Expression:
+        if operand is None:
+            return self.condition()
+        value = self.value()
+        return tree.Compared(value.first, value.last, Comparison.EQUAL, operand, value)
+
+    def _extract(self) -> Expression:
+        name = self.take()
+        self._deeper(self.expect("("))
+        unit = self.take()
+        if unit.kind not in ("word", "text"):
+            refuse(unit, "expected a part of a time such as HOUR in EXTRACT(HOUR FROM column)")
+        self.expect("FROM")
+        part = tree.Text(unit, unit, unit.value)
+        value = self.value()
+        self.expect(")")
+        self._depth -= 1
+        return tree.Call(name, self.last, name.word, (part, value))
 
     def _cast(self) -> Expression:
         first = self.take()

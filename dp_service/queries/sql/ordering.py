@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import Count, aggregate_of, is_aggregate, is_count, measure_of
 from dp_service.queries.sql.places import refuse, refused
+from dp_service.queries.sql.row_functions import is_function
 from dp_service.queries.sql.scope import Scope, refused_node, whole_number
-from dp_service.queries.sql.select_list import Column, Dimension, SelectList, bucket_of
+from dp_service.queries.sql.select_list import Column, Dimension, SelectList
 from dp_service.queries.structured import Aggregate, Measure
 from dp_service.queries.tables import Table
 
@@ -77,7 +78,7 @@ def _is_number(node: tree.Expression, selected: SelectList) -> bool:
         return True
     position = whole_number(node)
     if position is None:
-        return not isinstance(node, tree.Name) and bucket_of(node) is None
+        return not isinstance(node, tree.Name) and not is_function(node)
     return not (
         1 <= position <= len(selected.columns) and isinstance(selected.columns[position - 1], Dimension)
     )
@@ -194,13 +195,15 @@ def _of_sets(group: tree.Grouping, selected: SelectList, scope: Scope) -> str:
     )
     if [len(each) for each in sets] != [1, 2] or set(sets[1]) != set(selected.dimensions):
         refuse(group, _SETS)
-    if sets[0][0] not in selected.dimensions:
+    total = sets[0][0].of
+    if sets[0][0] not in selected.dimensions or not isinstance(total, str):
         refuse(group, _SETS)
-    return sets[0][0].name
+    return total
 
 
 def _without_grouping(selected: SelectList, table: Table) -> str:
     usable = {column.name for column in table.usable_columns if column.group_by}
     # A name that the table does not have may be a value without its quotes, which no message repeats.
-    named = f": GROUP BY {', '.join(selected.names)}" if set(selected.names) <= usable else ""
+    names = [str(each.of) for each in selected.dimensions]
+    named = f": GROUP BY {', '.join(names)}" if set(names) <= usable else ""
     return f"expected GROUP BY with the selected columns{named}"

@@ -1,22 +1,20 @@
-"""The select list of a statement: columns, buckets of time and numbers, in any order."""
+"""The select list of a statement: columns, functions of a row and numbers, in any order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries import dimensions as structured
+from dp_service.queries.dimensions import columns_of
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import Count, Number, is_count, is_number, numbers_of
-from dp_service.queries.sql.places import refuse, refused
-from dp_service.queries.sql.scope import Scope, alias_name, refused_node
-from dp_service.queries.sql.words import TRUNCATIONS, is_word_of_sql
+from dp_service.queries.sql.places import refuse
+from dp_service.queries.sql.row_functions import column_of, dimension_of, is_function
+from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.queries.structured import Aggregate, AskedQuantile, Measure
 from dp_service.terms import AggregateFunction
 
-_BUCKET_FORM = f"DATE_TRUNC('{BucketLength.MONTH}', column)"
-_BUCKET_LENGTHS = ", ".join(f"'{length}'" for length in BucketLength)
-_BUCKET_ARGUMENTS = 2
 _NO_ROWS = (
     "* is not accepted: no rows are shown, only counts: SELECT columns and COUNT(*) or COUNT(DISTINCT member)"
 )
@@ -24,10 +22,9 @@ _NO_ROWS = (
 
 @dataclass(frozen=True)
 class Dimension:
-    """A selected column, or the buckets of one; `alias` None: it has no name but its own, and is no part of it."""
+    """What is selected to group by; `alias` None: it has no name but its own, and is no part of it."""
 
-    name: str
-    length: BucketLength | None = None
+    of: structured.Dimension
     alias: str | None = field(default=None, compare=False)
 
 
@@ -47,8 +44,8 @@ class SelectList:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(each.name for each in self.dimensions)
+        """The names of the columns that are selected as they are."""
+        return tuple(each.of for each in self.dimensions if isinstance(each.of, str))
 
     @property
     def count(self) -> Count | None:
@@ -66,11 +63,6 @@ class SelectList:
         return tuple(each for each in self.columns if isinstance(each, AskedQuantile))
 
     @property
-    def bucket(self) -> BucketLength | None:
-        """The length of the buckets that are selected; None: there are none."""
-        return next((each.length for each in self.dimensions if each.length is not None), None)
-
-    @property
     def shown(self) -> tuple[int, ...]:
         """The order of the text, as places among columns, count, sums and averages; empty: it is theirs."""
         numbers = (self.count or Count(Measure.EVENTS), *self.aggregates)
@@ -80,16 +72,15 @@ class SelectList:
         return () if is_plain else order
 
     def key(self, node: tree.Expression, scope: Scope) -> Dimension:
-        """Return what a clause calls by its name, its alias, or by the same DATE_TRUNC."""
-        bucket = bucket_of(node)
-        if bucket is not None:
-            return Dimension(scope.column_name(bucket[1]), bucket[0])
+        """Return what a clause calls by its name, its alias, or by the same function."""
+        if is_function(node):
+            return Dimension(dimension_of(node, scope))
         if isinstance(node, tree.Name) and len(node.parts) == 1:
             named = [each for each in self.dimensions if each.alias == node.parts[0].value]
-            if named and named[0].length is not None and named[0].alias == named[0].name:
+            if named and named[0].alias in columns_of(named[0].of):
                 refuse(
                     node,
-                    "a name in another clause that is both a column and an alias of its DATE_TRUNC is not accepted",
+                    "a name in another clause that is both a column and an alias of a function of it is not accepted",
                 )
             if named:
                 return named[0]
@@ -137,10 +128,9 @@ def without_repeats(select: tree.Select) -> tree.Select:
 
 def _name_and_alias(item: tree.Item) -> tuple[object, ...] | None:
     """Return what a column with an alias is of, and its alias; None: it is something else."""
-    name, bucket = own_name(item.value), bucket_of(item.value)
-    if name is None or item.alias is None:
+    if item.alias is None or own_name(item.value) is None:
         return None
-    return name, None if bucket is None else bucket[0], item.alias.value
+    return tree.without_places(item.value), item.alias.value
 
 
 def _selected(item: tree.Item, scope: Scope) -> Iterator[Column]:
@@ -149,45 +139,15 @@ def _selected(item: tree.Item, scope: Scope) -> Iterator[Column]:
     if isinstance(item.value, tree.Call) and is_number(item.value):
         yield from numbers_of(item.value, item.alias, scope)
     else:
-        yield _dimension(item, scope)
+        yield dimension_selected(item, scope)
 
 
-def _dimension(item: tree.Item, scope: Scope) -> Dimension:
-    bucket = bucket_of(item.value)
-    length, column = bucket or (None, item.value)
-    if isinstance(column, tree.Name):
-        name = scope.column_name(column)
-    else:
-        raise refused_node(column)
-    if item.alias is None:
-        return Dimension(name, length)
-    alias = alias_name(item.alias)
+def dimension_selected(item: tree.Item, scope: Scope) -> Dimension:
+    """Return what is selected to group by."""
+    of = dimension_of(item.value, scope)
+    alias = None if item.alias is None else alias_name(item.alias)
     # The name of a column is no other name for it; for its buckets it is one.
-    return Dimension(name, length, None if alias == name and length is None else alias)
-
-
-def bucket_of(node: tree.Expression) -> tuple[BucketLength, tree.Expression] | None:
-    """Return how long the buckets of a DATE_TRUNC are, and what is truncated; None: a node is none.
-
-    Cast to a day or a timestamp it is the same: the first moment of a bucket, which names it.
-    """
-    if isinstance(node, tree.Cast) and node.to != "DOUBLE":
-        return bucket_of(node.value)
-    if not isinstance(node, tree.Call) or node.name not in TRUNCATIONS:
-        return None
-    if len(node.arguments) != _BUCKET_ARGUMENTS or node.distinct or node.within is not None:
-        refuse(
-            node,
-            f"DATE_TRUNC other than {_BUCKET_FORM} is not accepted: the policy says which zone's calendar it is",
-        )
-    unit, column = node.arguments
-    if not isinstance(unit, tree.Text):
-        refuse(unit, "expected DATE_TRUNC with its length in single quotes")
-    for length in BucketLength:
-        if unit.value.upper() == length.upper():
-            return length, column.value if isinstance(column, tree.Cast) else column
-    word = unit.value.upper() if is_word_of_sql(unit.value) else "another length"
-    raise refused(unit, f"{word} is not offered: expected one of {_BUCKET_LENGTHS} in {_BUCKET_FORM}")
+    return Dimension(of, None if alias == of else alias)
 
 
 def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) -> Measure | None:
@@ -234,7 +194,6 @@ def _check_aliases(select: tree.Select, found: SelectList, scope: Scope) -> None
 
 
 def own_name(node: tree.Expression) -> str | None:
-    """Return the name of the column that is selected, or whose buckets are; None: a number is."""
-    bucket = bucket_of(node)
-    column = node if bucket is None else bucket[1]
+    """Return the name of the column that is selected, or of which a function of time is; None: something else is."""
+    column = column_of(node)
     return column.parts[-1].value if isinstance(column, tree.Name) else None

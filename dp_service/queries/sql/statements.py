@@ -95,6 +95,13 @@ class StatementReader(ExpressionReader):
             self._refuse_rest()
         return found
 
+    def whole_item(self) -> tree.Item:
+        """Read a whole text that is one selected expression, perhaps with its alias."""
+        found = self._item()
+        if self.next.kind != "end":
+            self._refuse_rest()
+        return found
+
     def _read_explain(self) -> None:
         self.explains = True
         # Pinot says EXPLAIN PLAN FOR, everybody else EXPLAIN.

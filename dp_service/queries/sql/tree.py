@@ -163,6 +163,15 @@ class IsNull(Node):
     value: Expression
 
 
+@dataclass(frozen=True, slots=True)
+class Case(Node):
+    """CASE: each condition with its value, and what follows ELSE; None: there is no ELSE."""
+
+    conditions: tuple[Expression, ...]
+    values: tuple[Expression, ...]
+    otherwise: Expression | None
+
+
 Expression = (
     Name
     | Number
@@ -181,6 +190,7 @@ Expression = (
     | Between
     | Like
     | IsNull
+    | Case
 )
 
 
@@ -249,6 +259,27 @@ def parts_of(node: Expression) -> Iterator[Expression]:
         for each in value if isinstance(value, tuple) else (value,):
             if isinstance(each, Node):
                 yield each  # type: ignore[misc]
+
+
+def without_places(node: Expression) -> tuple[object, ...]:
+    """Return what an expression says, equal for the same one elsewhere in the text."""
+    said: list[object] = [type(node).__name__]
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if field.name not in ("first", "last"):
+            parts = value if isinstance(value, tuple) else (value,)
+            said.append(tuple(_without_place(each) for each in parts))
+    return tuple(said)
+
+
+def _without_place(part: object) -> object:
+    match part:
+        case Node():
+            return without_places(part)  # type: ignore[arg-type]
+        case Token():
+            return part.value
+        case _:
+            return part
 
 
 def size_of(node: Expression) -> int:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from dp_service.queries.time_parts import TimePart
+
 KEYWORDS = re.compile(
     r"""
       ALL | ANALYSE | ANALYZE | AND | ANTI | ANY | ARRAY | AS | ASC | ASOF | ASYMMETRIC
@@ -45,6 +47,20 @@ COUNTS_OF_MEMBERS = frozenset({"DISTINCTCOUNT", "APPROX_COUNT_DISTINCT", "DISTIN
 """Functions that count distinct values, exactly or not: here all of them count exactly before noise is added."""
 TRUNCATIONS = frozenset({"DATE_TRUNC", "DATETRUNC"})
 """The names of the function that divides times into buckets."""
+PARTS = {
+    "HOUR": TimePart.HOUR,
+    "ISODOW": TimePart.WEEKDAY,
+    **dict.fromkeys(("DAY", "DAYOFMONTH", "DAY_OF_MONTH"), TimePart.DAY),
+    **dict.fromkeys(("WEEK", "WEEKOFYEAR", "WEEK_OF_YEAR"), TimePart.WEEK),
+    **dict.fromkeys(("MONTH", "MONTHOFYEAR", "MONTH_OF_YEAR"), TimePart.MONTH),
+    "QUARTER": TimePart.QUARTER,
+}
+"""Parts of a time, as functions and as words in EXTRACT."""
+TWO_READINGS = dict.fromkeys(
+    ("DOW", "DAYOFWEEK", "DAY_OF_WEEK", "WEEKDAY"),
+    "a number of a weekday has two readings: write EXTRACT(ISODOW FROM column), of which Monday is 1 and Sunday is 7",
+)
+"""Parts that databases count in different ways, and what is written instead."""
 PERCENTILE = re.compile(r"PERCENTILE(?:EST|TDIGEST|SMARTTDIGEST|KLL)?(?P<number>[0-9]{1,2})?")
 """Apache Pinot's names of a percentile in percent, as one function with its number in the name."""
 QUANTILES = frozenset(
@@ -52,7 +68,10 @@ QUANTILES = frozenset(
     | {"PERCENTILE_CONT", "PERCENTILE_DISC", "PERCENTILE_APPROX"}
 )
 """Functions of a column and a share between 0 and 1; those called PERCENTILE_CONT and _DISC also WITHIN GROUP."""
-_READ = frozenset({"COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "MEDIAN", "PERCENTILES", "CAST"})
+_READ = frozenset(
+    {"COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "MEDIAN", "PERCENTILES", "CAST", "CASE", "WIDTH_BUCKET"}
+)
+_EXTRACTIONS = frozenset({"EXTRACT", "DATE_PART", "DATEPART"})
 
 _ROUNDED = "leave it out and round what comes back"
 _LEFT_OUT = "leave it out: an answer has no NULL but where it says so"
@@ -62,7 +81,7 @@ _YEARS = (
 )
 _DAYS = "write DATE_TRUNC('day', column) to group, or a range of days to filter"
 _TODAY = "write the day itself, as in DATE '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00', or leave it out"
-_OF_CASE = "ask once for each case, with its condition in WHERE"
+_OF_CASE = "write CASE WHEN condition THEN value ELSE value END to group by it, or ask once for each case"
 _SKETCH = (
     "it returns a sketch of the data; write PERCENTILE(value, 50), which returns a cell of a public grid"
 )
@@ -71,7 +90,7 @@ _SUBQUERY = "a condition compares a column with values: ask for these first, and
 _WINDOW = "order and compare the rows of the answer afterwards; LIMIT shows the first of a list"
 _TEXTS = "group by the column as it is, or look the text up in a file that the policy names"
 _FOLDED = f"compare by ILIKE, which ignores the case of letters; {_TEXTS}"
-_BINS = "group by the column as it is, times by DATE_TRUNC('day', column)"
+_BINS = "write WIDTH_BUCKET(column, low, high, n), CASE WHEN column < 10 THEN .. END, or DATE_TRUNC('day', column)"
 _PATTERN = "write LIKE with % and _"
 _SPREAD = "ask for COUNT, SUM, AVG or a percentile"
 _CATALOGUE = "tables and columns are in the catalogue, which is free"
@@ -80,9 +99,10 @@ _ROLLUP = "it asks for a total of everything as well; GROUPING SETS ((a, b), (a)
 REFUSED: dict[str, str] = {
     **dict.fromkeys(("ROUND", "CEIL", "CEILING", "TRUNC", "TRUNCATE", "FORMAT", "ABS"), _ROUNDED),
     **dict.fromkeys(("COALESCE", "IFNULL", "NVL", "ZEROIFNULL", "TRY_CAST", "CONVERT"), _LEFT_OUT),
-    **dict.fromkeys(("MONTH", "QUARTER", "WEEK", "TO_CHAR", "STRFTIME", "DATE_FORMAT", "MONTHNAME"), _MONTHS),
-    **dict.fromkeys(("YEAR", "EXTRACT", "DATE_PART", "DATEPART"), _YEARS),
-    **dict.fromkeys(("DAY", "HOUR", "DAYOFWEEK", "DAYOFMONTH", "WEEKDAY", "DAYNAME", "DATE", "EPOCH"), _DAYS),
+    **dict.fromkeys(("TO_CHAR", "STRFTIME", "DATE_FORMAT", "MONTHNAME"), _MONTHS),
+    "YEAR": _YEARS,
+    **TWO_READINGS,
+    **dict.fromkeys(("DAYNAME", "DATE", "EPOCH"), _DAYS),
     **dict.fromkeys(("DATETIMECONVERT", "TIMECONVERT", "TODATETIME", "FROMDATETIME", "TIMESTAMP"), _DAYS),
     **dict.fromkeys(("TIME_BUCKET", "DATE_BIN", "TIMESTAMP_TRUNC", "FROM_UNIXTIME", "AGO"), _DAYS),
     **dict.fromkeys(("DATE_DIFF", "DATEDIFF", "DATE_ADD", "DATEADD", "DATE_SUB", "AGE"), _DAYS),
@@ -93,7 +113,7 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("UPPER", "LOWER"), _FOLDED),
     **dict.fromkeys(("SUBSTRING", "SUBSTR", "CONCAT", "TRIM", "LENGTH", "REPLACE", "LEFT", "RIGHT"), _TEXTS),
     **dict.fromkeys(("SPLIT", "SPLIT_PART", "REGEXP_EXTRACT", "STRPOS", "POSITION"), _TEXTS),
-    **dict.fromkeys(("FLOOR", "WIDTH_BUCKET", "MOD", "POWER", "SQRT", "LN", "LOG", "EXP"), _BINS),
+    **dict.fromkeys(("FLOOR", "MOD", "POWER", "SQRT", "LN", "LOG", "EXP"), _BINS),
     **dict.fromkeys(("REGEXP_LIKE", "REGEXP_MATCHES", "CONTAINS", "STARTS_WITH", "TEXT_MATCH"), _PATTERN),
     **dict.fromkeys(("JSON_MATCH", "ANY", "ALL", "SOME", "EXISTS", "IN_SUBQUERY", "LOOKUP"), _SUBQUERY),
     **dict.fromkeys(("INSUBQUERY", "INPARTITIONEDSUBQUERY", "IN_PARTITIONED_SUBQUERY"), _SUBQUERY),
@@ -118,7 +138,6 @@ WITHOUT_PARENTHESES = {
     **dict.fromkeys(
         ("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "CURRENT_TIME", "INTERVAL"), _TODAY
     ),
-    "CASE": _OF_CASE,
 }
 """What is refused by name where a value or a column is expected, and what is written instead."""
 
@@ -129,6 +148,8 @@ def is_function(word: str) -> bool:
         word in _READ
         or word in COUNTS_OF_MEMBERS
         or word in TRUNCATIONS
+        or word in _EXTRACTIONS
+        or word in PARTS
         or word in QUANTILES
         or PERCENTILE.fullmatch(word) is not None
     )

@@ -108,16 +108,16 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
         return
     rendered = _engine().execute(render(resolution, "duckdb")).fetchall()
     as_written = [_in_canonical_order(row, query) for row in as_written]
-    width = len(query.dimensions)
+    width = len(query.plain_dimensions)
     if resolution.parameters.domain is None and len(rendered) == resolution.row_limit:
         return
-    held = restricted_values([POLICY.table(query.table).column(name) for name in query.dimensions])
+    held = restricted_values([POLICY.table(query.table).column(name) for name in query.plain_dimensions])
     as_written = [
         row
         for row in as_written
         if all(
             name not in held or value in held[name]
-            for name, value in zip(query.dimensions, row[:width], strict=True)
+            for name, value in zip(query.plain_dimensions, row[:width], strict=True)
         )
     ]
     expected = [row[:width] if query.omit_counts else row for row in rendered]
@@ -131,9 +131,9 @@ def _check_free(text: str, query: HistogramQuery, resolution: Resolution) -> Non
     rows = _engine().execute(text).fetchall()
     if query.free is Free.COLUMNS:
         # SQL counts nothing as one row.
-        assert not rows or not query.dimensions, "an engine has rows"
+        assert not rows or not query.plain_dimensions, "an engine has rows"
         return
-    domains = [set(POLICY.table(query.table).column(name).domain or ()) for name in query.dimensions]
+    domains = [set(POLICY.table(query.table).column(name).domain or ()) for name in query.plain_dimensions]
     within = [row for row in rows if all(map(set.__contains__, domains, row))]
     listed = set(resolution.parameters.domain or ())
     found = {tuple(each if isinstance(each, str) else ordinal(each) for each in row) for row in within}
@@ -171,7 +171,7 @@ def _check_spelling(query: HistogramQuery, resolution: Resolution) -> None:
 def _check_engines(query: HistogramQuery, resolution: Resolution) -> None:
     """Read what engines are asked, by a parser that knows nothing of the text: it is the question, and no more."""
     table = POLICY.table(query.table)
-    known = query.dimensions if resolution.parameters.domain is not None else ()
+    known = query.plain_dimensions if resolution.parameters.domain is not None else ()
     asked_too = tuple(In(name, table.column(name).domain or ()) for name in known)
     closed_before = None if table.time is None else table.time.closed_before(NOW)
     whole = replace(query, filters=(*query.filters, *asked_too))

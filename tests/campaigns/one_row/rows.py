@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from dp_service.queries.columns import Column, Nulls
+from dp_service.queries.dimensions import Truncated, columns_of
 from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, AllOf, AnyOf, Bound, Filter, Range
 from dp_service.queries.intervals import UNIVERSES, ordinal
@@ -189,7 +190,9 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
     if not all(holds(_in_integers(each, table), value_of, null_of) for each in form.query.filters):
         return None
     element = tuple(
-        _shown(value_of(name), bucketed=form.query.bucket is not None) for name in form.query.dimensions
+        _shown(value_of(name), bucketed=isinstance(dimension, Truncated))
+        for dimension in form.query.dimensions
+        for name in columns_of(dimension)
     )
     return None if None in element else element
 

@@ -92,7 +92,7 @@ def _require_counted(
     expected = {tuple(map(_in_pinot, each[:-1])): each[-1] for each in wanted}
     answer = answered(engine, engine_query(resolution, "pinot"))
     keys = [*zip(*answer.elements, strict=True)]
-    by = ", ".join(question.dimensions)
+    by = ", ".join(question.plain_dimensions)
     require_equal(expected, dict(zip(keys, answer.counts, strict=True)), f"other counts by {by}")
     return keys
 
@@ -139,7 +139,7 @@ def _questions(table: str) -> list[HistogramQuery]:
 
 
 def _element(row: Row, question: HistogramQuery) -> Element:
-    return tuple(_in_pinot(getattr(row, name)) for name in question.dimensions)
+    return tuple(_in_pinot(getattr(row, name)) for name in question.plain_dimensions)
 
 
 def _refused_before(cluster: CheckedCluster, looks: str = "") -> str:

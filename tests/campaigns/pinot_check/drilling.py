@@ -132,7 +132,7 @@ def _compared(
             engine.check(query)
             on_pinot = drill_down.rows_of(answered(engine, query))
             on_duckdb = drill_down.rows_of(confirmed(duck, engine_query(resolution, duck.dialect)))
-            what = f"totals by {question.totals_by} of {', '.join(question.dimensions)}"
+            what = f"totals by {question.totals_by} of {', '.join(question.plain_dimensions)}"
             wanted = sorted((*element, *numbers) for element, numbers in counted.items())
             require_equal(wanted, sorted(on_pinot), f"{what}: other rows on Pinot")
             require_equal(wanted, sorted(on_duckdb), f"{what}: other rows on DuckDB")

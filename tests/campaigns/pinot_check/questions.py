@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.elements import days_of
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery, Measure
@@ -72,7 +71,7 @@ def quantiles_of_members(cluster: CheckedCluster) -> str:
 
 @row
 def buckets(cluster: CheckedCluster) -> str:
-    """Days, weeks, months, quarters and years are those of Python's calendar, across changes of clocks."""
+    """Buckets of time, hours and weekdays are those of Python's calendar, across changes of clocks."""
     times = [_START + datetime.timedelta(hours=31 * step) for step in range(-3, 250)]
     changes = (datetime.datetime(2024, month, day, 1, tzinfo=_UTC) for month, day in ((3, 31), (10, 27)))
     times += [each + datetime.timedelta(hours=hours) for each in changes for hours in range(-3, 3)]
@@ -84,10 +83,13 @@ def buckets(cluster: CheckedCluster) -> str:
     _upload(cluster, table, ("member", "text", "at"), stored)
     policy = _named(time_buckets.policy("milliseconds", contributions=""), table)
     asked: list[Asked] = []
-    for length in BucketLength:
-        question = replace(time_buckets.asked(length, _START, _END), table=table)
-        found = time_buckets.counted(rows, length, (_START, _END), "Europe/Berlin", "milliseconds")
-        wanted = [(days_of(day), count) for day, count in found.items()]
+    for function in time_buckets.functions("milliseconds"):
+        question = replace(time_buckets.asked(function, _START, _END), table=table)
+        found = time_buckets.counted(rows, function, (_START, _END), "Europe/Berlin", "milliseconds")
+        wanted = [
+            (days_of(each) if isinstance(each, datetime.date) else each, count)
+            for each, count in found.items()
+        ]
         asked.append((resolve(question, policy, now=time_buckets.NOW), wanted))
     return _compared(cluster, asked)
 

@@ -9,25 +9,38 @@ from fractions import Fraction
 
 import duckdb
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.mechanisms.bounded import Shift
-from dp_service.queries import bucketing
+from dp_service.queries import derived_columns
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render
-from dp_service.queries.render.bucket_expressions import BucketedTimes
+from dp_service.queries.render.time_expressions import LocalTimes
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
 from dp_service.queries.time_buckets import buckets_between
+from dp_service.queries.time_parts import TimePart
 from dp_service.releases.histogram import TypedHistogram, checked_histogram, over_domain
 from dp_service.releases.kinds import kind_of
 from dp_service.terms import AggregateFunction, BoundedBy, MechanismName
 from dp_service.values.bounds import Clamp
 from tests.support.examples import examples
-from tests.support.queries.buckets import MICROSECOND, NOW, SUMS, TYPES, UTC, Row, arrow_table, asked, policy
+from tests.support.queries.buckets import (
+    MICROSECOND,
+    NOW,
+    SUMS,
+    TYPES,
+    UTC,
+    Row,
+    TimeFunction,
+    arrow_table,
+    asked,
+    functions,
+    policy,
+)
 
 BLOCKS = {
     "bounded": "contributions: {bound: in_query, delta_0: 2, units: 10}",
@@ -67,7 +80,7 @@ class Case:
 
     block: str
     kind: str
-    length: BucketLength
+    function: TimeFunction
     events: bool
     with_text: bool
 
@@ -81,7 +94,7 @@ class Case:
         """Return the question for a range."""
         measure = Measure.EVENTS if self.events and self.block != "summed" else Measure.DISTINCT_MEMBERS
         by = ("at", "text") if self.with_text else ("at",)
-        query = asked(self.length, start, end, by=by, measure=measure)
+        query = asked(self.function, start, end, by=by, measure=measure)
         if self.block != "summed":
             return query
         return replace(query, aggregates=(Aggregate(AggregateFunction.SUM, "whole"),))
@@ -168,7 +181,7 @@ CASES = st.builds(
     Case,
     st.sampled_from(list(BLOCKS)),
     st.sampled_from(list(TYPES)),
-    st.sampled_from(list(BucketLength)),
+    st.sampled_from([*BucketLength, *TimePart]),
     st.booleans(),
     st.booleans(),
 )
@@ -189,6 +202,7 @@ def test_a_member_changes_a_series_within_the_price(
     rows: list[Row], case: Case, start: datetime.datetime, days: int
 ) -> None:
     """Times of NULL, outside of the range and around changes of clocks, in every type of column."""
+    assume(case.function in functions(case.kind))
     question = case.question(start, start + datetime.timedelta(days=days, hours=5))
     resolution = resolve(question, case.policy, now=NOW)
     assert faults(resolution, rows, case.kind) == []
@@ -233,7 +247,7 @@ def test_rows_beside_the_buckets_change_no_other_bucket(monkeypatch: pytest.Monk
     rows += [Row("bob", end - MICROSECOND), Row("cyd", end - MICROSECOND), day]
     right = met(resolution, rows, "timestamps").counts.tolist()
     two_hours_later = "({0} + 7200000000)"
-    monkeypatch.setattr(BucketedTimes, "moved", lambda _self, number, _unit: two_hours_later.format(number))
+    monkeypatch.setattr(LocalTimes, "moved", lambda _self, number, _unit: two_hours_later.format(number))
     assert met(resolution, rows, "timestamps").counts.tolist()[:-1] == right[:-1]
 
 
@@ -244,7 +258,7 @@ def test_a_range_that_is_one_bucket_too_long_is_found(monkeypatch: pytest.Monkey
     for wrong in (-1, 1):
         step = datetime.timedelta(days=31 * wrong)
         monkeypatch.setattr(
-            bucketing,
+            derived_columns,
             "buckets_between",
             lambda length, start, end, zone, step=step: real(length, start, end + step, zone),
         )

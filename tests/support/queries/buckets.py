@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
 from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.dimensions import Extracted, Truncated
 from dp_service.queries.elements import days_of, microseconds_of
 from dp_service.queries.filters import TimeRange
 from dp_service.queries.policy import parse_policy
-from dp_service.queries.structured import Bucket, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Policy
-from dp_service.queries.time_buckets import bucket_of
+from dp_service.queries.time_parts import TimePart
 
+TimeFunction = BucketLength | TimePart
 NOW = 2_000_000_000
 UTC = datetime.UTC
 POLICY = """
@@ -25,7 +28,8 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    time: {{column: at, type: {type}{zone}, buckets: [day, week, month, quarter, year]}}
+    time: {{column: at, type: {type}{zone}, buckets: [day, week, month, quarter, year],
+           parts: [{hour}weekday, day, week, month, quarter]}}
     {contributions}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
@@ -82,20 +86,23 @@ def policy(
             contributions=contributions,
             values=values,
             delta="" if contributions else ", delta: 2",
+            hour="" if TYPES[kind].step == DAY else "hour, ",
         )
     )
 
 
 def asked(
-    length: BucketLength,
+    function: TimeFunction,
     start: datetime.datetime,
     end: datetime.datetime,
     *,
     by: Sequence[str] = ("at",),
     measure: Measure = Measure.DISTINCT_MEMBERS,
 ) -> HistogramQuery:
-    """Return a question by buckets of a range."""
-    return HistogramQuery("t", tuple(by), measure, time_range=TimeRange(start, end), bucket=Bucket(length))
+    """Return a question by a function of the times of a range, which stands in the place of their column."""
+    of_time = Extracted("at", function) if isinstance(function, TimePart) else Truncated("at", function)
+    dimensions = tuple(of_time if each == "at" else each for each in by)
+    return HistogramQuery("t", dimensions, measure, time_range=TimeRange(start, end))
 
 
 def arrow_table(rows: Sequence[Row], kind: str) -> pa.Table:
@@ -123,38 +130,47 @@ def stored(at: datetime.datetime, kind: str) -> int:
 
 def counted(
     rows: Iterable[Row],
-    length: BucketLength,
+    function: TimeFunction,
     within: tuple[datetime.datetime, datetime.datetime],
     zone: str,
     kind: str,
-) -> dict[datetime.date, int]:
-    """Return how many distinct members are in each bucket of a range, by Python's calendar alone."""
-    return counted_in(length, members_of_days(rows, within, zone, TYPES[kind].step))
+) -> dict[Any, int]:
+    """Return how many distinct members have each value of a function in a range, by Python's calendar alone."""
+    return counted_in(function, members_of_hours(rows, within, zone, TYPES[kind].step))
 
 
-def counted_in(length: BucketLength, of_days: Mapping[datetime.date, Set[str]]) -> dict[datetime.date, int]:
-    """Return how many distinct members are in each bucket, given those of each day: buckets are of whole days."""
-    members: dict[datetime.date, set[str]] = {}
-    for day, found in of_days.items():
-        members.setdefault(length.first_day(day), set()).update(found)
-    return {day: len(found) for day, found in members.items()}
+def counted_in(function: TimeFunction, of_hours: Mapping[datetime.datetime, Set[str]]) -> dict[Any, int]:
+    """Return how many distinct members have each value of a function, given those of each hour that clocks show."""
+    members: dict[Any, set[str]] = {}
+    for hour, found in of_hours.items():
+        value = function.of(hour) if isinstance(function, TimePart) else function.first_day(hour.date())
+        members.setdefault(value, set()).update(found)
+    return {value: len(found) for value, found in members.items()}
 
 
-def members_of_days(
+def members_of_hours(
     rows: Iterable[Row], within: tuple[datetime.datetime, datetime.datetime], zone: str, step: int
-) -> dict[datetime.date, set[str]]:
-    """Return the members of each day of the zone's calendar in a range; `step` is that of the column's type."""
+) -> dict[datetime.datetime, set[str]]:
+    """Return the members of each hour that the zone's clocks show in a range; `step` is that of the column's type."""
     start, end = within
-    members: dict[datetime.date, set[str]] = {}
+    clocks = ZoneInfo(zone)
+    members: dict[datetime.datetime, set[str]] = {}
     for row in rows:
         if row.member is None or row.at is None:
             continue
         if step == DAY:
             day = row.at.date()
             if start.date() <= day < end.date():
-                members.setdefault(day, set()).add(row.member)
+                members.setdefault(datetime.datetime(day.year, day.month, day.day), set()).add(row.member)
             continue
         at = EPOCH + microseconds_of(row.at) // step * step * MICROSECOND
         if start <= at < end:
-            members.setdefault(bucket_of(BucketLength.DAY, at, zone), set()).add(row.member)
+            hour = at.astimezone(clocks).replace(minute=0, second=0, microsecond=0, tzinfo=None)
+            members.setdefault(hour, set()).add(row.member)
     return members
+
+
+def functions(kind: str) -> tuple[TimeFunction, ...]:
+    """Return the functions of time that a column of a kind has."""
+    parts = (part for part in TimePart if part is not TimePart.HOUR or TYPES[kind].step != DAY)
+    return (*BucketLength, *parts)

@@ -128,8 +128,8 @@ def questions_of_copy(copied_by: tuple[str, ...], table: str) -> Iterator[Histog
 def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> dict[tuple[str, str], Numbers]:
     """Return what an engine should count for each element: also for those below the smallest count of a list."""
     table = policy.table(query.table)
-    first, second = query.dimensions
-    domains = [table.column(name).domain for name in query.dimensions]
+    first, second = query.plain_dimensions
+    domains = [table.column(name).domain for name in query.plain_dimensions]
     by_member: dict[str, dict[tuple[str, str], list[list[int | None]]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -156,7 +156,7 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> dic
 
 def totals(query: HistogramQuery, counted: Mapping[tuple[str, str], Numbers]) -> dict[Scalar, Numbers]:
     """Return what elements add up to."""
-    place = query.dimensions.index(query.totals_by or "")
+    place = query.plain_dimensions.index(query.totals_by or "")
     found: dict[Scalar, Numbers] = {}
     for element, numbers in counted.items():
         so_far = found.get(element[place], (0,) * len(numbers))

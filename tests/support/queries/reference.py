@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from dp_service.bounding.order import kept
 from dp_service.queries.columns import Column, Lookup, Nulls
+from dp_service.queries.dimensions import Cases, Dimension
 from dp_service.queries.filters import (
     AllOf,
     AnyOf,
@@ -141,8 +142,10 @@ def _members_of(
     members: dict[tuple[Any, ...], list[str | None]] = defaultdict(list)
     for row in rows:
         if _counts(row, query, table) and _is_closed(row, table, today):
-            members[tuple(_value(row, table.column(name)) for name in query.dimensions)].append(row.member)
-    domains = [table.column(name).domain for name in query.dimensions]
+            members[tuple(value_of_dimension(row, each, table) for each in query.dimensions)].append(
+                row.member
+            )
+    domains = [table.column(each).domain if isinstance(each, str) else None for each in query.dimensions]
     return {
         element: found
         for element, found in members.items()
@@ -160,22 +163,39 @@ def _counts(row: Row, query: HistogramQuery, table: Table) -> bool:
     """Tell whether a row is counted: it has a member, no value that matters is missing, all conditions hold."""
     if row.member is None:
         return False
-    columns = [table.column(name) for name in query.dimensions]
+    columns = [table.column(name) for name in query.plain_dimensions]
     columns += [table.time_column()] if query.time_range else []
     member = table.member_column()
     columns += [member] if member is not None else []
     if any(_value(row, column) is None for column in columns):
         return False
+    if any(value_of_dimension(row, each, table) is None for each in query.dimensions):
+        return False
+    if not all(_holds_for(row, each, table) for each in query.filters):
+        return False
+    return query.time_range is None or _within(query.time_range, _value(row, table.time_column()))
 
+
+def _holds_for(row: Row, condition: Filter, table: Table) -> bool:
     def value_of(name: str) -> Any:
         return _value(row, table.column(name))
 
     def null_of(name: str) -> Any:
         return table.column(name).value_for_null
 
-    if not all(holds(each, value_of, null_of) for each in query.filters):
-        return False
-    return query.time_range is None or _within(query.time_range, _value(row, table.time_column()))
+    return holds(condition, value_of, null_of)
+
+
+def value_of_dimension(row: Row, dimension: Dimension, table: Table) -> Any:
+    """Return what a row is grouped by; None: it is left out."""
+    match dimension:
+        case str():
+            return _value(row, table.column(dimension))
+        case Cases(branches=branches, otherwise=otherwise):
+            met = (value for condition, value in branches if _holds_for(row, condition, table))
+            return next(met, otherwise)
+        case _:
+            raise AssertionError("functions of time have a calendar of their own")
 
 
 def _is_closed(row: Row, table: Table, today: datetime.date) -> bool:

@@ -238,9 +238,49 @@ MALFORMED = {
         "SELECT DATE_TRUNC('month', day) AS day, COUNT(DISTINCT member_id) FROM engagement GROUP BY day",
         "both a column and an alias",
     ),
-    "a bucket beside its days": (
-        "SELECT DATE_TRUNC('month', day), day, COUNT(DISTINCT member_id) FROM engagement GROUP BY 1, 2",
-        "each column to group by once",
+    "buckets of two lengths": (
+        "SELECT DATE_TRUNC('month', day), DATE_TRUNC('day', day), COUNT(*) FROM engagement GROUP BY 1, 2",
+        "buckets of one length",
+    ),
+    "a weekday with two readings": (
+        "SELECT EXTRACT(DOW FROM day), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "two readings: write EXTRACT.ISODOW",
+    ),
+    "a weekday as a function": (
+        "SELECT DAYOFWEEK(day), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "two readings: write EXTRACT.ISODOW",
+    ),
+    "a year by itself": (
+        "SELECT EXTRACT(YEAR FROM day), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "write DATE_TRUNC.'year'",
+    ),
+    "an unknown part": (
+        "SELECT EXTRACT(CENTURY FROM day), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "another part is not offered: expected one of HOUR",
+    ),
+    "CASE without WHEN": (
+        "SELECT CASE ELSE 1 END, COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "got ELSE",
+    ),
+    "CASE of values of two types": (
+        "SELECT CASE WHEN day < '2019-01-01' THEN 1 ELSE 'b' END, COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "values of one type in CASE",
+    ),
+    "CASE with a column behind THEN": (
+        "SELECT CASE WHEN day < '2019-01-01' THEN day END, COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "expected a text in single quotes",
+    ),
+    "CASE with NULL behind THEN": (
+        "SELECT CASE WHEN day < '2019-01-01' THEN NULL ELSE 1 END, COUNT(*) FROM engagement GROUP BY 1",
+        "NULL behind THEN",
+    ),
+    "CASE that every row meets": (
+        "SELECT CASE WHEN 1 = 1 THEN 1 END, COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "every row meets, or none",
+    ),
+    "bins of days": (
+        "SELECT WIDTH_BUCKET(day, 0, 10, 5), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "of a column of integers",
     ),
     "QUALIFY": (PLAIN.replace("ORDER", "QUALIFY article_id = 'x' ORDER"), "QUALIFY after a name"),
     "star": (PLAIN.replace("article_id,", "*,", 1), r"\* is not accepted: no rows are shown"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+from dp_service.queries.dimensions import Cases, Dimension
 from dp_service.queries.filters import (
     MAXIMUM_VALUES,
     AllOf,
@@ -43,12 +44,18 @@ class _Writer:
 
     def statement(self, query: HistogramQuery) -> str:
         names = list(query.dimensions)
+        written = [self._dimension(each) for each in names]
         count, alias = self._count(query.measure), self._random.choice(_ALIASES)
-        aliases = [self._choice("", "", name, f'{name} of "all" % é') for name in names]
+        aliases = [
+            self._choice("", "", name, f'{name} of "all" % é')
+            if isinstance(name, str)
+            else self._choice("", f"case {i}")
+            for i, name in enumerate(names)
+        ]
         quoted = ['"' + each.replace('"', '""') + '"' for each in aliases]
         selected = [
-            self._column(name) + (f" AS {each}" if each != '""' else "")
-            for name, each in zip(names, quoted, strict=True)
+            each + (f" AS {alias}" if alias != '""' else "")
+            for each, alias in zip(written, quoted, strict=True)
         ]
         if not query.omit_counts:
             selected.append(f"{count} {self._choice('AS ', '')}{alias}" if alias else count)
@@ -59,13 +66,28 @@ class _Writer:
             conditions += self._time_conditions(query.time_range)
         if conditions:
             parts.append(f"WHERE {self._conjunction(conditions)}")
-        keys = [self._choice(self._column(name), str(place)) for place, name in enumerate(names, start=1)]
+        keys = [
+            self._choice(self._column(name) if isinstance(name, str) else each, str(place))
+            for place, (name, each) in enumerate(zip(names, written, strict=True), start=1)
+        ]
         if keys:
             parts.append(f"GROUP BY {self._listed(self._shuffled(keys))}")
-        parts += self._order(query, names, count, alias)
+        parts += self._order(query, written, count, alias)
         if query.k is not None:
             parts.append(f"LIMIT {query.k}")
         return self._choice("", " ") + self._space().join(parts) + self._choice("", ";", " ;\n")
+
+    def _dimension(self, dimension: Dimension) -> str:
+        """Return a column, or a CASE; another one has the same meaning whatever its conditions look like."""
+        if isinstance(dimension, str):
+            return self._column(dimension)
+        assert isinstance(dimension, Cases)
+        branches = [
+            f"{self._cased('WHEN')} {self._conjunction(self._conditions(condition))} THEN {self._literal(value)}"
+            for condition, value in dimension.branches
+        ]
+        otherwise = () if dimension.otherwise is None else (f"ELSE {self._literal(dimension.otherwise)}",)
+        return self._space().join(["CASE", *branches, *otherwise, "END"])
 
     def _order(self, query: HistogramQuery, names: list[str], count: str, alias: str) -> Iterator[str]:
         if not query.omit_counts and self._random.random() < 0.3:
@@ -73,7 +95,7 @@ class _Writer:
         by = [count] if query.omit_counts else [count, str(len(names) + 1), *([alias] if alias else [])]
         keys = [f"{self._random.choice(by)} DESC"]
         for place in self._shuffled(list(range(len(names))))[: self._random.randint(0, len(names))]:
-            keys.append(self._choice(self._column(names[place]), str(place + 1)) + self._choice("", " ASC"))
+            keys.append(self._choice(names[place], str(place + 1)) + self._choice("", " ASC"))
         yield f"ORDER BY {self._listed(keys)}"
 
     def _count(self, measure: Measure) -> str:

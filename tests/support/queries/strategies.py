@@ -9,6 +9,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
+from dp_service.queries.dimensions import Cases, Dimension
 from dp_service.queries.filters import (
     INT64_MAXIMUM,
     INT64_MINIMUM,
@@ -199,6 +200,25 @@ def alternatives() -> st.SearchStrategy[Filter]:
 
 
 @cache
+@st.composite
+def cases(draw: st.DrawFn) -> Cases:
+    """Draw a CASE with or without ELSE, whose values come again."""
+    values = draw(st.sampled_from([tuple(TEXTS), (-1, 0, 2**53 + 1), (True, False)]))
+    branches = draw(st.lists(st.tuples(conditions(1), st.sampled_from(values)), min_size=1, max_size=3))
+    return Cases(tuple(branches), draw(st.none() | st.sampled_from(values)))
+
+
+@cache
+def dimensions() -> st.SearchStrategy[tuple[Dimension, ...]]:
+    """Return what to group by: columns, and in about a quarter of them a CASE in some place."""
+    names = st.lists(_NAMES, min_size=1, max_size=3, unique=True).map(tuple)
+    mixed = st.tuples(st.lists(_NAMES, max_size=2, unique=True), cases(), st.integers(0, 2)).map(
+        lambda drawn: (*drawn[0][: drawn[2]], drawn[1], *drawn[0][drawn[2] :])
+    )
+    return st.integers(0, 3).flatmap(lambda each: mixed if each == 3 else names)
+
+
+@cache
 def questions_and_totals() -> st.SearchStrategy[HistogramQuery]:
     """Return questions about the small table; about one in six counts a total."""
     total = questions().map(lambda query: replace(query, dimensions=()))
@@ -214,7 +234,7 @@ def questions() -> st.SearchStrategy[HistogramQuery]:
     return st.builds(
         HistogramQuery,
         st.just("t"),
-        st.lists(_NAMES, min_size=1, max_size=3, unique=True).map(tuple),
+        dimensions(),
         st.sampled_from(Measure),
         st.lists(conditions(), max_size=3).map(tuple),
         st.none() | st.builds(TimeRange, ends, ends).filter(lambda each: each != TimeRange(None, None)),

@@ -1232,22 +1232,24 @@ class CatalogMeasure(_message.Message):
     def __init__(self, measure: _Optional[_Union[_question_pb2.Measure, str]] = ..., tau: _Optional[int] = ..., clipped: bool = ...) -> None: ...
 
 class CatalogTime(_message.Message):
-    __slots__ = ("column", "unit", "zone", "refresh", "closed_before", "buckets", "member_buckets")
+    __slots__ = ("column", "unit", "zone", "refresh", "closed_before", "buckets", "parts", "member_buckets")
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     UNIT_FIELD_NUMBER: _ClassVar[int]
     ZONE_FIELD_NUMBER: _ClassVar[int]
     REFRESH_FIELD_NUMBER: _ClassVar[int]
     CLOSED_BEFORE_FIELD_NUMBER: _ClassVar[int]
     BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
     MEMBER_BUCKETS_FIELD_NUMBER: _ClassVar[int]
     column: str
     unit: TimeUnit
     zone: str
     refresh: RefreshPeriod
     closed_before: int
-    buckets: _containers.RepeatedScalarFieldContainer[_question_pb2.BucketLength]
+    buckets: _containers.RepeatedScalarFieldContainer[str]
+    parts: _containers.RepeatedScalarFieldContainer[str]
     member_buckets: int
-    def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ..., buckets: _Optional[_Iterable[_Union[_question_pb2.BucketLength, str]]] = ..., member_buckets: _Optional[int] = ...) -> None: ...
+    def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ..., buckets: _Optional[_Iterable[str]] = ..., parts: _Optional[_Iterable[str]] = ..., member_buckets: _Optional[int] = ...) -> None: ...
 
 class CatalogColumn(_message.Message):
     __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published", "other_mechanism", "looked_up_by")

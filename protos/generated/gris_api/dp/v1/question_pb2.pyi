@@ -20,15 +20,6 @@ class AggregateFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AGGREGATE_FUNCTION_SUM: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_AVERAGE: _ClassVar[AggregateFunction]
 
-class BucketLength(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    BUCKET_LENGTH_UNSPECIFIED: _ClassVar[BucketLength]
-    BUCKET_LENGTH_DAY: _ClassVar[BucketLength]
-    BUCKET_LENGTH_WEEK: _ClassVar[BucketLength]
-    BUCKET_LENGTH_MONTH: _ClassVar[BucketLength]
-    BUCKET_LENGTH_QUARTER: _ClassVar[BucketLength]
-    BUCKET_LENGTH_YEAR: _ClassVar[BucketLength]
-
 class Comparison(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     COMPARISON_UNSPECIFIED: _ClassVar[Comparison]
@@ -51,12 +42,6 @@ MEASURE_EVENTS: Measure
 AGGREGATE_FUNCTION_UNSPECIFIED: AggregateFunction
 AGGREGATE_FUNCTION_SUM: AggregateFunction
 AGGREGATE_FUNCTION_AVERAGE: AggregateFunction
-BUCKET_LENGTH_UNSPECIFIED: BucketLength
-BUCKET_LENGTH_DAY: BucketLength
-BUCKET_LENGTH_WEEK: BucketLength
-BUCKET_LENGTH_MONTH: BucketLength
-BUCKET_LENGTH_QUARTER: BucketLength
-BUCKET_LENGTH_YEAR: BucketLength
 COMPARISON_UNSPECIFIED: Comparison
 COMPARISON_EQUAL: Comparison
 COMPARISON_NOT_EQUAL: Comparison
@@ -97,14 +82,6 @@ class Aggregate(_message.Message):
     column: str
     def __init__(self, function: _Optional[_Union[AggregateFunction, str]] = ..., column: _Optional[str] = ...) -> None: ...
 
-class TimeBucket(_message.Message):
-    __slots__ = ("length", "ranked")
-    LENGTH_FIELD_NUMBER: _ClassVar[int]
-    RANKED_FIELD_NUMBER: _ClassVar[int]
-    length: BucketLength
-    ranked: bool
-    def __init__(self, length: _Optional[_Union[BucketLength, str]] = ..., ranked: bool = ...) -> None: ...
-
 class HavingCondition(_message.Message):
     __slots__ = ("aggregate", "comparison", "bound")
     AGGREGATE_FIELD_NUMBER: _ClassVar[int]
@@ -116,7 +93,7 @@ class HavingCondition(_message.Message):
     def __init__(self, aggregate: _Optional[int] = ..., comparison: _Optional[_Union[Comparison, str]] = ..., bound: _Optional[str] = ...) -> None: ...
 
 class HistogramQuery(_message.Message):
-    __slots__ = ("table", "dimensions", "measure", "filters", "condition", "time_range", "k", "omit_counts", "aggregates", "ordered_by", "quantiles", "bucket", "having", "totals_by")
+    __slots__ = ("table", "dimensions", "measure", "filters", "condition", "time_range", "k", "omit_counts", "aggregates", "ordered_by", "quantiles", "ranked", "having", "totals_by")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     MEASURE_FIELD_NUMBER: _ClassVar[int]
@@ -128,7 +105,7 @@ class HistogramQuery(_message.Message):
     AGGREGATES_FIELD_NUMBER: _ClassVar[int]
     ORDERED_BY_FIELD_NUMBER: _ClassVar[int]
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
-    BUCKET_FIELD_NUMBER: _ClassVar[int]
+    RANKED_FIELD_NUMBER: _ClassVar[int]
     HAVING_FIELD_NUMBER: _ClassVar[int]
     TOTALS_BY_FIELD_NUMBER: _ClassVar[int]
     table: str
@@ -142,10 +119,10 @@ class HistogramQuery(_message.Message):
     aggregates: _containers.RepeatedCompositeFieldContainer[Aggregate]
     ordered_by: int
     quantiles: _containers.RepeatedCompositeFieldContainer[Quantile]
-    bucket: TimeBucket
+    ranked: bool
     having: _containers.RepeatedCompositeFieldContainer[HavingCondition]
     totals_by: str
-    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., condition: _Optional[str] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[_Union[Aggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ..., bucket: _Optional[_Union[TimeBucket, _Mapping]] = ..., having: _Optional[_Iterable[_Union[HavingCondition, _Mapping]]] = ..., totals_by: _Optional[str] = ...) -> None: ...
+    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., condition: _Optional[str] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[_Union[Aggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ..., ranked: bool = ..., having: _Optional[_Iterable[_Union[HavingCondition, _Mapping]]] = ..., totals_by: _Optional[str] = ...) -> None: ...
 
 class Filter(_message.Message):
     __slots__ = ("column", "not_in", "range")

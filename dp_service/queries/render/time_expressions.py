@@ -1,12 +1,12 @@
-"""Buckets of time as SQL: the first day of the bucket that a row's time falls into.
+"""Functions of time as SQL: the first day of the bucket that a row's time falls into, or a part such as its hour.
 
 A time is moved by how far the clocks of the policy's zone are ahead of UTC, which are numbers in the query
-(`zone_offsets`), and what they show then falls into a bucket of a calendar without zones. So no zone of an engine takes
-part, and a row is in the bucket of Python's calendar on every engine.
+(`zone_offsets`), and what they show then is a time of a calendar without zones. So no zone of an engine takes part, and
+a row has the bucket and the parts of Python's calendar on every engine.
 
 Only rows whose time is in the question's range are given to these functions, which fail on some others; DuckDB also
-tries them on the least value of a column while it plans (`duckdb_bucket`). A condition has none of them: engines may
-try conditions in any order. In the WHERE of a second look a bucket is the range of its times.
+tries them on the least value of a column while it plans (`duckdb_bucket`). Engines may try conditions in any order, so
+in the WHERE of a second look a bucket is the range of its times, and a part is one of times brought into the range.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import datetime
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, QueryBucket, QueryColumn
+from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, QueryColumn, QueryTime
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.intervals import Interval, Intervals, ordinal
+from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeUnit
 from dp_service.queries.zone_offsets import ZoneOffset, zone_offsets
 from dp_service.terms import ColumnType
@@ -31,13 +33,35 @@ _JAVA_UNITS = {
     TimeUnit.MILLISECONDS: "MILLISECONDS",
     TimeUnit.MICROSECONDS: "MICROSECONDS",
 }
+_PINOT_UNITS = {
+    TimeUnit.DAYS: "DAY",
+    TimeUnit.SECONDS: "SECOND",
+    TimeUnit.MILLISECONDS: "MILLISECOND",
+    TimeUnit.MICROSECONDS: "MILLISECOND",
+}
+_SPARK_PARTS = {
+    TimePart.HOUR: "hour",
+    TimePart.DAY: "dayofmonth",
+    TimePart.WEEK: "weekofyear",
+    TimePart.MONTH: "month",
+    TimePart.QUARTER: "quarter",
+}
+_PINOT_PARTS = {
+    TimePart.HOUR: "hour",
+    TimePart.WEEKDAY: "dayOfWeek",
+    TimePart.DAY: "dayOfMonth",
+    TimePart.WEEK: "weekOfYear",
+    TimePart.MONTH: "monthOfYear",
+    TimePart.QUARTER: "quarter",
+}
 
 
 @dataclass(frozen=True)
-class BucketedTimes:
-    """The times that fall into buckets: how long these are, and how far clocks are ahead of UTC in the range."""
+class LocalTimes:
+    """The times of a question's range, and how far clocks are ahead of UTC in it."""
 
-    bucket: QueryBucket
+    time: QueryTime
+    range: Interval
     offsets: tuple[ZoneOffset, ...]
 
     def moved(self, number: str, unit: TimeUnit) -> str:
@@ -58,13 +82,13 @@ class BucketedTimes:
         )
         return f"({number} + CASE {cases} ELSE {steps[-1]} END)"
 
-    def values_in(self, first_day: datetime.date) -> Intervals:
+    def values_in(self, first_day: datetime.date, length: BucketLength) -> Intervals:
         """Return the values of the time column that fall into a bucket, by the same offsets: mostly one interval.
 
         There are several where clocks go back across the end of the bucket, and show its last hour once more.
         """
-        size = int(self.bucket.unit.value)
-        days = (first_day, self.bucket.length.day_after(first_day))
+        size = int(self.time.unit.value)
+        days = (first_day, length.day_after(first_day))
         start, end = (ordinal(day) * _MICROSECONDS_PER_DAY for day in days)
         found: list[Interval] = []
         since: int | None = None
@@ -92,43 +116,61 @@ def _joined(intervals: list[Interval]) -> Iterator[Interval]:
         yield open_one
 
 
-def bucketed_times(query: CanonicalQuery, bucket: QueryBucket) -> BucketedTimes:
-    """Return the times that the buckets of a question are of."""
-    if bucket.unit is TimeUnit.DAYS:
-        return BucketedTimes(bucket, (ZoneOffset(0, None),))
+def local_times(query: CanonicalQuery, time: QueryTime) -> LocalTimes:
+    """Return the times that functions of time are of in a question."""
     (times,) = (
         each
         for each in query.restrictions
-        if isinstance(each, OrdinalRestriction) and each.column.name == bucket.column.name
+        if isinstance(each, OrdinalRestriction) and each.column.name == time.column.name
     )
-    size = int(bucket.unit.value)
-    start, end = (
-        timestamp_of(number * size) for number in (times.intervals[0].start, times.intervals[-1].end)
-    )
-    return BucketedTimes(bucket, zone_offsets(start, end, bucket.zone))
+    found = Interval(times.intervals[0].start, times.intervals[-1].end)
+    if time.zone == _UTC:
+        return LocalTimes(time, found, (ZoneOffset(0, None),))
+    size = int(time.unit.value)
+    start, end = (timestamp_of(number * size) for number in (found.start, found.end))
+    return LocalTimes(time, found, zone_offsets(start, end, time.zone))
 
 
-def duckdb_bucket(key: str, times: BucketedTimes) -> str:
+def duckdb_bucket(key: str, times: LocalTimes, length: BucketLength) -> str:
     """Write the bucket of a column; DuckDB's weeks begin on Monday."""
-    day_of_number = "(DATE '1970-01-01' + CAST({} AS INTEGER))"
-    local = _local(key, times, day_of_number, "epoch_us(CAST({} AS TIMESTAMP))", "make_timestamp({})")
-    if times.bucket.column.type is ColumnType.DATE:
+    local = _duckdb_local(key, times)
+    if times.time.column.type is ColumnType.DATE:
         # To plan, DuckDB truncates the column's least value, whatever the conditions leave of it, and its first day has
         # no Monday before it. It expects nothing of a GREATEST, and questions see no day before this one.
         local = f"GREATEST({local}, DATE '0001-01-01')"
-    return f"CAST(date_trunc('{times.bucket.length}', {local}) AS DATE)"
+    return f"CAST(date_trunc('{length}', {local}) AS DATE)"
 
 
-def spark_bucket(key: str, times: BucketedTimes) -> str:
+def duckdb_part(key: str, times: LocalTimes, part: TimePart) -> str:
+    """Write a part of a column's time."""
+    return f"date_part('{part.in_sql.lower()}', {_duckdb_local(key, times)})"
+
+
+def _duckdb_local(key: str, times: LocalTimes) -> str:
+    day_of_number = "(DATE '1970-01-01' + CAST({} AS INTEGER))"
+    return _local(key, times, day_of_number, "epoch_us(CAST({} AS TIMESTAMP))", "make_timestamp({})")
+
+
+def spark_bucket(key: str, times: LocalTimes, length: BucketLength) -> str:
     """Write the bucket of a column, in a session whose zone is UTC; Spark's weeks begin on Monday."""
+    return f"CAST(date_trunc('{length.upper()}', {_spark_local(key, times)}) AS DATE)"
+
+
+def spark_part(key: str, times: LocalTimes, part: TimePart) -> str:
+    """Write a part of a column's time; of weekdays, Spark counts from Monday, 0."""
+    local = _spark_local(key, times)
+    found = f"weekday({local}) + 1" if part is TimePart.WEEKDAY else f"{_SPARK_PARTS[part]}({local})"
+    return f"CAST({found} AS BIGINT)"
+
+
+def _spark_local(key: str, times: LocalTimes) -> str:
     day_of_number = "date_from_unix_date(CAST({} AS INT))"
-    local = _local(key, times, day_of_number, "unix_micros(CAST({} AS TIMESTAMP))", "timestamp_micros({})")
-    return f"CAST(date_trunc('{times.bucket.length.upper()}', {local}) AS DATE)"
+    return _local(key, times, day_of_number, "unix_micros(CAST({} AS TIMESTAMP))", "timestamp_micros({})")
 
 
-def _local(key: str, times: BucketedTimes, day: str, microseconds: str, timestamp: str) -> str:
+def _local(key: str, times: LocalTimes, day: str, microseconds: str, timestamp: str) -> str:
     """Write a day, or what clocks show: functions that an engine has for a number of days and of microseconds."""
-    column, unit = times.bucket.column, times.bucket.unit
+    column, unit = times.time.column, times.time.unit
     if column.type is ColumnType.DATE:
         return key
     if unit is TimeUnit.DAYS:
@@ -139,16 +181,27 @@ def _local(key: str, times: BucketedTimes, day: str, microseconds: str, timestam
     return timestamp.format(moved if unit is TimeUnit.MICROSECONDS else f"{moved} * {unit.value}")
 
 
-def pinot_bucket(key: str, times: BucketedTimes) -> str:
+def pinot_bucket(key: str, times: LocalTimes, length: BucketLength) -> str:
     """Write the bucket of a column as a number of days, which is how Pinot stores days.
 
     The key of a timestamp is a number of milliseconds. `dateTrunc` takes and returns units of Java; its weeks begin on
     Monday.
     """
-    bucket = times.bucket
-    unit = TimeUnit.MILLISECONDS if is_own_timestamp(bucket.column) else bucket.unit
-    number = key if unit is TimeUnit.DAYS else times.moved(key, unit)
-    return f"dateTrunc('{bucket.length.upper()}', {number}, '{_JAVA_UNITS[unit]}', '{_UTC}', 'DAYS')"
+    number, unit = _pinot_local(key, times)
+    return f"dateTrunc('{length.upper()}', {number}, '{_JAVA_UNITS[unit]}', '{_UTC}', 'DAYS')"
+
+
+def pinot_part(key: str, times: LocalTimes, part: TimePart) -> str:
+    """Write a part of a column's time, by way of milliseconds; Pinot's weeks and weekdays are those of ISO 8601."""
+    number, unit = _pinot_local(key, times)
+    whole = f"dateTrunc('{_PINOT_UNITS[unit]}', {number}, '{_JAVA_UNITS[unit]}', '{_UTC}', 'MILLISECONDS')"
+    return f"{_PINOT_PARTS[part]}({whole}, '{_UTC}')"
+
+
+def _pinot_local(key: str, times: LocalTimes) -> tuple[str, TimeUnit]:
+    """Write what clocks show, as a number of a unit."""
+    unit = TimeUnit.MILLISECONDS if is_own_timestamp(times.time.column) else times.time.unit
+    return (key if unit is TimeUnit.DAYS else times.moved(key, unit)), unit
 
 
 def is_own_timestamp(column: QueryColumn) -> bool:
@@ -156,4 +209,5 @@ def is_own_timestamp(column: QueryColumn) -> bool:
     return column.type is ColumnType.TIMESTAMP and column.stored is None
 
 
-BucketWriter = Callable[[str, BucketedTimes], str]
+BucketWriter = Callable[[str, LocalTimes, BucketLength], str]
+PartWriter = Callable[[str, LocalTimes, TimePart], str]
