@@ -25,6 +25,7 @@ from dp_service.queries.sql.literals import value_of
 from dp_service.queries.sql.numbers import is_count, measure_of
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, refused_node
+from dp_service.queries.sql.words import EXTRACTIONS, PARTS
 from dp_service.terms import ColumnType, Comparison
 
 _MAXIMUM_DIGITS = 40
@@ -192,6 +193,12 @@ class _Filters:
 
     def _column(self, node: tree.Expression) -> Column:
         """Return the column of a condition, the only side that may have one."""
+        if isinstance(node, tree.Call) and (node.name in PARTS or node.name in EXTRACTIONS):
+            refuse(
+                node,
+                f"a condition on {node.name}(..) is not accepted: group by it, or write a range of the column, such as "
+                "column >= '2026-01-01' AND column < '2027-01-01'",
+            )
         if not isinstance(node, tree.Name):
             refuse(
                 node,

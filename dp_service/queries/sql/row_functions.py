@@ -3,6 +3,7 @@
 DATE_TRUNC('month', time)                                    buckets of time
 EXTRACT(HOUR FROM time), DATE_PART('hour', time), HOUR(time) a part of the time
 CASE WHEN condition THEN value .. [ELSE value] END           the value beside the first condition that holds
+condition                                                    TRUE where it holds, FALSE where its opposite does
 CASE column WHEN value THEN value .. END                     the same, of comparisons
 WIDTH_BUCKET(column, low, high, n)                           bins of equal width, 0 below them and n + 1 above
 """
@@ -13,12 +14,12 @@ from typing import NoReturn
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.dimensions import Cases, Dimension, Extracted, Truncated
-from dp_service.queries.filters import Bound, Filter, Range, Value, fault_of
+from dp_service.queries.filters import Bound, Filter, Range, Value, fault_of, opposite
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import condition_of
 from dp_service.queries.sql.places import placed, refuse, refused
 from dp_service.queries.sql.scope import Scope, integer, refused_node
-from dp_service.queries.sql.words import PARTS, TRUNCATIONS, TWO_READINGS, is_word_of_sql
+from dp_service.queries.sql.words import EXTRACTIONS, PARTS, TRUNCATIONS, TWO_READINGS, is_word_of_sql
 from dp_service.queries.time_parts import TimePart
 from dp_service.terms import ColumnType
 
@@ -26,19 +27,21 @@ _BUCKET_FORM = f"DATE_TRUNC('{BucketLength.MONTH}', column)"
 _BUCKET_LENGTHS = ", ".join(f"'{length}'" for length in BucketLength)
 _PART_FORM = "EXTRACT(HOUR FROM column)"
 _PARTS = ", ".join(part.in_sql for part in TimePart)
-_EXTRACTIONS = frozenset({"EXTRACT", "DATE_PART", "DATEPART"})
 _WIDTH_BUCKET = "WIDTH_BUCKET"
 _MOST_BINS = 98
+_CONDITIONS = (
+    tree.Compared | tree.Listed | tree.Between | tree.Like | tree.IsNull | tree.Not | tree.All | tree.Any
+)
 
 
 def is_function(node: tree.Expression) -> bool:
     """Return whether a node is a function of one row that can be grouped by."""
     node = _uncast(node)
-    if isinstance(node, tree.Case):
+    if isinstance(node, tree.Case | _CONDITIONS):
         return True
     return isinstance(node, tree.Call) and (
         node.name in TRUNCATIONS
-        or node.name in _EXTRACTIONS
+        or node.name in EXTRACTIONS
         or node.name in PARTS
         or node.name == _WIDTH_BUCKET
     )
@@ -58,6 +61,8 @@ def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
     node = _uncast(node)
     if isinstance(node, tree.Case):
         return _cases(node, scope)
+    if isinstance(node, _CONDITIONS):
+        return _truth(node, scope)
     if not isinstance(node, tree.Call):
         raise AssertionError("a function is a call or a CASE")
     if node.name == _WIDTH_BUCKET:
@@ -155,6 +160,15 @@ def _cases(node: tree.Case, scope: Scope) -> Cases:
         branches.append((found, value))
     with placed(node):
         return Cases(tuple(branches), otherwise)
+
+
+def _truth(node: tree.Expression, scope: Scope) -> Cases:
+    """Return a condition as what is grouped by: rows for which it is neither true nor false are left out."""
+    found = condition_of(node, scope)
+    if isinstance(found, bool):
+        refuse(node, "a condition that every row meets, or none, is not accepted here: leave it out")
+    with placed(node):
+        return Cases(((found, True), (opposite(found), False)), None)
 
 
 def _answer(node: tree.Expression) -> Value | None:

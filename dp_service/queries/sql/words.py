@@ -71,7 +71,8 @@ QUANTILES = frozenset(
 _READ = frozenset(
     {"COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "MEDIAN", "PERCENTILES", "CAST", "CASE", "WIDTH_BUCKET"}
 )
-_EXTRACTIONS = frozenset({"EXTRACT", "DATE_PART", "DATEPART"})
+EXTRACTIONS = frozenset({"EXTRACT", "DATE_PART", "DATEPART"})
+"""Functions of a part's name and a time."""
 
 _ROUNDED = "leave it out and round what comes back"
 _LEFT_OUT = "leave it out: an answer has no NULL but where it says so"
@@ -148,7 +149,7 @@ def is_function(word: str) -> bool:
         word in _READ
         or word in COUNTS_OF_MEMBERS
         or word in TRUNCATIONS
-        or word in _EXTRACTIONS
+        or word in EXTRACTIONS
         or word in PARTS
         or word in QUANTILES
         or PERCENTILE.fullmatch(word) is not None

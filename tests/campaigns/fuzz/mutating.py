@@ -121,6 +121,23 @@ _PIECES = (
         "SET useMultistageEngine=true;",
         "OPTION(timeoutMs=1)",
     ),
+    *(
+        "CASE",
+        "WHEN",
+        "THEN",
+        "ELSE",
+        "END",
+        "CASE WHEN score > 1 THEN 'x' ELSE 'y' END",
+        "THEN NULL",
+        "ELSE NULL",
+    ),
+    *(
+        "EXTRACT(MONTH FROM day)",
+        "EXTRACT(ISODOW FROM day)",
+        "EXTRACT(",
+        "QUARTER(day)",
+        "DATE_PART('month', day)",
+    ),
     *("LIKE '%x_'", "NOT LIKE 'D%'", "ILIKE 'd_'", "ILIKE '\u212a'", "IS NULL", "IS NOT NULL", "NOT ("),
     *("OR score > 1000000", "OR country = 'DE'", "OR NOT active", "AND (score = 1 OR day > '2019-01-01')"),
     *(

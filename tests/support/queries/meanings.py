@@ -130,4 +130,36 @@ MEANINGS = [
         "SELECT country, article_id, COUNT(*) FROM engagement GROUP BY country, article_id LIMIT 5",
         "SELECT country, article_id FROM engagement GROUP BY article_id, country ORDER BY COUNT(*) DESC LIMIT 7",
     ],
+    [
+        "SELECT EXTRACT(ISODOW FROM day), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "SELECT date_part('isodow', engagement.day) AS weekday, COUNT(DISTINCT member_id) FROM engagement "
+        "GROUP BY weekday ORDER BY COUNT(DISTINCT member_id) DESC",
+    ],
+    [
+        "SELECT EXTRACT(MONTH FROM day) AS m, country, COUNT(*) FROM engagement GROUP BY m, country",
+        "SELECT MONTH(day), country, COUNT(*) FROM engagement GROUP BY 1, country",
+    ],
+    ["SELECT EXTRACT(QUARTER FROM day) AS q, country, COUNT(*) FROM engagement GROUP BY q, country"],
+    [
+        "SELECT CASE WHEN score > 0 OR active THEN 'good' WHEN country = 'DE' THEN 'near' ELSE 'far' END AS kind, "
+        "COUNT(DISTINCT member_id) FROM engagement GROUP BY kind",
+        "SELECT case when (active OR score >= 1) then 'good' when country IN ('DE') then 'near' else 'far' end, "
+        "COUNT(DISTINCT member_id) FROM engagement GROUP BY 1 ORDER BY 2 DESC",
+    ],
+    [
+        "SELECT CASE country WHEN 'DE' THEN 1 WHEN 'FR' THEN 2 END AS c, COUNT(DISTINCT member_id) FROM engagement "
+        "GROUP BY c",
+        "SELECT CASE WHEN country = 'DE' THEN 1 WHEN country IN ('FR') THEN 2 ELSE NULL END AS c, "
+        "COUNT(DISTINCT member_id) FROM engagement GROUP BY c",
+    ],
+    [
+        "SELECT score > 0, COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "SELECT CASE WHEN score > 0 THEN TRUE WHEN score <= 0 THEN FALSE END, COUNT(DISTINCT member_id) "
+        "FROM engagement GROUP BY 1",
+    ],
+    [
+        "SELECT WIDTH_BUCKET(score, -1, 5, 2), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "SELECT CASE WHEN score < -1 THEN 0 WHEN score < 2 THEN 1 WHEN score < 5 THEN 2 ELSE 3 END, "
+        "COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+    ],
 ]

@@ -13,7 +13,7 @@ delta: 1e-10
 tables:
   engagement:
     member: member_id
-    time: {column: day, type: date}
+    time: {column: day, type: date, buckets: [month], parts: [weekday, month, quarter]}
     data_version: v1
     measures:
       distinct_members: true

@@ -81,7 +81,8 @@ class _Writer:
         """Return a column, or a CASE; another one has the same meaning whatever its conditions look like."""
         if isinstance(dimension, str):
             return self._column(dimension)
-        assert isinstance(dimension, Cases)
+        if not isinstance(dimension, Cases):
+            return str(dimension)
         branches = [
             f"{self._cased('WHEN')} {self._conjunction(self._conditions(condition))} THEN {self._literal(value)}"
             for condition, value in dimension.branches

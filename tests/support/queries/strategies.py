@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -203,19 +204,25 @@ def alternatives() -> st.SearchStrategy[Filter]:
 @st.composite
 def cases(draw: st.DrawFn) -> Cases:
     """Draw a CASE with or without ELSE, whose values come again."""
-    values = draw(st.sampled_from([tuple(TEXTS), (-1, 0, 2**53 + 1), (True, False)]))
-    branches = draw(st.lists(st.tuples(conditions(1), st.sampled_from(values)), min_size=1, max_size=3))
-    return Cases(tuple(branches), draw(st.none() | st.sampled_from(values)))
+    kinds: list[Sequence[Value]] = [TEXTS, (-1, 0, 2**53 + 1), (True, False)]
+    value: st.SearchStrategy[Value] = st.sampled_from(draw(st.sampled_from(kinds)))
+    branches = draw(st.lists(st.tuples(conditions(1), value), min_size=1, max_size=3))
+    return Cases(tuple(branches), draw(st.none() | value))
 
 
 @cache
 def dimensions() -> st.SearchStrategy[tuple[Dimension, ...]]:
     """Return what to group by: columns, and in about a quarter of them a CASE in some place."""
-    names = st.lists(_NAMES, min_size=1, max_size=3, unique=True).map(tuple)
-    mixed = st.tuples(st.lists(_NAMES, max_size=2, unique=True), cases(), st.integers(0, 2)).map(
-        lambda drawn: (*drawn[0][: drawn[2]], drawn[1], *drawn[0][drawn[2] :])
+    return st.tuples(st.lists(_NAMES, min_size=1, max_size=3, unique=True), st.integers(0, 11), cases()).map(
+        lambda drawn: _with_case(*drawn)
     )
-    return st.integers(0, 3).flatmap(lambda each: mixed if each == 3 else names)
+
+
+def _with_case(names: list[str], place: int, case: Cases) -> tuple[Dimension, ...]:
+    found: list[Dimension] = [*names]
+    if place < len(found):
+        found[place] = case
+    return tuple(found)
 
 
 @cache
