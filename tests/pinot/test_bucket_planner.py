@@ -6,12 +6,22 @@ import datetime
 
 import pytest
 
-from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.elements import date_of
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
+from dp_service.queries.time_parts import TimePart
 from tests.support.examples import long_but
-from tests.support.queries.buckets import MICROSECOND, NOW, UTC, Row, asked, counted, policy, stored
+from tests.support.queries.buckets import (
+    MICROSECOND,
+    NOW,
+    UTC,
+    Row,
+    asked,
+    counted,
+    functions,
+    policy,
+    stored,
+)
 
 from .planner import Planned, Planner, Table, is_there
 
@@ -44,10 +54,10 @@ def rows() -> list[Row]:
 
 
 def queries(kind: str, block: str) -> list[str]:
-    """Return the query for each length."""
+    """Return the query for each function of time."""
     start, end = within(kind)
     under = policy(kind, "UTC" if "days" in kind else "Europe/Berlin", contributions=block)
-    return [render(resolve(asked(length, start, end), under, now=NOW), "pinot") for length in BucketLength]
+    return [render(resolve(asked(each, start, end), under, now=NOW), "pinot") for each in functions(kind)]
 
 
 def within(kind: str) -> tuple[datetime.datetime, datetime.datetime]:
@@ -66,13 +76,15 @@ def table(kind: str) -> Table:
 
 @pytest.mark.parametrize("kind", long_but(lambda kind: kind in ("days", "timestamps"), KINDS))
 def test_pinot_counts_in_the_buckets_of_the_calendar(planner: Planner, kind: str) -> None:
-    """In every type of column, for every length, with a query inside and without one."""
+    """In every type of column, for every function, with a query inside and without one."""
     answers: list[Planned] = planner.planned(
         {"t": table(kind)}, queries(kind, UNBOUNDED) + queries(kind, BOUNDED)
     )
     of = "milliseconds" if kind == "timestamps" else kind
-    for length, answer in zip([*BucketLength, *BucketLength], answers, strict=True):
+    for function, answer in zip([*functions(kind), *functions(kind)], answers, strict=True):
         assert answer.unknown_options == []
-        assert [name for name, _ in answer.columns] == ["gris_bucket", "gris_count"]
-        found = {date_of(int(day)): count for day, count in answer.rows}  # type: ignore[call-overload]
-        assert found == counted(rows(), length, within(kind), "Europe/Berlin", of)
+        is_part = isinstance(function, TimePart)
+        name = f"gris_{function}" if is_part else "gris_bucket"
+        assert [name for name, _ in answer.columns] == [name, "gris_count"]
+        found = {int(each) if is_part else date_of(int(each)): count for each, count in answer.rows}  # type: ignore[call-overload]
+        assert found == counted(rows(), function, within(kind), "Europe/Berlin", of)

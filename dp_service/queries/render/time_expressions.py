@@ -50,8 +50,8 @@ _PINOT_PARTS = {
     TimePart.HOUR: "hour",
     TimePart.WEEKDAY: "dayOfWeek",
     TimePart.DAY: "dayOfMonth",
-    TimePart.WEEK: "weekOfYear",
-    TimePart.MONTH: "monthOfYear",
+    TimePart.WEEK: "week",
+    TimePart.MONTH: "month",
     TimePart.QUARTER: "quarter",
 }
 
