@@ -260,10 +260,10 @@ def test_a_file_of_rows_without_types_is_refused_with_what_to_do(
     ("file", "expected"),
     [
         ("nowhere.parquet", "--data: there is no file {path}"),
-        (".", "--data: {path}: a table is one file; `gris convert` makes one of a folder"),
+        (".", "--data: {path}: a table is one file; `gris convert --input"),
         (
             "sales.csv",
-            "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris convert --input",
+            "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); `gris convert --input {path} --out",
         ),
     ],
 )

@@ -279,4 +279,4 @@ def test_an_empty_folder_has_no_draft(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "could be asked about: it has no files" in capsys.readouterr().err
     write(tmp_path / "a.parquet")
     assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 2
-    assert "`gris convert` makes one of a folder" in capsys.readouterr().err
+    assert "one of all Parquet files there" in capsys.readouterr().err
