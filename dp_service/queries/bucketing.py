@@ -29,8 +29,8 @@ from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeColumn, TimeUnit
 from dp_service.terms import ColumnType
 
 _BOTH_ENDS = (
-    "expected a range of time with both ends, from conditions or a time range: its buckets are what is counted; the "
-    "first and the last time that there is (the years 1 and 9999 of days) end nothing"
+    "expected a range of time with both ends, from conditions{example} or a time range: its buckets are what is "
+    "counted; the first and the last time that there is (the years 1 and 9999 of days) end nothing"
 )
 # Days are counted as if each began in UTC: their calendar has no clocks.
 _CALENDAR = "UTC"
@@ -105,7 +105,10 @@ def _first_days(
     """Yield the first day of each bucket of which the question allows some value."""
     allowed, universe = restriction.intervals, restriction.column.universe
     if allowed[0].start <= universe.start or allowed[-1].end >= universe.end:
-        raise QuestionError("time_range", _BOTH_ENDS)
+        # Integers are compared with integers.
+        days = f" such as {time.name} >= '2026-01-01' AND {time.name} < '2026-07-01'"
+        example = "" if time.type == "int64" else days
+        raise QuestionError("time_range", _BOTH_ENDS.format(example=example))
     for each in _between(bucket.length, allowed, time, bucket.zone):
         values = Interval(_first_value(each.start, time), _first_value(each.end, time))
         if values.start < values.end and intersection(allowed, (values,)):
