@@ -1,4 +1,4 @@
-"""The command that owners are told to type where data have to be converted first."""
+"""The command to type where data have to be converted first, for messages to their owner."""
 
 from __future__ import annotations
 
