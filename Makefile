@@ -4,6 +4,7 @@ VENV ?= .venv
 ENGINE ?= duckdb
 AGAINST ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 BUF_VERSION := 1.75.0
+AXE_VERSION := 4.14.1
 MERMAID_VERSION := 11.17.2
 IFRAME_WORKER_VERSION := 1.0.4
 BIN := $(VENV)/bin
@@ -63,9 +64,9 @@ node_modules/.site/iframe-worker.js: Makefile
 console-pictures: $(VENV)/.dev ## make the pictures of docs/console.md, light, dark and on a phone; needs Chromium
 	$(BIN)/python -m tests.console.screenshots docs/figures
 
-# One tool from npm, at one version; a package of its own would say no more than this line.
+# What is from npm, each at one version and all in one command: a second one would take away what the first has brought.
 node_modules/.bin/buf: Makefile
-	npm install --silent --no-save --no-package-lock @bufbuild/buf@$(BUF_VERSION)
+	npm install --silent --no-save --no-package-lock @bufbuild/buf@$(BUF_VERSION) axe-core@$(AXE_VERSION)
 	@touch $@
 
 demo: $(VENV)/.all ## ask private questions of real data; ENGINE=pinot: on a real Apache Pinot, yours (PINOT_BROKER, PINOT_CONTROLLER) or one that it starts
@@ -87,7 +88,7 @@ test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or 
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Docker is left to you: its daemon changes a machine more than a package does.
-test-servers: ## install what skipped parts of `make test` need (Redis, PostgreSQL, Java, Chromium), by apt, Homebrew or conda
+test-servers: ## install what skipped parts of `make test` need (Redis, PostgreSQL, Java, Chromium, axe), by apt, Homebrew or conda
 	@set -eu; if command -v apt-get >/dev/null; then \
 		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq; \
 		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
@@ -96,6 +97,7 @@ test-servers: ## install what skipped parts of `make test` need (Redis, PostgreS
 	elif command -v conda >/dev/null; then \
 		conda install -y -c conda-forge redis-server postgresql openjdk=17 maven nodejs; \
 	else echo "expected apt-get, brew or conda; without them install Redis, PostgreSQL, a JDK 17, Maven, Chromium and npm"; exit 2; fi
+	@$(MAKE) --silent node_modules/.bin/buf
 
 test-long: $(VENV)/.dev ## larger versions of cases that `make test` runs small
 	GRIS_TEST_LONG=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m long

@@ -18,6 +18,7 @@ from gris_cli.failures import OWNED_LEDGER
 from gris_cli.flags import ConnectionFlags, EngineName
 from gris_cli.inputs import named_by, parts_of
 from gris_data.caching import cache_directory
+from gris_data.commands import conversion_beside
 from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_engine, spark_engine
 from gris_data.input_files import require_table_file
 from pinot_connector.budget_service_client import BudgetServiceClient
@@ -342,7 +343,7 @@ def data_files(locations: Mapping[str, str], *, copies: Collection[str] = ()) ->
             require_table_file(path)
         if path.suffix not in DATA_SUFFIXES and not (table in copies and path.suffix == _MANIFEST_SUFFIX):
             raise typer.BadParameter(
-                f"--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris convert --input {path} "
+                f"--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); `{conversion_beside(path)}` "
                 "makes Parquet of CSV"
             )
     return files

@@ -36,8 +36,8 @@ class ConvertFlags:
 def convert(*, flags: ConvertFlags, as_json: bool) -> None:
     """Write one Parquet file of CSV, or of a folder of Parquet, with the types that you state. For the owner."""
     from gris_cli.terminal import grid, print_json, say, show
+    from gris_data.commands import conversion
     from gris_data.converting import convert as converted
-    from gris_data.policy.draft_text import convert_command
     from pinot_connector import formats
 
     types = _types(flags.types)
@@ -59,7 +59,7 @@ def convert(*, flags: ConvertFlags, as_json: bool) -> None:
             "\nSome texts are all numbers, days or timestamps. With types they can be summed, or be a time:"
         )
         typed = flags.out.with_stem(f"{flags.out.stem}-typed")
-        typer.echo(f"  {convert_command(flags.source, typed, types | likely)}")
+        typer.echo(f"  {conversion(flags.source, typed, types | likely)}")
 
 
 def _types(texts: Sequence[str]) -> dict[str, str]:

@@ -1,14 +1,17 @@
-"""Whether a policy has the currency in which the ledger of a folder counts, found out before anything is started.
+"""What has changed in a policy since a folder was last used with it, found out before anything is started.
 
 A ledger knows a currency by the hash of its numbers. So the numbers of each policy that is served are written beside
-it.
+it, and so is the text of the last one.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import typer
 
 from gris_data.errors import InputError
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from dp_service.queries.tables import Currency
 
 FILE = "currencies.json"
+LAST = "policy.json"
 LEDGER = "ledger.sqlite"
 _KEYS = ("epsilon_per", "delta", "count_noise")
 
@@ -43,6 +47,25 @@ def require_currency(policy: Path, directory: Path) -> None:
     if currency.unit_id not in known:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         _write(directory / FILE, known | {currency.unit_id: _numbers(currency)})
+    _say_changes(policy, directory)
+
+
+def _say_changes(policy: Path, directory: Path) -> None:
+    """Say in which keys a policy differs from what it was when the folder was last used with it."""
+    from gris_serving.yaml_texts import TextError, changed_keys
+
+    found = str(_read(directory / LAST).get(str(policy.resolve()), {}).get("text", ""))
+    text = policy.read_text(encoding="utf-8")
+    if found == text:
+        return
+    with suppress(TextError):
+        if found and (changed := changed_keys(found, text)):
+            typer.echo(
+                f"{policy} has changed since {directory} was last used: {changed}. What is asked under other settings "
+                "is a new question, and is paid for again.",
+                err=True,
+            )
+    _write(directory / LAST, {str(policy.resolve()): {"text": text}})
 
 
 def _difference(policy: Path, directory: Path, before: dict[str, str], now: dict[str, str]) -> str:

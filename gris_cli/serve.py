@@ -135,7 +135,9 @@ def serve(*, flags: ServeFlags, as_json: bool) -> None:
         require_kept(files.policy, tables)
         _serve_tables(flags, files, tables, as_json=as_json)
         return
-    # A noise key, a ledger and releases of their own, which end with it: nothing of practice is given for real.
+    # A noise key, a ledger and releases of their own, which end with it, also by a signal before everything serves:
+    # nothing of practice is given for real.
+    _on_signals(_interrupt)
     with TemporaryDirectory(prefix="gris-practice-") as state:
         _serve_practice(flags, files, Path(state), as_json=as_json)
 
@@ -204,11 +206,19 @@ def embedded(
 def stop_event() -> threading.Event:
     """Return what Ctrl-C, SIGTERM and the end of the terminal set from here on."""
     stopped = threading.Event()
+    _on_signals(lambda *_: stopped.set())
+    return stopped
+
+
+def _on_signals(handle: Callable[[int, object], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # What `nohup` starts outlives its terminal.
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: stopped.set())
-    return stopped
+            signal.signal(number, handle)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def until_stopped(stopped: threading.Event, ensure_running: Callable[[], None]) -> None:

@@ -22,6 +22,7 @@ from gris_data.bound.whole_files import complete_or_nothing
 from gris_data.errors import InputError
 from gris_data.names import plain_name
 from gris_data.policy.draft_names import finding_of_name, is_key
+from gris_data.table_schema import SEPARATED_FILES
 from pinot_connector import formats
 from pinot_connector.engines.parquet import literal, quoted
 
@@ -46,7 +47,6 @@ _FORMS = {
     DECIMAL: r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?",
 }
 _LIKELY = ("int64", DECIMAL, "date", "timestamp")
-_TEXTS = (".csv", ".tsv")
 _ROWS = "converted_rows"
 
 
@@ -109,7 +109,7 @@ def convert(source: str, out: Path, types: Mapping[str, str], memory: str) -> Co
 def _opened(connection: duckdb.DuckDBPyConnection, source: str) -> list[Path]:
     """Make the view of all rows; return the files that they are in."""
     path = Path(source)
-    if path.suffix.lower() in _TEXTS:
+    if path.suffix.lower() in SEPARATED_FILES:
         separated_rows(connection, path, _ROWS)
         return [path]
     files = parquet_files(source)
@@ -169,7 +169,7 @@ def _written(
     with complete_or_nothing(out, 0o600) as unfinished:
         query = f"SELECT {selected} FROM {_ROWS}"  # noqa: S608 - names are quoted
         connection.execute(f"COPY ({query}) TO {literal(str(unfinished))} (FORMAT parquet)")
-        if files[0].suffix.lower() in _TEXTS:
+        if files[0].suffix.lower() in SEPARATED_FILES:
             require_all_read(connection, files[0])
         _require_types(connection, types)
         return _report(connection, unfinished, names, len(files), types)

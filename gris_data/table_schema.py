@@ -17,6 +17,7 @@ import duckdb
 from dp_service.queries.elements import timestamp_of
 from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
+from gris_data.commands import conversion_beside
 from gris_data.engines import PinotAccess
 from gris_data.errors import InputError
 from gris_data.input_files import require_table_file
@@ -133,8 +134,8 @@ def _require_file(path: Path) -> None:
     require_table_file(path)
     if path.suffix in SEPARATED_FILES:
         raise InputError(
-            f"{path.name}: the rows of such a file would decide the types of its columns; `gris convert` makes "
-            "a Parquet file of it, with types that you state"
+            f"{path.name}: the rows of such a file would decide the types of its columns; `{conversion_beside(path)}` "
+            "makes a Parquet file of it, with types that you state"
         )
     if path.suffix in JSON_FILES:
         made = str(path.with_suffix(PARQUET))

@@ -8,7 +8,7 @@ keys, aliases and explicit tags are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +26,8 @@ _MAXIMUM_INTEGER_CHARACTERS = len(str(-(2**63)))
 _MAXIMUM_DEPTH = 32
 # The longest name of a caller in a certificate.
 MAXIMUM_KEY_CHARACTERS = 2048
+MOST_CHANGED = 10
+"""How many keys that differ are named."""
 
 
 class TextError(Exception):
@@ -78,6 +80,25 @@ def read_text(
     except yaml.YAMLError:
         raise TextError(None, "expected a YAML text of printable characters") from None
     return found
+
+
+def changed_keys(before: str, after: str) -> str:
+    """Return the path of each key, such as `tables.orders.columns`, under which two texts differ; lists are wholes.
+
+    Raises:
+        TextError: One is not of this form.
+    """
+    found = list(_changed(read_text(before).content, read_text(after).content, ()))
+    more = len(found) - MOST_CHANGED
+    return ", ".join(found[:MOST_CHANGED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _changed(before: Any, after: Any, path: KeyPath) -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in before | after:
+            yield from _changed(before.get(key), after.get(key), (*path, key))
+    elif before != after:
+        yield ".".join(map(str, path))
 
 
 class _Loader(yaml.SafeLoader):

@@ -24,7 +24,7 @@ LINES = {
     "gris_gateway": 3_250,
     "gris_console": 3_850,
     "gris_mcp": 2_150,
-    "gris_data": 7_000,
+    "gris_data": 7_050,
     "gris_lab": 4_850,
     "gris_cli": 9_350,
     "gris_serving": 3_350,
@@ -239,7 +239,7 @@ def test_what_works_on_data_knows_no_flags() -> None:
         for package in ("gris_data", "gris_lab")
         for path in (REPOSITORY / package).rglob("*.py")
         for text in _texts(ast.parse(path.read_text(encoding="utf-8")))
-        if FLAG.search(str(text.value)) and path.name not in ("draft.py", "draft_text.py")
+        if FLAG.search(str(text.value)) and path.name not in ("commands.py", "draft_text.py")
     }
     assert set() == found
 

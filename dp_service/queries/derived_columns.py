@@ -50,8 +50,8 @@ from dp_service.queries.time_buckets import TimeBucket, buckets_between
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeColumn, TimeUnit
 
 _BOTH_ENDS = (
-    "expected a range of time with both ends, from conditions or a time range: {}; the first and the last time that "
-    "there is (the years 1 and 9999 of days) end nothing"
+    "expected a range of time with both ends, from conditions{example} or a time range: {because}; the first and the "
+    "last time that there is (the years 1 and 9999 of days) end nothing"
 )
 _OF_BUCKETS = "its buckets are what is counted"
 _OF_CLOCKS = "the clocks of {} change"
@@ -208,7 +208,10 @@ def _with_both_ends(
     found = time_restriction(query, table, closed_before)
     allowed, universe = found.intervals, found.column.universe
     if allowed[0].start <= universe.start or allowed[-1].end >= universe.end:
-        raise QuestionError("time_range", _BOTH_ENDS.format(because))
+        # Integers are compared with integers.
+        days = f" such as {found.column.name} >= '2026-01-01' AND {found.column.name} < '2026-07-01'"
+        example = "" if found.column.type is ColumnType.INT64 else days
+        raise QuestionError("time_range", _BOTH_ENDS.format(example=example, because=because))
     return found
 
 

@@ -38,7 +38,10 @@ def shortcomings(kind: AnyKind, view: ReleaseView, shown: Counts | None) -> Iter
 
 def _few(kind: AnyKind, found: int) -> Iterator[Statement]:
     """Yield that fewer elements of an unknown domain are shown than were asked for, and what one needs."""
-    wanted = kind.parameters.k
+    wanted, listing = kind.parameters.k, kind.parameters.listing
+    if listing is not None and listing.having:
+        # How many the question's own conditions left out is not known here.
+        return
     if wanted is not None and wanted > _MOST_WANTED:
         wanted = None
     if found >= (wanted or 1):

@@ -15,6 +15,7 @@ from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.releases.keys import KeyUse, NoiseKey
 from dp_service.releases.kinds import UnusableParametersError, require_usable
+from gris_serving.yaml_texts import changed_keys
 
 _POLICY_ID_CHARACTERS = 16
 _log = logging.getLogger(__name__)
@@ -25,11 +26,12 @@ class PolicyContent:
     """A policy that can be served, and the public name of the file content that it was read from.
 
     The name is keyed: a policy may state a hash of the data as their version, and then a plain hash of the policy would
-    let anyone who knows the rest of it verify a guess of the data.
+    let anyone who knows the rest of it verify a guess of the data. `text` is what it was read from.
     """
 
     policy: Policy
     policy_id: str
+    text: str
 
 
 def usable_policy(content: bytes, source: str, key: NoiseKey) -> PolicyContent:
@@ -47,7 +49,7 @@ def usable_policy(content: bytes, source: str, key: NoiseKey) -> PolicyContent:
     policy = read_policy(content, source).policy
     require_usable(policy)
     name = key.authenticate(KeyUse.POLICY_ID, content).hex()[:_POLICY_ID_CHARACTERS]
-    return PolicyContent(policy, name)
+    return PolicyContent(policy, name, content.decode())
 
 
 class ServedPolicy:
@@ -145,8 +147,10 @@ class PolicyFileWatch:
         if found.policy.currency != self._served.content.policy.currency:
             self._log_refusal("another epsilon_per, delta or count_noise needs a restart")
             return False
+        # Where nothing differs, a copy has another manifest.
+        changed = changed_keys(self._served.content.text, found.text)
         self._served.replace(found)
-        fields = {"policy_id": found.policy_id}
+        fields = {"policy_id": found.policy_id, "changed": changed}
         _log.info("A new policy is served.", extra={"event": "policy.served", "fields": fields})
         return True
 

@@ -134,7 +134,7 @@ async def _price_page(
 
 
 def _is_of_accuracy(statement: Statement) -> bool:
-    return statement.subject == "accuracy" or statement.code == "quantiles.rank"
+    return statement.subject == "accuracy" or statement.code in ("quantiles.rank", "sums.clamped")
 
 
 def _digest(explanation: Explanation) -> str:

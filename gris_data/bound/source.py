@@ -210,8 +210,8 @@ def separated_rows(connection: duckdb.DuckDBPyConnection, path: Path, view: str)
         InputError: There is no such file, or its first line does not name the columns.
     """
     require_file(path)
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    types = dict.fromkeys(names_in_first_line(path, separator), DUCKDB.text)
+    names, separator = names_in_first_line(path)
+    types = dict.fromkeys(names, DUCKDB.text)
     named = ", ".join(f"{literal(name)}: '{DUCKDB.text}'" for name in types)
     connection.execute(
         f"CREATE TEMP VIEW {view} AS SELECT * FROM read_csv({literal(escape(str(path)))}, "  # noqa: S608
@@ -297,10 +297,10 @@ def first_missing(connection: duckdb.DuckDBPyConnection, path: Path, columns: Co
 
 
 def _first_missing_line(path: Path, columns: Columns) -> str:
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    header, separator = names_in_first_line(path)
     with path.open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.reader(stream, delimiter=separator, strict=True)
-        header = next(reader)
+        next(reader)
         line = reader.line_num + 1
         for row in reader:
             for name in columns.needed:

@@ -104,10 +104,8 @@ def _file(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) -> 
     match path.suffix.lower():
         case ".parquet":
             return _parquet(connection, path, source)
-        case ".csv":
-            return _separated(connection, path, ",")
-        case ".tsv":
-            return _separated(connection, path, "\t")
+        case ".csv" | ".tsv":
+            return _separated(connection, path)
         case ".duckdb" | ".db":
             attach_database(connection, source.table, path)
             return connection.table(f"source.{DUCKDB.quoted(source.table)}")
@@ -124,17 +122,18 @@ def _parquet(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) 
     return connection.sql(readable(path, "unreadable", unread))
 
 
-def _separated(connection: duckdb.DuckDBPyConnection, path: Path, separator: str) -> duckdb.DuckDBPyRelation:
+def _separated(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
     """Return the rows of a CSV file, all columns being texts.
 
     Nothing is sniffed: what is guessed from the rows, such as the quotes or the sign of a comment, one member's row can
     change, and with it what everyone else's rows mean.
     """
+    names, separator = names_in_first_line(path)
     return connection.read_csv(
         escape(str(path)),
         auto_detect=False,
         header=True,
-        columns=dict.fromkeys(names_in_first_line(path, separator), "VARCHAR"),
+        columns=dict.fromkeys(names, "VARCHAR"),
         sep=separator,
         quotechar='"',
         escapechar='"',

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dp_service.terms import ColumnType, ValueType
 from gris_data.policy.draft import Draft, DraftColumn, Role
 from gris_data.policy.draft_names import adds_up, is_key
-from gris_data.policy.draft_shape import Shape
+from gris_data.policy.draft_shape import Shape, time_of
 from gris_data.table_schema import TableColumn
 from pinot_connector.engines.parquet import quoted
 
@@ -33,11 +33,17 @@ MOST_NOISE = 2 * 10**7
 _POWERS = tuple(1 << power for power in range(41))
 _ROWS_CUT = 0.005
 _PARTS = 12
-"""Months of a year: into so many buckets a sum is usually divided."""
+"""Months of a year: into so many a sum is taken to be divided where there is no time."""
+
+_MORE_CUT = 0.1
+"""So much more of one sum over all time may be cut by bounds for sums by month."""
+
+_FINE = 64
+"""So many steps make the median, or more."""
 
 _REACHED_BY = 12
 _BELOW_ZERO = 0.001
-_CELLS_A_DOUBLING = 14
+_CELLS_A_DOUBLING = 40
 _MOST_CELLS = 512
 _CENTS, _FINEST = 2, 6
 _WIDE = 64
@@ -54,6 +60,7 @@ class DraftValue:
         totals: Between which bounds a member's total counts.
         rows: The same of a row.
         cuts: Upper bounds around the one that was chosen, and the share of the sum of members' totals that each cuts.
+        month_cut: Which share of sums by month the upper bound cuts; None: there is no time.
         rows_cut: Which share of the sum the bounds of rows cut.
         cut_of_one: Which share of what these cut is one member's.
         member_value: Which value of a member quantiles are of.
@@ -68,6 +75,7 @@ class DraftValue:
     totals: tuple[int, int]
     rows: tuple[int, int]
     cuts: tuple[tuple[int, float], ...]
+    month_cut: float | None
     rows_cut: float
     cut_of_one: float
     member_value: str
@@ -136,8 +144,9 @@ def _value(
     connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape, column: TableColumn
 ) -> Iterator[DraftValue]:
     name, who, table = quoted(column.name), quoted(draft.member.name), quoted(draft.table.name)
+    month = f"date_trunc('month', {time_of(draft.times[0])})" if draft.times else "NULL"
     source = (
-        f"(SELECT {who} AS who, {name}::DOUBLE AS x FROM {table} "  # noqa: S608 - names are quoted
+        f"(SELECT {who} AS who, {name}::DOUBLE AS x, {month} AS month FROM {table} "  # noqa: S608 - names are quoted
         f"WHERE {who} IS NOT NULL AND abs({name}::DOUBLE) <= {_POWERS[-1]})"
     )
     numbers = _grouped(connection, source)
@@ -145,13 +154,21 @@ def _value(
         return
     reached = _reached(connection, source)
     low, high = rows = _row_bounds(numbers.clipped(-_above(-reached[0]), _above(reached[1])))
-    clamped = f"(SELECT who, sum(greatest({low}, least({high}, x))) AS x FROM {source} GROUP BY who)"  # noqa: S608
+    summed = f"sum(greatest({low}, least({high}, x))) AS x FROM {source}"
+    clamped = f"(SELECT who, {summed} GROUP BY who)"
     totals = _grouped(connection, clamped)
+    months, monthly = _PARTS, totals
+    if draft.times:
+        reached_by = f"GROUP BY month HAVING count(DISTINCT who) >= {_REACHED_BY}"
+        months = len(connection.execute(f"SELECT month FROM {source} {reached_by}").fetchall()) or 1  # noqa: S608
+        monthly = _grouped(connection, f"(SELECT who, {summed} GROUP BY who, month)")
     least, most = in_total = _reached(connection, clamped)
-    upper = _upper(totals, shape, _above(most))
-    lower = -_upper(totals.negative(), shape, _above(-least)) if low < 0 else 0
+    noise = math.sqrt(months / shape.looks.rho) * months
+    upper = _upper(totals, monthly, noise, _above(most))
+    lower = -_upper(totals.negative(), monthly.negative(), noise, _above(-least)) if low < 0 else 0
     digits = _digits(connection, source)
-    quantum = _quantum(digits, shape, (lower, upper), rows)
+    usual = _Numbers(np.abs(numbers.each), numbers.often * (numbers.each != 0)).quantile(0.5)
+    quantum = _quantum(digits, usual, shape, (lower, upper), rows)
     if any(bound % quantum for bound in (lower, upper, *rows)):
         # Numbers so large that no step suits all of this.
         return
@@ -164,6 +181,7 @@ def _value(
         totals=(lower, upper),
         rows=rows,
         cuts=tuple((bound, totals.cut(bound)) for bound in sorted({max(upper // 2, 1), upper, upper * 2})),
+        month_cut=monthly.cut(upper) if draft.times else None,
         rows_cut=numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size,
         cut_of_one=_cut_of_one(connection, source, rows),
         member_value=member_value,
@@ -213,10 +231,10 @@ def _missing(connection: duckdb.DuckDBPyConnection, draft: Draft, usable: float)
 
 
 def _digits(connection: duckdb.DuckDBPyConnection, source: str) -> int:
-    """Return how many digits all numbers have behind the point: 0 to 2, or 3 for more."""
-    tests = ", ".join(
-        f"bool_and(abs(x * {10**digits} - round(x * {10**digits})) < 1e-6)" for digits in range(3)
-    )
+    """Return how many digits numbers have behind the point: 0 to 2, or 3 if a dozen members have more."""
+    others = "count(DISTINCT who) FILTER (WHERE abs(x * {0} - round(x * {0})) >= 1e-6)"
+    few = f"least({_REACHED_BY}, count(DISTINCT who))"
+    tests = ", ".join(f"{others.format(10**digits)} < {few}" for digits in range(3))
     found = connection.execute(f"SELECT {tests} FROM {source}").fetchone() or ()  # noqa: S608
     return next((digits for digits, holds in enumerate(found) if holds), 3)
 
@@ -232,18 +250,34 @@ def _row_bound(numbers: _Numbers) -> int:
     return next((bound for bound in _POWERS if numbers.cut(bound) <= _ROWS_CUT), _POWERS[-1])
 
 
-def _upper(totals: _Numbers, shape: Shape, most: int) -> int:
-    """Return the power of two, `most` at most, that cuts little of totals, and brings little noise to a month."""
-    counted = totals.clipped(-most, most)
-    noise = math.sqrt(_PARTS / shape.looks.rho) / (counted.size / _PARTS)
-    powers = [bound for bound in _POWERS if bound <= most]
-    return min(powers, key=lambda bound: counted.cut(bound) + bound * noise)
+def _upper(totals: _Numbers, monthly: _Numbers, noise: float, most: int) -> int:
+    """Return the power of two, `most` at most, with which sums by month lose least, and one of all time little more.
+
+    Args:
+        totals: The totals of members.
+        monthly: Those of members in a month; where there is no time, the totals.
+        noise: What a bound of 1 brings to a month, times the months.
+        most: What a dozen members reach, as a power of two.
+    """
+    counted, whole = monthly.clipped(-most, most), totals.clipped(-most, most)
+
+    def loss(bound: int) -> float:
+        cut = counted.cut(bound)
+        return cut + bound * noise / counted.size + max(0.0, whole.cut(bound) - cut - _MORE_CUT)
+
+    return min((bound for bound in _POWERS if bound <= most), key=loss)
 
 
-def _quantum(digits: int, shape: Shape, totals: tuple[int, int], rows: tuple[int, int]) -> Fraction:
-    """Return a step in which numbers are exact, or fine, no sum is too large to be exact, and no noise to be drawn."""
+def _quantum(
+    digits: int, usual: float, shape: Shape, totals: tuple[int, int], rows: tuple[int, int]
+) -> Fraction:
+    """Return a step in which numbers are exact, or fine beside a usual one.
+
+    It is larger where a sum would be too large to be exact, or noise to be drawn.
+    """
     if digits > _CENTS:
-        digits = min(_FINEST, max(_CENTS, 4 - math.floor(math.log10(rows[1] - rows[0]))))
+        fine = 4 - math.floor(math.log10(rows[1] - rows[0])), math.ceil(math.log10(_FINE / usual))
+        digits = min(_FINEST, max(_CENTS, *fine))
     step = Fraction(1, 10**digits)
     largest = max(
         shape.most_rows * max(map(abs, rows)), shape.most_members * max(map(abs, totals)), shape.most_rows
@@ -251,9 +285,10 @@ def _quantum(digits: int, shape: Shape, totals: tuple[int, int], rows: tuple[int
     elements = max(shape.looks.delta_0, shape.buckets)
     widest = max(shape.tau * (rows[1] - rows[0]), totals[1] - totals[0])
     noise = widest * math.ceil(math.sqrt(elements / shape.looks.rho))
-    # Above 1, a step has to divide bounds, which are powers of two.
+    # A step divides bounds, which are powers of two: below 1 it is one by a power of 10, or two or five of these.
     while largest / step > MOST_STEPS or noise / step > MOST_NOISE:
-        step *= 10 if step < 1 else 2
+        is_two = step < 1 and str(step.denominator).startswith("5")
+        step *= Fraction(5, 2) if is_two else 2
     return step
 
 

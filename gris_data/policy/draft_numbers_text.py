@@ -61,9 +61,10 @@ def _cuts(each: DraftValue) -> str:
         of_one = (
             f" One member holds {share_text(each.cut_of_one)} of what that cuts: is it a mistake in the data?"
         )
+    by_month = "" if each.month_cut is None else f", and {share_text(each.month_cut)} of sums by month"
     return (
-        f"DECIDE: upper {upper} cuts {chosen} of the sum of members' totals over all rows ({others}); row_upper "
-        f"{row_upper} cuts {share_text(each.rows_cut)} of the sum of rows.{of_one}{missing}"
+        f"DECIDE: upper {upper} cuts {chosen} of the sum of members' totals over all rows ({others}){by_month}; "
+        f"row_upper {row_upper} cuts {share_text(each.rows_cut)} of the sum of rows.{of_one}{missing}"
     )
 
 

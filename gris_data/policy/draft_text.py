@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
+from gris_data.commands import conversion
 from gris_data.policy.draft import Draft, DraftColumn, Role
 from gris_data.policy.draft_numbers import DraftValue
 from gris_data.policy.draft_numbers_text import quantile_lines, share_text, value_lines
@@ -122,15 +122,8 @@ class Drafted:
         """The command that gives texts their types; empty: there are none that could have others."""
         location = Path(self.draft.table.location)
         source = location if location.suffix == ".parquet" else Path("FILE.parquet")
-        return convert_command(str(source), source.with_stem(f"{source.stem}-typed"), self.texts)
-
-
-def convert_command(source: str, out: Path, types: Mapping[str, str]) -> str:
-    """Return the command that writes columns with types; empty if there are none."""
-    stated = "".join(f" --type {shlex.quote(f'{name}={kind}')}" for name, kind in types.items())
-    return (
-        f"gris convert --input {shlex.quote(source)} --out {shlex.quote(str(out))}{stated}" if types else ""
-    )
+        typed = source.with_stem(f"{source.stem}-typed")
+        return conversion(str(source), typed, self.texts) if self.texts else ""
 
 
 def draft_text(drafts: Sequence[Drafted]) -> str:

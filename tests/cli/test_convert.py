@@ -48,6 +48,21 @@ def test_csv_has_the_types_that_are_stated(tmp_path: Path, capsys: pytest.Captur
     assert ("8", datetime.date(2026, 1, 2), None, 20.0, None, None) == second
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_the_first_line_says_what_separates_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], separator: str
+) -> None:
+    """The line is the owner's; what members' rows hold is a part of a text, or too many columns."""
+    source, out = tmp_path / "a.csv", tmp_path / "a.parquet"
+    other = "," if separator != "," else ";"
+    source.write_text(f"user{separator}page\n1{separator}x{other}y\n")
+    run_json(capsys, *convert(source, out))
+    assert [("1", f"x{other}y")] == rows_of(out)
+    source.write_text(f"user{separator}page\n1{separator}x{separator}y\n")
+    assert main(convert(source, tmp_path / "b.parquet")) == 2
+    assert "too many columns" in capsys.readouterr().err
+
+
 def test_texts_that_could_have_types_come_with_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -134,6 +134,22 @@ def test_a_policy_in_another_currency_than_the_folders_ledger_is_refused_before_
     assert main([*asked[:-1], str(sales / "other")]) == 0
 
 
+def test_a_policy_that_has_changed_is_said_to_have_before_anything_is_asked(
+    sales: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
+) -> None:
+    """By its keys, once; nothing is said of comments."""
+    policy = sales / "policy.yaml"
+    own = ("--policy", str(policy), "--data", f"sales={sales / 'sales.parquet'}")
+    asked = ("explain", "--embedded", *own, *QUESTION, "--directory", str(sales / "state"))
+    said = []
+    for text in ("", "# more\n", "max_k: 50\n", ""):
+        policy.write_text(policy.read_text() + text)
+        assert main(asked) == 0
+        said.append(capsys.readouterr().err)
+    assert ["", "", ""] == [said[0], said[1], said[3]]
+    assert "was last used: max_k. What is asked under other settings" in said[2]
+
+
 def test_only_what_another_try_can_mend_is_unavailable(
     sales: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
 ) -> None:
@@ -260,10 +276,10 @@ def test_a_file_of_rows_without_types_is_refused_with_what_to_do(
     ("file", "expected"),
     [
         ("nowhere.parquet", "--data: there is no file {path}"),
-        (".", "--data: {path}: a table is one file; `gris convert` makes one of a folder"),
+        (".", "--data: {path}: a table is one file; `gris convert --input"),
         (
             "sales.csv",
-            "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris convert --input",
+            "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); `gris convert --input {path} --out",
         ),
     ],
 )

@@ -352,9 +352,9 @@ def test_no_policy_is_drafted_of_a_view(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("x.csv", "`gris convert` makes a Parquet file of it"),
-        ("part/*.parquet", "`gris convert` makes one of a folder"),
-        ("s3://shop/orders.parquet", "is on another machine: copy it here first"),
+        ("x.csv", "x.parquet` makes a Parquet file of it, with types"),
+        ("part/*.parquet", "part.parquet` makes one of all Parquet files there"),
+        ("s3://shop/orders.parquet", "s3://shop/orders.parquet is on another machine: copy it here first"),
         ("x.json", "read_json("),
         ("x.txt.gz", "expected a file named .parquet, .duckdb or .db"),
         ("x.parquet", "x.parquet is no Parquet file"),

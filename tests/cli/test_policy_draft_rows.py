@@ -250,7 +250,7 @@ def test_one_row_decides_no_public_number(tmp_path: Path, capsys: pytest.Capture
     columns = "1000 + hash(i) % 300 * 7 AS user_id, 'p' || i % 9 AS page, "
     amount = "(100 + i * 37 % 20000)::DOUBLE / 100"
     ordinary = write(tmp_path / "a.parquet", f"{columns}{amount} AS amount", rows=20_000)
-    odd = f"CASE i WHEN 77 THEN 9876543.21 WHEN 78 THEN -7654321 ELSE {amount} END AS amount"
+    odd = f"CASE i WHEN 77 THEN 9876543.21 WHEN 78 THEN -7654321 WHEN 79 THEN 1.23456 ELSE {amount} END AS amount"
     table, *_ = drafted(capsys, "--data", f"t={ordinary}")
     other, text, _ = drafted(
         capsys, "--data", f"t={write(tmp_path / 'b.parquet', columns + odd, rows=20_000)}"
@@ -258,6 +258,23 @@ def test_one_row_decides_no_public_number(tmp_path: Path, capsys: pytest.Capture
     assert table.values == other.values
     assert table.quantiles == other.quantiles
     assert "One member holds about" in " ".join(text.replace("#", " ").split())
+
+
+def test_steps_are_fine_and_sums_by_month_are_weighed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A usual number has 64 steps or more; the comment says what a bound cuts of months, and of all time."""
+    columns = (
+        "1000 + i % 20000 // 2 * 7 AS user_id, DATE '2024-01-01' + (i // 20000 * 30 + 3)::INTEGER AS day, "
+        "'p' || i % 9 AS page, CASE i % 5 WHEN 0 THEN 30.25 ELSE 32.125 END AS seconds"
+    )
+    table, text, _ = drafted(
+        capsys, "--data", write(tmp_path / "t.parquet", columns, rows=480_000), "--member", "user_id"
+    )
+    (seconds,) = table.values
+    assert 0 < seconds.quantum <= 32 / 64
+    said = " ".join(text.replace("#", " ").split())
+    assert "of sums by month; row_upper 32 cuts" in said
 
 
 def test_few_members_with_most_rows_hide_no_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -279,4 +296,4 @@ def test_an_empty_folder_has_no_draft(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "could be asked about: it has no files" in capsys.readouterr().err
     write(tmp_path / "a.parquet")
     assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 2
-    assert "`gris convert` makes one of a folder" in capsys.readouterr().err
+    assert "one of all Parquet files there" in capsys.readouterr().err

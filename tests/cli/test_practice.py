@@ -6,6 +6,8 @@ import datetime
 import json
 import shutil
 import signal
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from gris_lab.practice_rows import MEMBERS, practice_tables
 from pinot_connector.dbapi import PracticeWarning
 from tests.support.rings import needs
 from tests.support.shared_answers import (
+    GRIS,
     asked_by_an_agent,
     asked_by_sqlalchemy,
     asked_in_a_shell,
@@ -31,6 +34,7 @@ from tests.support.shared_answers import (
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+BUDGET = str(EXAMPLES / "budget.yaml")
 TODAY = datetime.date(2026, 11, 26)
 CODE = "practice.rows"
 SAYS = "these rows are made up"
@@ -192,6 +196,26 @@ def test_nothing_of_practice_is_kept_and_nothing_real_is_touched(
     assert {"gateway.key", "issuer.key", "analyst.token"} <= names
     assert (folder / "practice" / ".gitignore").read_text() == "*\n"
     assert not {"noise.key", "ledger.sqlite", "releases.sqlite", "releases.key"} & names
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_practice_that_is_ended_before_it_serves_leaves_nothing(
+    tmp_path: Path, starts_processes: None, monkeypatch: pytest.MonkeyPatch, end: signal.Signals
+) -> None:
+    """The folder of made-up rows goes with it."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    (tmp_path / "policy.yaml").write_text(COLUMNS)
+    with subprocess.Popen(
+        [*GRIS, "serve", "--practice", "--policy", "policy.yaml", "--budget-config", BUDGET, *PORTS],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        while not list(tmp_path.glob("gris-practice-*")) and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(end)
+        assert process.wait(60) != 0
+    assert not list(tmp_path.glob("gris-practice-*"))
 
 
 def test_the_next_practice_has_its_budget_again_and_other_noise(

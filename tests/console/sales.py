@@ -19,7 +19,8 @@ tables:
   sales:
     member: member_id
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
-    contributions: {{bound: in_query, delta_0: 4, units: 400, totals: {{}}}}
+    contributions:
+      {{bound: in_query, delta_0: 4, units: 400, totals: {{}}, sums: {{max_members: 10000, max_rows: 10000}}}}
     columns:
       member_id: {{type: int64}}
       article: {{type: string, group_by: true}}
@@ -28,10 +29,14 @@ tables:
         type: string
         group_by: true
         lookup: {{column: article, file: topics.csv, hash: "{hash_of(TOPICS)}"}}
+    values: {{price: {{type: int64, lower: 0, upper: 10}}}}
+    quantiles:
+      price: {{type: int64, member_value: total, max_rows: 10000, grid: {{scale: linear, from: 0, to: 10, cells: 10}}}}
 """
 # Each member has one row. What a5 is about nobody knows, so its rows count nowhere.
 ROWS = """
-SELECT range AS member_id, 'a' || range % 6 AS article, if(range // 6 % 4 = 0, 'JP', 'TW') AS country FROM range(1200)
+SELECT range AS member_id, 'a' || range % 6 AS article, if(range // 6 % 4 = 0, 'JP', 'TW') AS country,
+       range % 10 AS price FROM range(1200)
 """
 MEMBERS = {("health", "TW"): 450, ("scam", "TW"): 300, ("health", "JP"): 150, ("scam", "JP"): 100}
 SHOWN = 3

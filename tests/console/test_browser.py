@@ -216,7 +216,7 @@ def test_pages_fit_a_phone_and_are_labelled(browser: Any, site: str, stage: Stag
 def test_pages_are_accessible(browser: Any, site: str, stage: Stage, scheme: str, width: int) -> None:
     """Axe finds nothing on any of them."""
     if not AXE.exists():
-        pytest.skip("needs axe: npm install --no-save axe-core")
+        pytest.skip("needs axe: make test-servers installs it")
     context = browser.new_context(
         base_url=site, viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True
     )

@@ -72,3 +72,15 @@ async def test_wrong_totals_are_named_and_the_form_keeps_them(ana: Person) -> No
     plain = await ana.send((await filled(ana, "")).form("/answer"))
     assert "total of topic" not in plain.text
     assert (await ana.get(f"{plain.response.url.path}/totals.csv")).status == 404
+
+
+async def test_what_is_said_of_counts_is_not_said_of_sums_and_quantiles(ana: Person) -> None:
+    """The price of a sum is of its own noise, and the bar of a quantile of all members is of no total."""
+    price = await ana.priced(sql="SELECT SUM(price), COUNT(DISTINCT member_id) FROM sales")
+    assert price.status == 200, price.text
+    assert "The noise in a count is at most" not in price.text
+    accuracy, _ = price.text.split("How it is answered")
+    assert "its sums carry noise of standard deviation" in accuracy
+    answer = await ana.send((await ana.priced(sql="SELECT MEDIAN(price) FROM sales")).form("/answer"))
+    assert answer.status == 200, answer.text
+    assert "price_p50 all" in answer.text

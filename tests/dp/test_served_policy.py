@@ -74,11 +74,16 @@ def watched(tmp_path: Path) -> Watched:
     return Watched(tmp_path / "policy.yaml")
 
 
-def test_a_new_content_is_served_at_the_second_look_that_finds_it(watched: Watched) -> None:
+def test_a_new_content_is_served_at_the_second_look_that_finds_it(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
     """Once it has settled it is taken, under a name of its own, and then nothing is decided any more."""
     before = watched.served.content.policy_id
     watched.path.write_text(OTHER_TAU)
-    assert watched.polls(4) == [False, True, False, False]
+    with caplog.at_level(logging.INFO):
+        assert watched.polls(4) == [False, True, False, False]
+    ((_, fields),) = logged_events(caplog)
+    assert fields["changed"] == "tables.engagement.measures.events.tau"
     assert watched.tau == 4
     assert watched.watch.is_served
     assert watched.served.content.policy_id != before

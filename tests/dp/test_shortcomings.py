@@ -81,6 +81,14 @@ def test_a_list_without_a_limit_says_it_where_it_is_empty() -> None:
         assert "list.few" not in said
 
 
+def test_settings_are_not_blamed_for_what_the_question_left_out() -> None:
+    """A list that HAVING has filtered says nothing of thresholds."""
+    filtered = Asked(BOUNDED % "", sql=f"{COUNT} HAVING COUNT(DISTINCT m) > 900{CUT}")
+    _, view, said = answered(filtered, {f"n{place}": 400 for place in range(8)})
+    assert view.count == 0
+    assert "list.few" not in said
+
+
 def test_a_list_says_that_a_setting_ended_it() -> None:
     """With as many names as the policy lets a first look have; not where the question asks for no more."""
     counts = {f"n{place}": 4000 + 100 * place for place in range(8)}
