@@ -134,8 +134,10 @@ class HistogramQuery:
         omit_counts: Whether to show only the order of the elements.
         aggregates: At most 16 different sums and averages beside the counts, in the order in which they are shown:
             beside counts of members of their totals, beside counts of events of rows.
-        ordered_by: The place in `aggregates` of the one that the list is in descending order of; None: it is in the
-            order of its counts. It changes what is shown of a release, and not what is released.
+        ordered_by: The place in `aggregates`, or in `quantiles`, of the one that the list is in descending order of;
+            None: it is in the order of its counts, beside quantiles of its elements. It changes what is shown of a
+            release, and not what is released.
+        smallest_first: Whether the list is in ascending order of what it is in descending order of otherwise.
         quantiles: At most 999 different quantiles of one column, its smallest and its largest value among them; then no
             counts and no aggregates are shown, and all elements of a known domain are.
         bucket: How the time column, which is then one of the dimensions, is divided; None: columns are as they are.
@@ -166,6 +168,7 @@ class HistogramQuery:
     bucket: Bucket | None = None
     having: tuple[HavingCondition, ...] = ()
     by_element: bool = False
+    smallest_first: bool = False
     totals_by: str | None = None
     count_alias: str | None = field(default=None, compare=False)
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
@@ -206,6 +209,16 @@ class HistogramQuery:
         self._check_quantiles()
         self._check_having()
         self._check_totals()
+        require_valid(
+            not self.smallest_first or self.totals_by is None,
+            "smallest_first",
+            "expected false beside totals: they are of a list in the order of its counts",
+        )
+        require_valid(
+            not self.smallest_first or not self.in_element_order,
+            "smallest_first",
+            "expected false of a list that is in the order of its elements",
+        )
         require_valid(
             not self.by_element
             or (self.ordered_by is None and not self.omit_counts and bool(self.dimensions)),
@@ -272,9 +285,9 @@ class HistogramQuery:
 
     def _check_aggregates(self) -> None:
         require_valid(
-            self.ordered_by is None or 0 <= self.ordered_by < len(self.aggregates),
+            self.ordered_by is None or 0 <= self.ordered_by < len(self.quantiles or self.aggregates),
             "ordered_by",
-            "expected a sum or an average that the question asks for",
+            "expected a sum, an average or a quantile that the question asks for",
         )
         if not self.aggregates:
             return

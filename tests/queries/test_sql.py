@@ -2,10 +2,13 @@
 
 import hashlib
 import re
+from dataclasses import replace
 
 import pytest
 
+from dp_service.parameters.release import Listing
 from dp_service.queries.canonical_bytes import canonical_bytes
+from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import In
 from dp_service.queries.render import render
 from dp_service.queries.sql import parse_sql
@@ -158,3 +161,33 @@ def test_having_may_name_an_alias_around_a_statement_that_renames() -> None:
     text = "SELECT land, COUNT(*) AS n FROM (SELECT country AS land FROM engagement) x GROUP BY land HAVING n > 5"
     plain = "SELECT country, COUNT(*) AS n FROM engagement GROUP BY country HAVING n > 5"
     assert parse_sql(text, POLICY).having == parse_sql(plain, POLICY).having
+
+
+COUNTRIES = "SELECT country, COUNT(DISTINCT member_id) AS n FROM engagement GROUP BY country"
+
+
+@pytest.mark.parametrize("order", ["n", "n ASC, country", "2", "COUNT(DISTINCT member_id) ASC NULLS LAST"])
+def test_the_smallest_come_first_in_a_list_of_a_known_domain(order: str) -> None:
+    """All of it is released, so the smallest are a part of the same release, at the same price."""
+    smallest, largest = (resolved(f"{COUNTRIES} ORDER BY {each} LIMIT 2") for each in (order, "n DESC"))
+    assert smallest.parameters.listing == Listing(in_element_order=False, smallest_first=True)
+    assert replace(smallest.parameters, listing=None) == largest.parameters
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        (COUNTRIES.replace("country", "cohort") + " ORDER BY n LIMIT 2", "above a threshold"),
+        (COUNTRIES.replace("country", "article_id") + " ORDER BY n LIMIT 2", "one by one"),
+    ],
+)
+def test_the_smallest_of_what_is_not_all_released_are_refused(sql: str, found: str) -> None:
+    """The smallest of an answer would be mistaken for the smallest that there are."""
+    with pytest.raises(QuestionError, match=f"ORDER BY .. DESC: .*{found}"):
+        resolved(sql)
+
+
+def test_a_total_is_in_any_order() -> None:
+    """Tools order what has one row."""
+    total = "SELECT COUNT(DISTINCT member_id) AS n FROM engagement"
+    assert parse_sql(total, POLICY) == parse_sql(f"{total} ORDER BY n", POLICY)

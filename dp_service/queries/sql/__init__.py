@@ -2,7 +2,7 @@
 
     SELECT dims.., numbers.. FROM table [[AS] alias] [WHERE conditions]
     [GROUP BY dims.. | ALL | GROUPING SETS ((a, b), (a))] [HAVING conditions on numbers]
-    [ORDER BY number DESC [, dims [ASC]]] [LIMIT k | FETCH FIRST k ROWS ONLY]
+    [ORDER BY number [DESC] [, dims [ASC]]] [LIMIT k | FETCH FIRST k ROWS ONLY]
 
 One of dims may be DATE_TRUNC('month', time): then ORDER BY may also be dims [ASC] alone, as it is without ORDER BY.
 Numbers are one count, with sums and averages, or percentiles (`numbers`). A count comes with every sum and average,
@@ -10,8 +10,9 @@ whether or not it is selected. Beside a count of members SUM and AVG are over me
 in each element; beside COUNT(*) they are over rows, and so is AVG alone. Without dims the count is one total. Without a
 number, but with a count in ORDER BY, the question is about the order alone.
 
-GROUPING SETS asks for two columns, and for totals by one of them; then there is neither ORDER BY nor LIMIT, and neither
-there is beside percentiles.
+GROUPING SETS asks for two columns, and for totals by one of them; then there is neither ORDER BY nor LIMIT. Beside
+percentiles there is no LIMIT, and ORDER BY is with one of them. The smallest number comes first in a list of a known
+domain alone.
 
 Conditions compare a column with literals by =, <>, IN, BETWEEN, <, <=, >, >=, LIKE, ILIKE and IS NULL, joined by AND,
 OR and NOT. Without a number, or with LIMIT 0, a question is about what the policy lists and needs no release. EXPLAIN
@@ -103,7 +104,7 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
         return _of_listed_values(select, selected, scope)
     totals = totals_by(select, selected, scope)
     _check_clauses(select, selected, totals, scope)
-    ordered = Order() if selected.quantiles else order_of(select.order, selected, scope)
+    ordered = order_of(select.order, selected, scope)
     measure = _measure(select, selected, ordered, scope)
     filters = filters_of(select.where, scope, selected.names)
     is_free = _asks_for_columns(select, filters)
@@ -119,7 +120,8 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
         ordered_by=ordered.aggregate,
         quantiles=selected.quantiles,
         bucket=None if selected.bucket is None else Bucket(selected.bucket, ordered.ranked),
-        by_element=ordered.by_element and selected.bucket is None,
+        by_element=ordered.by_element and selected.bucket is None and not selected.quantiles,
+        smallest_first=ordered.smallest_first,
         having=() if selected.quantiles else _having(select, selected, measure, scope),
         totals_by=totals,
         count_alias=None if selected.count is None else selected.count.alias,
@@ -224,7 +226,7 @@ def _check_clauses(select: tree.Select, selected: SelectList, totals: str | None
     )
     if select.having is not None and not is_said:
         refuse(select.having, f"HAVING is not accepted beside {beside}: {because}")
-    if select.order and not (selected.quantiles and is_of_elements(select.order, selected, scope)):
+    if select.order and not selected.quantiles:
         refuse(select.order[0].value, f"ORDER BY is not accepted beside {beside}: {because}")
     if select.limit is not None and 0 < integer(select.limit) < _most_rows(selected, totals, scope):
         refuse(select.limit, f"LIMIT is not accepted beside {beside}, leave it out: {because}")
@@ -246,7 +248,7 @@ _DISTINCT = (
 _BESIDE = {
     True: (
         "percentiles, MIN and MAX",
-        "every element of the domain is shown, in its order; order the result afterwards",
+        "every element of the domain is shown",
     ),
     False: (
         "GROUPING SETS",
