@@ -24,7 +24,7 @@ from dp_service.queries.filters import (
     depth_of,
     require_valid,
 )
-from dp_service.terms import AggregateFunction, RankFunction
+from dp_service.terms import AggregateFunction, ColumnType, RankFunction
 
 MAXIMUM_DIMENSIONS = 4
 DRILL_DOWN_DIMENSIONS = 2
@@ -151,6 +151,8 @@ class HistogramQuery:
         shown: In which order SQL selects the columns of the answer, as places among dimensions, the count, and
             aggregates or, instead of both, quantiles; empty: in this one. No part of the question.
         free: What it asks that needs no release: its columns, or the values of listed domains; None: it needs one.
+        probed: The names and types of a table's columns that are asked for, where these are all that is; then `free` is
+            COLUMNS, and the other fields are those of a question that groups by one of them.
         explained: Whether its price alone is asked for, by EXPLAIN. No part of the question.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
     """
@@ -174,6 +176,7 @@ class HistogramQuery:
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
     shown: tuple[int, ...] = field(default=(), compare=False)
     free: Free | None = None
+    probed: tuple[tuple[str, ColumnType], ...] = ()
     explained: bool = field(default=False, compare=False)
     in_sql: bool = field(default=False, compare=False)
 

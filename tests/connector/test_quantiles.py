@@ -248,7 +248,7 @@ def test_what_is_not_offered_is_refused_by_name(
     [
         (SQL.replace("MIN(whole) AS low", "COUNT(DISTINCT member)"), "nothing but columns, percentiles"),
         (SQL.replace("MIN(whole) AS low", "SUM(whole)"), "nothing but columns, percentiles"),
-        (f"{SQL} ORDER BY high DESC", "ORDER BY is not accepted beside percentiles"),
+        (f"{SQL} ORDER BY COUNT(*) DESC", "counts are not released with them"),
         (f"{SQL} LIMIT 2", "LIMIT is not accepted beside percentiles"),
         (SQL.replace("99.5", "100"), "strictly between 0 and 100"),
         (SQL.replace("99.5", "50, 75"), "strictly between 0 and 100"),

@@ -8,10 +8,11 @@ import pytest
 
 from dp_service.parameters.release import Listing
 from dp_service.queries.canonical_bytes import canonical_bytes
-from dp_service.queries.errors import QuestionError
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In
 from dp_service.queries.render import render
 from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import Free
 from tests.support.queries.accepted import ACCEPTED, Accepted
 from tests.support.queries.policies import POLICY, resolved
 
@@ -191,3 +192,47 @@ def test_a_total_is_in_any_order() -> None:
     """Tools order what has one row."""
     total = "SELECT COUNT(DISTINCT member_id) AS n FROM engagement"
     assert parse_sql(total, POLICY) == parse_sql(f"{total} ORDER BY n", POLICY)
+
+
+OF_ENGAGEMENT = ("member_id", "active", "article_id", "cohort", "country", "day", "score", "shown", "title")
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT * FROM engagement LIMIT 0", OF_ENGAGEMENT),
+        ("SELECT e.* FROM engagement e WHERE 1 = 0", OF_ENGAGEMENT),
+        ("SELECT * FROM (SELECT * FROM engagement WHERE active) AS v LIMIT 0", OF_ENGAGEMENT),
+        ("SELECT * FROM (SELECT country AS c, member_id FROM engagement) AS v LIMIT 0", ("c", "member_id")),
+        (
+            "SELECT title, active, score, shown, day FROM engagement LIMIT 0",
+            ("title", "active", "score", "shown", "day"),
+        ),
+        ('SELECT TRUE AS "_" FROM "engagement" WHERE 1 <> 1 LIMIT 0', ("_",)),
+        ("SELECT 1, TRUE FROM engagement LIMIT 0", ("1", "true")),
+    ],
+)
+def test_the_columns_of_a_table_are_told_and_no_others(sql: str, names: tuple[str, ...]) -> None:
+    """Tools ask for a table's columns first; one that the policy only names is none."""
+    question = parse_sql(sql, POLICY)
+    assert question.free is Free.COLUMNS
+    assert tuple(name for name, _ in question.probed) == names
+    assert resolved(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM engagement LIMIT 1",
+        "SELECT * FROM engagement WHERE secret = 'x' LIMIT 0",
+        "SELECT secret FROM engagement LIMIT 0",
+        "SELECT TRUE FROM engagement",
+        "SELECT *, country FROM engagement LIMIT 0",
+        "SELECT x.* FROM engagement LIMIT 0",
+        "SELECT * FROM engagement WHERE 1 = 0 OR active",
+    ],
+)
+def test_rows_and_other_columns_are_not_told(sql: str) -> None:
+    """Whatever a text is of that has rows, or that the policy does not offer."""
+    with pytest.raises((QuestionError, RefusedByPolicyError)):
+        resolved(sql)

@@ -36,6 +36,7 @@ from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import filters_of, having_of, says_that_rows_are
 from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, totals_by
 from dp_service.queries.sql.places import located, refuse
+from dp_service.queries.sql.probes import is_probe, probe_of
 from dp_service.queries.sql.scope import Scope, integer, scope_of
 from dp_service.queries.sql.select_list import (
     SelectList,
@@ -99,6 +100,10 @@ def _read(text: str, policy: Policy) -> HistogramQuery:
 def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
     select = without_repeats(select)
     scope = scope_of(select, policy)
+    if is_probe(select):
+        filters = filters_of(select.where, scope, ())
+        if _asks_for_columns(select, filters):
+            return probe_of(select, scope, filters or ())
     selected = select_list_of(select, scope)
     if _asks_for_values(select, selected, scope):
         return _of_listed_values(select, selected, scope)

@@ -229,7 +229,7 @@ def _of_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> t
         group = replace(group, keys=tuple(map(renamed.key, group.keys)), sets=sets)
     return replace(
         select,
-        items=tuple(map(renamed.item, select.items)),
+        items=tuple(each for item in select.items for each in renamed.items(item)),
         source=inner.source,
         where=where,
         group=group,
@@ -259,6 +259,10 @@ class _Renamed:
             if name and name in seen:
                 refuse(each.value, "a column whose name an inner statement gives twice is not accepted")
             seen.add(name)
+
+    def items(self, item: tree.Item) -> tuple[tree.Item, ...]:
+        """Return what a column of the outer statement selects: a star means the columns of the inner one."""
+        return self._inner.items if isinstance(item.value, tree.Star) else (self.item(item),)
 
     def item(self, item: tree.Item) -> tree.Item:
         """Return what is selected, with the outer name of a column as its alias."""
