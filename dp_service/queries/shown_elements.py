@@ -43,10 +43,10 @@ def shown_at_most(
     """
     k = query.k
     if query.smallest_first and not query.quantiles:
-        _require_whole_release(query, mechanism, domain)
+        _require_whole_release(mechanism, domain)
     if query.by_element and k is not None and mechanism.is_gumbel:
         raise QuestionError(
-            "sql" if query.in_sql else "by_element",
+            "by_element",
             "expected the order of the counts: of this table the largest are found, and their order costs",
         )
     if k is None and mechanism.is_gumbel:
@@ -70,9 +70,7 @@ def shown_at_most(
     return k
 
 
-def _require_whole_release(
-    query: HistogramQuery, mechanism: MechanismName, domain: Sequence[object] | None
-) -> None:
+def _require_whole_release(mechanism: MechanismName, domain: Sequence[object] | None) -> None:
     """Refuse a list of the smallest where not all elements that there may be are released, whatever the data are."""
     if domain is not None and not mechanism.is_gumbel:
         return
@@ -82,7 +80,7 @@ def _require_whole_release(
         else "only elements above a threshold are found in an unknown domain"
     )
     raise QuestionError(
-        "sql" if query.in_sql else "smallest_first",
+        "smallest_first",
         f"expected a list with the largest number first, ORDER BY .. DESC: {found}, so the smallest of an answer are "
         "not the smallest that there are; order the rows that come back",
     )

@@ -26,16 +26,20 @@ such statement; what the tree asks for is read here. Everything that is refused 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf, prod
+from typing import NoReturn, TypeVar
 
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.canonical_conditions import flattened as all_of
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import Filter, column_filters
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.clauses import place_of, placed_in
 from dp_service.queries.sql.conditions import filters_of, having_of, says_that_rows_are
 from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, totals_by
-from dp_service.queries.sql.places import located, refuse
+from dp_service.queries.sql.places import RefusedHereError, located, refuse
 from dp_service.queries.sql.probes import is_probe, probe_of
 from dp_service.queries.sql.scope import Scope, integer, scope_of
 from dp_service.queries.sql.select_list import (
@@ -50,6 +54,8 @@ from dp_service.queries.sql.tokens import tokens_of
 from dp_service.queries.sql.wrappers import flattened
 from dp_service.queries.structured import MAXIMUM_K, Bucket, Free, HistogramQuery, Measure
 from dp_service.queries.tables import Policy
+
+_Answer = TypeVar("_Answer")
 
 
 def parse_sql(text: str, policy: Policy) -> HistogramQuery:
@@ -93,8 +99,34 @@ def _condition(query: HistogramQuery, text: str, policy: Policy) -> tuple[Filter
 
 def _read(text: str, policy: Policy) -> HistogramQuery:
     reader = StatementReader(tokens_of(text))
-    asked = _question(flattened(reader.statement(), policy.names), policy)
+    select = flattened(reader.statement(), policy.names)
+    with placed_in(select):
+        asked = _question(select, policy)
     return replace(asked, explained=True) if reader.explains else asked
+
+
+def with_places(text: str, policy: Policy, work: Callable[[], _Answer]) -> _Answer:
+    """Do what a question in SQL is for, and give an error of the question its place in the text.
+
+    Args:
+        text: The statement, which `parse_sql` has read under the same policy.
+        policy: The policy.
+        work: Answers the question, or prices it.
+
+    Raises:
+        QuestionError: As `work` does, with line and column.
+        RefusedByPolicyError: The same.
+    """
+    try:
+        return work()
+    except (QuestionError, RefusedByPolicyError) as error:
+        found = error
+
+    def refuse_again() -> NoReturn:
+        select = flattened(StatementReader(tokens_of(text)).statement(), policy.names)
+        raise RefusedHereError(place_of(found, select), found)
+
+    return located(refuse_again, text, policy.names)
 
 
 def _question(select: tree.Select, policy: Policy) -> HistogramQuery:

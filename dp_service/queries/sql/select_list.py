@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.sql import tree
-from dp_service.queries.sql.numbers import Count, Number, is_count, is_number, numbers_of
+from dp_service.queries.sql.numbers import Count, Number, check_listed, is_count, is_number, numbers_of
 from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.scope import Scope, alias_name, refused_node
 from dp_service.queries.sql.words import TRUNCATIONS, is_word_of_sql
@@ -124,6 +124,9 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
             "for them apart",
         )
     _check_aliases(select, found, scope)
+    for item in select.items:
+        if isinstance(item.value, tree.Call) and is_number(item.value):
+            check_listed(item.value, scope)
     return found
 
 

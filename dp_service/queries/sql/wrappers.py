@@ -44,7 +44,6 @@ _REGROUPED = (
     "GROUP BY and HAVING around a statement that groups are accepted of exactly its columns: group the inner statement "
     "by those that are wanted, alone"
 )
-MAXIMUM_DEPTH = 8
 # Names that stand for expressions multiply from statement to statement: a text of 2 kB could say 30^7 conditions.
 MAXIMUM_SIZE = 20_000
 
@@ -63,8 +62,8 @@ def flattened(select: tree.Select, names: Collection[str], depth: int = 0) -> tr
     source = select.source
     if not isinstance(source, tree.Derived):
         return select
-    if depth >= MAXIMUM_DEPTH:
-        refuse(source, f"more than {MAXIMUM_DEPTH} statements in one another are not accepted")
+    if depth >= tree.MAXIMUM_DEPTH:
+        refuse(source, f"more than {tree.MAXIMUM_DEPTH} statements in one another are not accepted")
     inner = flattened(source.select, names, depth + 1)
     if any(isinstance(each.value, tree.Star) for each in inner.items):
         _check_beside_star(inner, names)

@@ -29,6 +29,10 @@ MALFORMED = {
     "empty": ("", "begins with SELECT"),
     "blank": (" \n", "begins with SELECT"),
     "distinct ones": ("SELECT SUM(DISTINCT 1) FROM engagement", "equal values"),
+    "a named statement that nothing reads": (
+        "WITH de AS (SELECT * FROM engagement WHERE country = 'DE') SELECT COUNT(*) FROM engagement",
+        "line 1, column 6: a statement behind WITH that nothing reads",
+    ),
     "a named statement twice": (
         "WITH x AS (SELECT * FROM engagement), X AS (SELECT * FROM engagement) SELECT COUNT(*) FROM x",
         "given twice",
