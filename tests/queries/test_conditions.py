@@ -57,7 +57,10 @@ def test_a_pattern_goes_through_a_text_once_for_each_part() -> None:
     text = "a" * 20_000 + "b"
     assert pattern_of("%a%a%a%b", folds=True).fullmatch(text)
     assert not pattern_of("%a%a%a%a", folds=False).fullmatch(text)
+    assert not pattern_of("%a%a%b%", folds=False).fullmatch("a" * 20_000)
     assert regular_expression("%a%b", folds=False, backtracks=False) == ".*?a.*b"
+    # RE2J, which a Pinot server may use, knows no atomic groups: the commonest pattern needs none.
+    assert regular_expression("x%a%", folds=False, backtracks=True) == "x.*?a.*"
 
 
 def nested(depth: int) -> Filter:
