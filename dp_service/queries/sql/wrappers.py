@@ -123,8 +123,9 @@ def _of_single_rows(select: tree.Select, source: tree.Derived, inner: tree.Selec
         place = whole_number(node)
         if place is not None and 1 <= place <= len(select.items):
             return select.items[place - 1].value
-        is_plain = isinstance(node, tree.Name) and len(node.parts) == 1
-        return aliased.get(node.parts[0].value, node) if is_plain else node
+        if isinstance(node, tree.Name) and len(node.parts) == 1:
+            return aliased.get(node.parts[0].value, node)
+        return node
 
     def single(node: tree.Expression) -> tree.Expression:
         """Return the number of the inner statement that a number of single rows is."""
@@ -137,9 +138,11 @@ def _of_single_rows(select: tree.Select, source: tree.Derived, inner: tree.Selec
         return node.arguments[0]
 
     numbers = {place for place, each in enumerate(inner.items) if is_number(each.value)}
-    keys = [each.value for each in select.items if not isinstance(each.value, tree.Call)]
+    keys: list[tree.Expression] = [
+        each.value for each in select.items if not isinstance(each.value, tree.Call)
+    ]
     if select.group is None or not select.group.all_selected:
-        keys = [] if select.group is None else list(map(own, select.group.keys))
+        keys = [] if select.group is None else [own(each) for each in select.group.keys]
     grouped = {_place_of(each, source, inner) for each in keys}
     if grouped != set(range(len(inner.items))) - numbers or (inner.group is not None and inner.group.sets):
         called = next((each.value for each in select.items if isinstance(each.value, tree.Call)), None)

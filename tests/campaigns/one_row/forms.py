@@ -252,5 +252,5 @@ def _form(sql: str, under: Policy) -> Iterator[Form]:
     bounded = resolution.parameters.contributions
     if bounded is not None and bounded.names is not None:
         names = _NAMES.get(query.dimensions[0], range(200))
-        elements = tuple((name,) for name in sorted(names))  # type: ignore[type-var]
+        elements = tuple((name,) for name in sorted(names))
         yield Form(sql, query, second_look(resolution, elements), frozenset(elements))
