@@ -27,6 +27,7 @@ from gris_serving.security import warn_of_missing_protection
 from gris_serving.tls import is_loopback
 from gris_serving.tokens import TokenError
 from pinot_connector.gateway_client import AsyncGatewayClient
+from pinot_connector.spending_guard import SpendingGuards
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
@@ -45,15 +46,24 @@ class AgentAdmission:
         requests: Limits the requests of each caller.
         methods: The gateway's RPCs.
         admission: What admits their calls.
+        max_per_hour: The most information units that each caller's agents may spend within an hour; None: no limit but
+            the budget's.
     """
 
     def __init__(
-        self, callers: Callers, requests: Limiter, methods: RegisteredMethods, admission: GatewayAdmission
+        self,
+        callers: Callers,
+        requests: Limiter,
+        methods: RegisteredMethods,
+        admission: GatewayAdmission,
+        *,
+        max_per_hour: int | None = None,
     ) -> None:
         self._callers = callers
         self._requests = requests
         self._methods = methods
         self._admission = admission
+        self._guards = None if max_per_hour is None else SpendingGuards(max_per_hour)
 
     @asynccontextmanager
     async def admitted(self, authorization: Sequence[str]) -> AsyncIterator[AsyncGatewayClient]:
@@ -63,7 +73,9 @@ class AgentAdmission:
             async with self._requests.entered(caller.name) as request:
                 # Every request counts against the rate.
                 await request.turn()
-                yield AsyncGatewayClient(InProcessCalls(self._methods, self._admission, authorization))
+                calls = InProcessCalls(self._methods, self._admission, authorization)
+                guard = None if self._guards is None else self._guards.of(caller.name)
+                yield AsyncGatewayClient(calls, max_per_hour=guard)
         except TooManyError as error:
             seconds = math.ceil(error.wait_milliseconds / 1000)
             raise _refused(

@@ -216,13 +216,15 @@ class IdentityRules(Strict):
 class McpSettings(Strict):
     """Where agents are served over HTTP, and which requests are read: for `hosts`, and from pages of `origins`.
 
-    Without `tls`, that of the gateway counts; `false` is plain text. Without `hosts`, names of this machine.
+    Without `tls`, that of the gateway counts; `false` is plain text. Without `hosts`, names of this machine. Each
+    caller's agents spend at most `max_per_hour` information units within an hour.
     """
 
     listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50055"
     tls: Tls | Literal[False] | None = None
     hosts: list[Annotated[str, Field(pattern=r"^[a-z0-9_.:\[\]-]+$")]] = Field(default_factory=list)
     origins: list[Annotated[str, Field(pattern="^https?://[^/]+$")]] = Field(default_factory=list)
+    max_per_hour: int | None = Field(default=None, ge=1, le=1_000_000_000)
 
 
 class HistorySettings(Strict):

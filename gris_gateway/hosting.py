@@ -183,7 +183,9 @@ class Gateway:
 
                 own = self._configuration.limits.of_a_caller()
                 requests = Limiter(own, clock=time.monotonic, limits=self._limits)
-                admitting = AgentAdmission(self._callers, requests, methods, admission)
+                admitting = AgentAdmission(
+                    self._callers, requests, methods, admission, max_per_hour=mcp.max_per_hour
+                )
                 agents = AgentServer(mcp, self._agent_tls, admitting, self._limits)
                 self.agent_address = await serving.enter_async_context(agents.serving())
             yield serving

@@ -169,7 +169,8 @@ class Quantiles:
 
     About the smallest and the largest value are those at rank `spare_members` from the end; None: neither is asked for.
     `contributions` is how contributions are bounded; None: all is one group. `names_look` is the first of two looks,
-    which finds the elements; None: the domain is known.
+    which finds the elements; None: the domain is known. `ordered_by` is the place in `shown` of what the list is in the
+    order of; None: it is in that of its elements.
     """
 
     column: QuantileColumn
@@ -177,6 +178,7 @@ class Quantiles:
     spare_members: int | None
     contributions: Contributions | None = None
     names_look: NamesLook | None = None
+    ordered_by: int | None = None
 
 
 @dataclass(frozen=True)
@@ -229,9 +231,9 @@ class Parameters:
 
     `delta` is None where the mechanism takes no call, `domain_size` where the domain is unknown, and `k` where all is
     shown. `clipped`: rows are counted, and of a member at most `tau` in each element. `in_element_order`: the list is
-    in ascending order of its elements, as a series is, and not ranked. `having` names the conditions on what was
-    released by which elements are left out; empty: there are none. `kind` is what kind of answer it is, with what is
-    true of that kind alone.
+    in ascending order of its elements, as a series is, and not ranked. `smallest_first`: a ranked list has the smallest
+    number first. `having` names the conditions on what was released by which elements are left out; empty: there are
+    none. `kind` is what kind of answer it is, with what is true of that kind alone.
     """
 
     mechanism: Mechanism
@@ -244,6 +246,7 @@ class Parameters:
     kind: Laplace | Gumbel | Bounded | Quantiles
     clipped: bool = False
     in_element_order: bool = False
+    smallest_first: bool = False
     having: str = ""
 
     @property

@@ -29,6 +29,7 @@ from pinot_connector.rpc_errors import Service
 
 HOUR_SECONDS = 3600.0
 FIELD = "max_per_hour"
+_FEW_GUARDS = 1000
 
 Ask: TypeAlias = Callable[[int], Awaitable[tuple[PrivateResult, int]]]
 """Asks with a `max_cost`, and returns the result with the information units that were charged this time."""
@@ -62,6 +63,12 @@ class SpendingGuard:
         self._clock = clock
         self._lock = Lock()
         self._spent: list[_Spent] = []
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing that was spent counts any longer, and no question runs: a new guard allows as much."""
+        with self._lock:
+            return not any(each.until > self._clock() for each in self._spent)
 
     async def asked(self, ask: Ask, price: Price, max_cost: int | None) -> PrivateResult:
         """Returns the result of a question for which there is room, or which costs nothing.
@@ -128,6 +135,43 @@ class SpendingGuard:
             return "there may be room when these have ended"
         minutes = max(1, ceil((each.until - now) / 60))
         return f"there is room in {minutes} minute{'s' * (minutes != 1)}"
+
+
+class SpendingGuards:
+    """A guard with the same limit for each of those who ask, by name. What they spent within an hour is kept.
+
+    Args:
+        max_per_hour: the limit of each, in information units of the budget.
+        clock: returns seconds that never go back.
+
+    Raises:
+        InvalidQuestion: the limit is no number of information units.
+    """
+
+    def __init__(self, max_per_hour: int, clock: Callable[[], float] = time.monotonic) -> None:
+        require_units(FIELD, max_per_hour)
+        self._limit = max_per_hour
+        self._clock = clock
+        self._lock = Lock()
+        self._guards: dict[str, tuple[SpendingGuard, float]] = {}
+        self._most = _FEW_GUARDS
+
+    def of(self, name: str) -> SpendingGuard:
+        """Returns the guard of one who asks."""
+        with self._lock:
+            now = self._clock()
+            if len(self._guards) >= self._most:
+                # One that was handed out lately may be about to hold the price of a question.
+                self._guards = {
+                    each: (guard, until)
+                    for each, (guard, until) in self._guards.items()
+                    if until > now or not guard.is_idle
+                }
+                # So that each is looked at seldom, however many there are.
+                self._most = max(_FEW_GUARDS, 2 * len(self._guards))
+            guard, _ = self._guards.get(name) or (SpendingGuard(self._limit, self._clock), 0.0)
+            self._guards[name] = guard, now + HOUR_SECONDS
+            return guard
 
 
 async def _free(ask: Ask, refusal: InvalidQuestion) -> PrivateResult:

@@ -123,6 +123,8 @@ class QuantilesReleased:
         smallest: Whether about the smallest value is, too.
         largest: Whether about the largest value is, too.
         asked: What the question shows, in its order: each of the above once. The order is no part of the release.
+        ordered_by: The place in `asked` of what the list is in descending order of; None: it is in the order of its
+            elements. No part of the release either.
     """
 
     column: str
@@ -133,6 +135,7 @@ class QuantilesReleased:
     smallest: bool
     largest: bool
     asked: tuple[ShownQuantile, ...]
+    ordered_by: int | None = None
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -169,6 +172,8 @@ class QuantilesReleased:
         grid: GridSpec,
         rule: MemberValue,
         asked: tuple[ShownQuantile, ...],
+        *,
+        ordered_by: int | None = None,
     ) -> QuantilesReleased:
         """Return what a question releases that shows all of this."""
         functions = {each.function for each in asked}
@@ -181,4 +186,5 @@ class QuantilesReleased:
             RankFunction.SMALLEST in functions,
             RankFunction.LARGEST in functions,
             asked,
+            ordered_by,
         )

@@ -41,10 +41,12 @@ class Listing:
         in_element_order: Whether the list is in ascending order of its elements, as a series in time; k then shows the
             first of them.
         having: Conditions on what was released; elements that do not meet all of them are not shown.
+        smallest_first: Whether a list that is ranked begins with the smallest number.
     """
 
     in_element_order: bool
     having: tuple[HavingCondition, ...] = ()
+    smallest_first: bool = False
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ from dp_service.queries.suggestions import listed
 from dp_service.queries.tables import Table
 from dp_service.queries.time_buckets import TimeBucket, buckets_between
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeColumn, TimeUnit
+from dp_service.terms import ColumnType
 
 _BOTH_ENDS = (
     "expected a range of time with both ends, from conditions{example} or a time range: {because}; the first and the "

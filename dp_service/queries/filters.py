@@ -259,14 +259,18 @@ def regular_expression(pattern: str, *, folds: bool, backtracks: bool) -> str:
         folds: Whether the letters A to Z mean a to z as well.
         backtracks: True for Python and Java: a part between two % is then looked for once, as its first place leaves
             the most for what follows. An engine that tries others as well takes half a minute for one text of 512
-            characters. False for RE2, which does not backtrack and has no means to say so.
+            characters. Where any characters may follow, nothing after it fails, so no others are tried. False for RE2,
+            which does not backtrack and has no means to say so.
     """
     first, *others = ("".join(_piece(each, folds=folds) for each in part) for part in re.split("%+", pattern))
     if not others:
         return first
     *between, last = others
-    once = "(?>.*?{})" if backtracks else ".*?{}"
-    return f"{first}{''.join(map(once.format, between))}.*{last}"
+    parts = [f".*?{each}" for each in between]
+    fails_later = len(parts) if last else len(parts) - 1
+    if backtracks:
+        parts = [f"(?>{each})" if place < fails_later else each for place, each in enumerate(parts)]
+    return f"{first}{''.join(parts)}.*{last}"
 
 
 def _piece(character: str, *, folds: bool) -> str:

@@ -26,8 +26,11 @@ class Interval:
 
 Intervals = tuple[Interval, ...]
 
-WIDEST_GAP = 1_000
-"""How many integers that are missing in a row a condition lists at most."""
+MOST_LISTED = 8
+"""How many integers a condition lists at most for one interval, and for a gap between two.
+
+So a condition is no longer than a few times the one that was asked, however wide its intervals are.
+"""
 
 # Engines hold timestamps in units from nanoseconds to seconds. Those between these two fit all of them, so a query may
 # name both ends; rows with others are left out, as rows with days that no calendar has.
@@ -94,15 +97,18 @@ def complement(intervals: Intervals, universe: Interval) -> Intervals:
 
 
 def is_short(intervals: Intervals) -> bool:
-    """Return whether a list of the set is no longer than its two ends and a list of the gaps between them."""
-    return size(intervals) <= size(gaps(intervals)) + 2
+    """Return whether a list of the set is no longer than its two ends and a list of the gaps between them.
+
+    It is never one of intervals that are wide: gaps between them may be wider still.
+    """
+    return size(intervals) <= min(size(gaps(intervals)) + 2, MOST_LISTED * len(intervals))
 
 
 def divided(intervals: Intervals) -> tuple[Intervals, ...]:
     """Return the parts of a set, which is not empty, between gaps that are too wide to be listed."""
     parts: list[list[Interval]] = [[intervals[0]]]
     for before, each in pairwise(intervals):
-        if each.start - before.end > WIDEST_GAP:
+        if each.start - before.end > MOST_LISTED:
             parts.append([])
         parts[-1].append(each)
     return tuple(map(tuple, parts))
@@ -114,8 +120,13 @@ def gaps(intervals: Intervals) -> Intervals:
 
 
 def parts_written(intervals: Intervals) -> tuple[Intervals, ...]:
-    """Return the parts that a condition writes each for itself: all of a short set, or what is between wide gaps."""
-    return (intervals,) if is_short(intervals) else divided(intervals)
+    """Return the parts that a condition writes each for itself: what is between wide gaps, all short parts as one."""
+    if is_short(intervals):
+        return (intervals,)
+    parts = divided(intervals)
+    listed = tuple(each for part in parts if is_short(part) for each in part)
+    wide = tuple(part for part in parts if not is_short(part))
+    return (listed, *wide) if listed else wide
 
 
 def written(intervals: Intervals, universe: Interval) -> Interval | None:

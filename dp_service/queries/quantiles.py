@@ -64,8 +64,9 @@ def releasing_quantiles(
         return parameters
     column = table.quantile(query.quantiles[0].column)
     asked = tuple(ShownQuantile(each.function, each.q, each.alias or "") for each in query.quantiles)
+    quantum, rule = column.bounds.quantum.size, column.member_value
     released = QuantilesReleased.of(
-        column.name, column.bounds.quantum.size, column.spec, column.member_value, asked
+        column.name, quantum, column.spec, rule, asked, ordered_by=query.ordered_by
     )
     if parameters.domain is None:
         return _of_names(parameters, released)

@@ -349,9 +349,9 @@ def _require_few_lookups(table: Table, dimensions: Sequence[Column]) -> None:
 
 def _listing(query: HistogramQuery) -> Listing | None:
     """Return which elements are shown, and in which order, if it is not the order of the release alone."""
-    if not query.in_element_order and not query.having:
+    if not query.in_element_order and not query.having and not query.smallest_first:
         return None
-    return Listing(query.in_element_order, query.having)
+    return Listing(query.in_element_order, query.having, query.smallest_first)
 
 
 def _count_noise(mechanism: MechanismName, policy: Policy) -> CountNoise:

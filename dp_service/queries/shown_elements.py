@@ -43,9 +43,11 @@ def shown_at_most(
     fetched is refused: a shorter answer would be mistaken for a complete one.
     """
     k = query.k
+    if query.smallest_first and not query.quantiles:
+        _require_whole_release(mechanism, domain)
     if query.by_element and k is not None and mechanism.is_gumbel:
         raise QuestionError(
-            "sql" if query.in_sql else "by_element",
+            "by_element",
             "expected the order of the counts: of this table the largest are found, and their order costs",
         )
     if k is None and mechanism.is_gumbel:
@@ -67,6 +69,22 @@ def shown_at_most(
     if k > (fetched := fetched_at_most(table, mechanism, k)):
         raise _wrong_k(query, f"at most {fetched} elements for this question, as many as the policy fetches")
     return k
+
+
+def _require_whole_release(mechanism: MechanismName, domain: Sequence[object] | None) -> None:
+    """Refuse a list of the smallest where not all elements that there may be are released, whatever the data are."""
+    if domain is not None and not mechanism.is_gumbel:
+        return
+    found = (
+        "the largest elements are found, one by one"
+        if mechanism.is_gumbel
+        else "only elements above a threshold are found in an unknown domain"
+    )
+    raise QuestionError(
+        "smallest_first",
+        f"expected a list with the largest number first, ORDER BY .. DESC: {found}, so the smallest of an answer are "
+        "not the smallest that there are; order the rows that come back",
+    )
 
 
 def _texts(query: HistogramQuery, table: Table) -> int:

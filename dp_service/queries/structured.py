@@ -25,7 +25,7 @@ from dp_service.queries.filters import (
     depth_of,
     require_valid,
 )
-from dp_service.terms import AggregateFunction, RankFunction
+from dp_service.terms import AggregateFunction, ColumnType, RankFunction
 
 MAXIMUM_DIMENSIONS = 4
 DRILL_DOWN_DIMENSIONS = 2
@@ -125,8 +125,10 @@ class HistogramQuery:
         omit_counts: Whether to show only the order of the elements.
         aggregates: At most 16 different sums and averages beside the counts, in the order in which they are shown:
             beside counts of members of their totals, beside counts of events of rows.
-        ordered_by: The place in `aggregates` of the one that the list is in descending order of; None: it is in the
-            order of its counts. It changes what is shown of a release, and not what is released.
+        ordered_by: The place in `aggregates`, or in `quantiles`, of the one that the list is in descending order of;
+            None: it is in the order of its counts, beside quantiles of its elements. It changes what is shown of a
+            release, and not what is released.
+        smallest_first: Whether the list is in ascending order of what it is in descending order of otherwise.
         quantiles: At most 999 different quantiles of one column, its smallest and its largest value among them; then no
             counts and no aggregates are shown, and all elements of a known domain are.
         ranked: Whether a list by functions of time is in descending order of its counts, as any other is, and not in
@@ -141,6 +143,8 @@ class HistogramQuery:
         shown: In which order SQL selects the columns of the answer, as places among dimensions, the count, and
             aggregates or, instead of both, quantiles; empty: in this one. No part of the question.
         free: What it asks that needs no release: its columns, or the values of listed domains; None: it needs one.
+        probed: The names and types of a table's columns that are asked for, where these are all that is; then `free` is
+            COLUMNS, and the other fields are those of a question that groups by one of them.
         explained: Whether its price alone is asked for, by EXPLAIN. No part of the question.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
     """
@@ -158,11 +162,13 @@ class HistogramQuery:
     ranked: bool = False
     having: tuple[HavingCondition, ...] = ()
     by_element: bool = False
+    smallest_first: bool = False
     totals_by: str | None = None
     count_alias: str | None = field(default=None, compare=False)
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
     shown: tuple[int, ...] = field(default=(), compare=False)
     free: Free | None = None
+    probed: tuple[tuple[str, ColumnType], ...] = ()
     explained: bool = field(default=False, compare=False)
     in_sql: bool = field(default=False, compare=False)
 
@@ -203,6 +209,16 @@ class HistogramQuery:
         self._check_quantiles()
         self._check_having()
         self._check_totals()
+        require_valid(
+            not self.smallest_first or self.totals_by is None,
+            "smallest_first",
+            "expected false beside totals: they are of a list in the order of its counts",
+        )
+        require_valid(
+            not self.smallest_first or not self.in_element_order,
+            "smallest_first",
+            "expected false of a list that is in the order of its elements",
+        )
         require_valid(
             not self.by_element
             or (self.ordered_by is None and not self.omit_counts and bool(self.dimensions)),
@@ -283,9 +299,9 @@ class HistogramQuery:
 
     def _check_aggregates(self) -> None:
         require_valid(
-            self.ordered_by is None or 0 <= self.ordered_by < len(self.aggregates),
+            self.ordered_by is None or 0 <= self.ordered_by < len(self.quantiles or self.aggregates),
             "ordered_by",
-            "expected a sum or an average that the question asks for",
+            "expected a sum, an average or a quantile that the question asks for",
         )
         if not self.aggregates:
             return

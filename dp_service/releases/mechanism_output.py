@@ -60,4 +60,5 @@ class MechanismOutput:
             selection.ended_in_bottom and len(rows) == selection.indices.size,
             selection.bottom,
         )
-        return replace(self, selection=kept, sums=tuple(column[places] for column in self.sums))
+        sums, cells = (tuple(column[places] for column in columns) for columns in (self.sums, self.cells))
+        return replace(self, selection=kept, sums=sums, cells=cells)

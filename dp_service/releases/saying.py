@@ -261,6 +261,12 @@ def _listing(parameters: ReleaseParameters, of_intervals: str = "") -> Iterator[
         yield Statement(
             "order.of_elements", "The list is in ascending order of its elements, and not ranked."
         )
+    if listing.smallest_first:
+        yield Statement(
+            "order.smallest_first",
+            "The smallest numbers come first. Which they are depends on noise as well, so where the list is cut, "
+            "intervals are so wide that those of all that was released cover together.",
+        )
     if listing.having:
         yield Statement(
             "list.filtered",

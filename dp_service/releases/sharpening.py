@@ -71,7 +71,8 @@ def sharpened_question(
         )
     if parameters.listing is not None:
         raise _refused(
-            "a series in time, or a list that HAVING filters, cannot be: leave out the bucket or HAVING"
+            "a series in time, a list that HAVING filters, or one with the smallest first cannot be: leave out the "
+            "bucket, HAVING or the order"
         )
     if parameters.consistency is Consistency.FRESH:
         raise _refused("answers of this table do not repeat, so none is kept that could be sharpened")

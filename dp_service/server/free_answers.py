@@ -35,7 +35,7 @@ def free_answer(
     if query.free is None:
         return None
     elements = _listed(query, resolution)
-    has_counts = query.free is Free.COLUMNS and not (query.omit_counts or query.quantiles)
+    has_counts = query.free is Free.COLUMNS and not (query.omit_counts or query.quantiles or query.probed)
     shown = dp_pb2.Shown(
         columns=columns,
         count_alias=query.count_alias,

@@ -23,6 +23,7 @@ def parameters_message(asked: ReleaseParameters) -> dp_pb2.MechanismParameters:
         domain_size=len(asked.domain or ()),
         k=asked.k or 0,
         in_element_order=listing is not None and listing.in_element_order,
+        smallest_first=listing is not None and listing.smallest_first,
         having="" if listing is None else name_of_conditions(listing.having),
     )
     return filled(message, kind_of(asked).said)

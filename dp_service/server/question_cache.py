@@ -18,7 +18,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render, required_features
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.sql import with_condition, with_dimensions
+from dp_service.queries.sql import with_condition, with_dimensions, with_places
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import Chosen, chosen
 from dp_service.server.errors import RequestError
@@ -117,7 +117,12 @@ class QuestionCache:
         if (known := self._known(key, policy)) is not None:
             return known
         most_units = None if table.contributions is None else table.contributions.sharpening
-        found = CachedQuestion(query, chosen(query, policy, now=now), policy.statement, most_units)
+
+        def resolved() -> Chosen:
+            return chosen(query, policy, now=now)
+
+        answered = with_places(question.sql, policy, resolved) if question.sql else resolved()
+        found = CachedQuestion(query, answered, policy.statement, most_units)
         self._keep(key, question, policy, found)
         return found
 

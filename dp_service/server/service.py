@@ -198,7 +198,8 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         if asked.query.explained:
             price = self._priced(asked, request.question)
             return dp_pb2.TranslateQueryResponse(table=resolution.query.table, price=price)
-        columns = expected_columns(resolution.columns, column_aliases(asked.query, names))
+        probed = asked.query.probed
+        columns = expected_columns(probed or resolution.columns, column_aliases(asked.query, names))
         if (free := free_answer(asked.query, resolution, columns)) is not None:
             return dp_pb2.TranslateQueryResponse(
                 table=resolution.query.table,

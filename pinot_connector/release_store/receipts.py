@@ -47,8 +47,9 @@ class ReceiptLimits:
 def without_elements(shown: app_pb2.PastRelease) -> app_pb2.PastRelease:
     """Returns what a receipt keeps of a result whose release is kept: of the elements, only the intervals.
 
-    A list in the order of a sum, an average or its elements keeps its elements, and so does one with conditions on what
-    was released, and one of combined looks: they are not the first ones of the release.
+    A list in the order of a sum, an average, a quantile or its elements keeps its elements, and so does one that begins
+    with the smallest number, one with conditions on what was released, and one of combined looks: they are not the
+    first ones of the release.
     """
     receipt = app_pb2.PastRelease()
     receipt.CopyFrom(shown)
@@ -83,6 +84,8 @@ def _has_own_elements(shown: app_pb2.PastRelease) -> bool:
     return (
         parameters.bounded.sums.HasField("ordered_by")
         or parameters.bounded.HasField("sharpened")
+        or parameters.quantiles.HasField("ordered_by")
         or parameters.in_element_order
+        or parameters.smallest_first
         or bool(parameters.having)
     )

@@ -248,7 +248,7 @@ def test_what_is_not_offered_is_refused_by_name(
     [
         (SQL.replace("MIN(whole) AS low", "COUNT(DISTINCT member)"), "nothing but columns, percentiles"),
         (SQL.replace("MIN(whole) AS low", "SUM(whole)"), "nothing but columns, percentiles"),
-        (f"{SQL} ORDER BY high DESC", "ORDER BY is not accepted beside percentiles"),
+        (f"{SQL} ORDER BY COUNT(*) DESC", "counts are not released with them"),
         (f"{SQL} LIMIT 2", "LIMIT is not accepted beside percentiles"),
         (SQL.replace("99.5", "100"), "strictly between 0 and 100"),
         (SQL.replace("99.5", "50, 75"), "strictly between 0 and 100"),
@@ -256,6 +256,7 @@ def test_what_is_not_offered_is_refused_by_name(
         (SQL.replace("PERCENTILEEST(whole, 99.5)", "PERCENTILERAWEST(whole, 99)"), "returns a sketch"),
         (SQL.replace("PERCENTILEEST(whole, 99.5)", "PERCENTILEMV(whole, 99)"), "several values in a row"),
         (SQL.replace("PERCENTILEEST(whole, 99.5)", "PERCENTILE(whole, 0.5)"), "has two readings"),
+        (SQL.replace("PERCENTILEEST(whole, 99.5)", "PERCENTILE(whole, 1.0)"), "0.01.*or MAX"),
         (SQL.replace("PERCENTILE(whole, 50)", "MIN(DISTINCT whole)"), "DISTINCT in MIN"),
         (SQL.replace("GROUP BY text", "WHERE whole > 1.5 GROUP BY text"), "other than an integer"),
         ("SELECT whole, PERCENTILE(whole, 50) FROM t GROUP BY whole", "whose domain the policy lists"),

@@ -22,7 +22,7 @@ from pinot_connector.errors import (
     ServiceUnavailable,
 )
 from pinot_connector.results import PrivateResult
-from pinot_connector.spending_guard import SpendingGuard
+from pinot_connector.spending_guard import SpendingGuard, SpendingGuards
 from tests.support.clients import Counted, blocking_client_of
 from tests.support.world import World, new_account
 
@@ -187,3 +187,19 @@ async def test_questions_and_results_of_a_client_without_a_guard_are_not_priced_
                 assert "refused at any time" in await refused(asked)
             assert (await client.sql("EXPLAIN SELECT COUNT(DISTINCT member_id) FROM feedback")).explanation
             assert engine.runs == 0
+
+
+async def test_each_of_many_who_ask_has_a_guard_until_what_was_spent_counts_no_longer() -> None:
+    """However many others ask meanwhile; one that nothing counts of any longer is forgotten."""
+    asking = Asking(10)
+    guards = SpendingGuards(10, lambda: asking.now)
+    asking.guard = guards.of("first")
+    await asking.ask(8)
+    for number in range(5000):
+        assert guards.of(f"other {number}") is not asking.guard
+    assert guards.of("first") is asking.guard
+    asking.now += 3601
+    assert asking.guard.is_idle
+    for number in range(20_000):
+        guards.of(f"later {number}")
+    assert guards.of("first") is not asking.guard

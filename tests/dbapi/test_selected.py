@@ -40,6 +40,9 @@ def test_columns_come_in_the_order_of_the_text(
             0,
         ),
         ("SELECT COUNT(DISTINCT member_id) AS n FROM feedback WHERE 1 = 0", ["n"], 0),
+        ('SELECT TRUE AS "_" FROM "public"."feedback" WHERE 1 <> 1 LIMIT 0', ["_"], 0),
+        ("SELECT * FROM feedback LIMIT 0", ["member_id", "app", "article_id", "cohort", "day", "score"], 0),
+        ("SELECT v.* FROM (SELECT app AS c, member_id FROM feedback) v WHERE 1 = 0", ["c", "member_id"], 0),
     ],
 )
 def test_what_needs_no_release_is_free(connection: Connection, sql: str, names: list[str], rows: int) -> None:

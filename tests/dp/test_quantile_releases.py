@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from dp_service.mechanisms.selection import Selection
+from dp_service.parameters.release import Listing
 from dp_service.queries.errors import RefusedByPolicyError
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import kind_of
-from dp_service.releases.kinds.quantiles import CELL_TYPE
+from dp_service.releases.kinds.quantiles import CELL_TYPE, quantiles_of
 from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.looks import Named, names_of, second_plan, second_question, without_rows
 from dp_service.releases.mechanism_output import MechanismOutput
@@ -97,6 +99,28 @@ def test_a_value_is_the_middle_of_its_cell_and_says_how_far_its_rank_may_be_off(
         assert less.rank_error < more.rank_error
         assert less.cuts == more.cuts
     assert [each.cuts for each in view.quantiles] == [((1, Fraction(1, 2)),), (), ((1, Fraction(1, 2)),)]
+
+
+@pytest.mark.parametrize(
+    ("ordered_by", "smallest_first", "rows"),
+    [(0, False, (1, 0, 2)), (0, True, (2, 0, 1)), (1, False, (1, 2, 0)), (1, True, (0, 1, 2))],
+)
+def test_a_list_is_in_the_order_of_a_quantile(
+    ordered_by: int, smallest_first: bool, rows: tuple[int, ...]
+) -> None:
+    """Equal cells are in the order of their elements, and no rank is further off: every element is shown."""
+    cells = tuple(np.array(column) for column in ([1, 5, 0], [1, 5, 5], [2, 6, 11]))
+    parameters = replace(
+        QUESTION.parameters,
+        quantiles=replace(quantiles_of(QUESTION.parameters), ordered_by=ordered_by),
+        listing=Listing(in_element_order=False, smallest_first=True) if smallest_first else None,
+    )
+    drawn = MechanismOutput(Selection(np.arange(3), None, ended_in_bottom=False), cells=cells)
+    plain, ordered = (shown(each, drawn, confidence=0.95) for each in (QUESTION.parameters, parameters))
+    assert (ordered.rows, ordered.count) == (rows, 3)
+    for before, after in zip(plain.quantiles, ordered.quantiles, strict=True):
+        assert [before.lower[row] for row in rows] == list(after.lower)
+        assert before.rank_error == after.rank_error
 
 
 def test_only_cells_of_the_release_are_shown() -> None:

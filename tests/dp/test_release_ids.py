@@ -158,7 +158,7 @@ PARTS: list[tuple[Any, Changes, set[str]]] = [
     (SUMS, SUMMING, {"asked", "ordered_by"}),
     (SUMMED, SUMMED_AS, set()),
     (TOTALS, TOTALLED, {"column"}),
-    (QUANTILES, RANKED, {"rule", "asked"}),
+    (QUANTILES, RANKED, {"rule", "asked", "ordered_by"}),
 ]
 
 

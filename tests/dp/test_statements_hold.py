@@ -50,6 +50,7 @@ AMOUNT = "values: {amount: {type: int64, lower: 0, upper: 10}}"
 COUNT = "SELECT item, COUNT(DISTINCT m) FROM t GROUP BY item"
 SUM = "SELECT item, COUNT(DISTINCT m), SUM(amount) FROM t GROUP BY item"
 CUT = " ORDER BY COUNT(DISTINCT m) DESC LIMIT 4"
+SMALLEST = " ORDER BY COUNT(DISTINCT m) LIMIT 4"
 
 
 @dataclass(frozen=True)
@@ -69,18 +70,24 @@ KINDS = {
     "laplace, unknown": Asked(delta=", delta: 2"),
     "laplace, unknown, cut": Asked(delta=", delta: 2", sql=COUNT + CUT),
     "laplace, having": Asked(known=True, delta=", delta: 2", sql=COUNT + " HAVING COUNT(DISTINCT m) > 5"),
+    "laplace, smallest first": Asked(known=True, delta=", delta: 2", sql=COUNT + SMALLEST),
     "gumbel, known": Asked(known=True, sql=COUNT + CUT),
     "gumbel, unknown": Asked(sql=COUNT + CUT),
     "bounded, known": Asked(BOUNDED % "", known=True),
     "bounded, known, cut": Asked(BOUNDED % "", known=True, sql=COUNT + CUT),
+    "bounded, smallest first": Asked(BOUNDED % "", known=True, sql=COUNT + SMALLEST),
     "bounded, unknown": Asked(BOUNDED % ""),
     "two looks": Asked(BOUNDED % ", names: {delta_1: 1, share: 1/3, max_names: 10}"),
     "relative": Asked(BOUNDED % ", shift: true", known=True),
     "relative, cut": Asked(BOUNDED % ", shift: true", known=True, sql=COUNT + CUT),
+    "relative, smallest first": Asked(BOUNDED % ", shift: true", known=True, sql=COUNT + SMALLEST),
     "sums": Asked(BOUNDED % SUMS, known=True, sql=SUM, values=AMOUNT),
     "sums, unknown": Asked(BOUNDED % SUMS, sql=SUM, values=AMOUNT),
     "sums, in their order": Asked(
         BOUNDED % SUMS, known=True, sql=SUM + " ORDER BY SUM(amount) DESC LIMIT 4", values=AMOUNT
+    ),
+    "sums, smallest first": Asked(
+        BOUNDED % SUMS, known=True, sql=SUM + " ORDER BY SUM(amount) LIMIT 4", values=AMOUNT
     ),
 }
 

@@ -371,8 +371,13 @@ def test_a_question_goes_through_a_gateway_as_it_is(request_kind: type[Message])
 
 @pytest.mark.parametrize(
     "parameters",
-    [dp_pb2.MechanismParameters(in_element_order=True), dp_pb2.MechanismParameters(having="5f")],
-    ids=["in_element_order", "having"],
+    [
+        dp_pb2.MechanismParameters(in_element_order=True),
+        dp_pb2.MechanismParameters(smallest_first=True),
+        dp_pb2.MechanismParameters(having="5f"),
+        dp_pb2.MechanismParameters(quantiles=dp_pb2.Quantiles(ordered_by=0)),
+    ],
+    ids=["in_element_order", "smallest_first", "having", "quantiles"],
 )
 def test_a_receipt_of_rows_that_are_not_the_first_keeps_them(parameters: dp_pb2.MechanismParameters) -> None:
     """A series, and a list with conditions on what was released, are listed in the history as they were shown."""

@@ -187,8 +187,8 @@ def test_a_row_at_the_end_of_its_type_decides_nothing_about_a_series(
             resolution = resolve(asked(function, first, last), under, now=NOW)
             answer = own.execute(render(resolution, "duckdb")).fetchall()
             day = at("2024-02-03")
-            is_part = isinstance(function, TimePart)
-            assert answer == [(function.of(day) if is_part else bucket_of(function, day, "UTC"), 1)]
+            value = function.of(day) if isinstance(function, TimePart) else bucket_of(function, day, "UTC")
+            assert answer == [(value, 1)]
 
 
 def named(

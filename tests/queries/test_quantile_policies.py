@@ -257,6 +257,40 @@ def test_sql_and_the_structured_form_mean_the_same() -> None:
     assert question.quantiles[0].alias == "top_value"
 
 
+@pytest.mark.parametrize(
+    ("order", "ordered_by", "smallest_first"),
+    [
+        ("ORDER BY p DESC", 0, False),
+        ("ORDER BY p, text LIMIT 1000", 0, True),
+        ("ORDER BY 3 DESC", 1, False),
+        ("ORDER BY MAX(number)", 1, True),
+        ("ORDER BY QUANTILE(number, 0.5) DESC LIMIT 1000", 0, False),
+        ("ORDER BY text", None, False),
+    ],
+)
+def test_a_list_of_percentiles_is_in_the_order_of_one(
+    order: str, ordered_by: int | None, smallest_first: bool
+) -> None:
+    """It is another view of the same release: tools order by what they draw."""
+    sql = "SELECT text, PERCENTILE(number, 50) AS p, MAX(number) FROM t GROUP BY text"
+    question = parse_sql(f"{sql} {order}", policy())
+    assert (question.ordered_by, question.smallest_first) == (ordered_by, smallest_first)
+    ordered, plain = (
+        specification(resolve(each, policy(), now=NOW)) for each in (question, parse_sql(sql, policy()))
+    )
+    assert ordered == plain
+
+
+@pytest.mark.parametrize(
+    "order", ["COUNT(DISTINCT member) DESC", "SUM(number)", "MIN(number)", "PERCENTILES(number, 50, 25)"]
+)
+def test_a_list_of_percentiles_is_in_no_order_that_is_not_released(order: str) -> None:
+    """Counts are another release."""
+    sql = " ".join(["SELECT text, PERCENTILE(number, 50) FROM t GROUP BY text ORDER BY", order])
+    with pytest.raises(QuestionError, match=r"column 67: .*one of them that is selected"):
+        parse_sql(sql, policy())
+
+
 def test_how_much_is_chosen_is_limited_by_public_numbers() -> None:
     """At most 2,000 values and 10^6 cells, of all elements together."""
     domain = ", ".join(f"e{i}" for i in range(1200))

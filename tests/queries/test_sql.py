@@ -2,13 +2,17 @@
 
 import hashlib
 import re
+from dataclasses import replace
 
 import pytest
 
+from dp_service.parameters.release import Listing
 from dp_service.queries.canonical_bytes import canonical_bytes
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In
 from dp_service.queries.render import render
 from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import Free
 from tests.support.queries.accepted import ACCEPTED, Accepted
 from tests.support.queries.policies import POLICY, resolved
 
@@ -158,3 +162,77 @@ def test_having_may_name_an_alias_around_a_statement_that_renames() -> None:
     text = "SELECT land, COUNT(*) AS n FROM (SELECT country AS land FROM engagement) x GROUP BY land HAVING n > 5"
     plain = "SELECT country, COUNT(*) AS n FROM engagement GROUP BY country HAVING n > 5"
     assert parse_sql(text, POLICY).having == parse_sql(plain, POLICY).having
+
+
+COUNTRIES = "SELECT country, COUNT(DISTINCT member_id) AS n FROM engagement GROUP BY country"
+
+
+@pytest.mark.parametrize("order", ["n", "n ASC, country", "2", "COUNT(DISTINCT member_id) ASC NULLS LAST"])
+def test_the_smallest_come_first_in_a_list_of_a_known_domain(order: str) -> None:
+    """All of it is released, so the smallest are a part of the same release, at the same price."""
+    smallest, largest = (resolved(f"{COUNTRIES} ORDER BY {each} LIMIT 2") for each in (order, "n DESC"))
+    assert smallest.parameters.listing == Listing(in_element_order=False, smallest_first=True)
+    assert replace(smallest.parameters, listing=None) == largest.parameters
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        (COUNTRIES.replace("country", "cohort") + " ORDER BY n LIMIT 2", "above a threshold"),
+        (COUNTRIES.replace("country", "article_id") + " ORDER BY n LIMIT 2", "one by one"),
+    ],
+)
+def test_the_smallest_of_what_is_not_all_released_are_refused(sql: str, found: str) -> None:
+    """The smallest of an answer would be mistaken for the smallest that there are."""
+    with pytest.raises(QuestionError, match=f"ORDER BY .. DESC: .*{found}"):
+        resolved(sql)
+
+
+def test_a_total_is_in_any_order() -> None:
+    """Tools order what has one row."""
+    total = "SELECT COUNT(DISTINCT member_id) AS n FROM engagement"
+    assert parse_sql(total, POLICY) == parse_sql(f"{total} ORDER BY n", POLICY)
+
+
+OF_ENGAGEMENT = ("member_id", "active", "article_id", "cohort", "country", "day", "score", "shown", "title")
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT * FROM engagement LIMIT 0", OF_ENGAGEMENT),
+        ("SELECT e.* FROM engagement e WHERE 1 = 0", OF_ENGAGEMENT),
+        ("SELECT * FROM (SELECT * FROM engagement WHERE active) AS v LIMIT 0", OF_ENGAGEMENT),
+        ("SELECT * FROM (SELECT country AS c, member_id FROM engagement) AS v LIMIT 0", ("c", "member_id")),
+        (
+            "SELECT title, active, score, shown, day FROM engagement LIMIT 0",
+            ("title", "active", "score", "shown", "day"),
+        ),
+        ('SELECT TRUE AS "_" FROM "engagement" WHERE 1 <> 1 LIMIT 0', ("_",)),
+        ("SELECT 1, TRUE FROM engagement LIMIT 0", ("1", "true")),
+    ],
+)
+def test_the_columns_of_a_table_are_told_and_no_others(sql: str, names: tuple[str, ...]) -> None:
+    """Tools ask for a table's columns first; one that the policy only names is none."""
+    question = parse_sql(sql, POLICY)
+    assert question.free is Free.COLUMNS
+    assert tuple(name for name, _ in question.probed) == names
+    assert resolved(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM engagement LIMIT 1",
+        "SELECT * FROM engagement WHERE secret = 'x' LIMIT 0",
+        "SELECT secret FROM engagement LIMIT 0",
+        "SELECT TRUE FROM engagement",
+        "SELECT *, country FROM engagement LIMIT 0",
+        "SELECT x.* FROM engagement LIMIT 0",
+        "SELECT * FROM engagement WHERE 1 = 0 OR active",
+    ],
+)
+def test_rows_and_other_columns_are_not_told(sql: str) -> None:
+    """Whatever a text is of that has rows, or that the policy does not offer."""
+    with pytest.raises((QuestionError, RefusedByPolicyError)):
+        resolved(sql)

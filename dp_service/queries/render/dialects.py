@@ -299,7 +299,8 @@ def _pinot_matches(text: str, condition: PatternCondition) -> str:
     """Extract the text itself, or nothing: LIKE ignores the case of letters, and indexes read expressions otherwise.
 
     No pattern that is asked for has the empty text. What stands for nothing is not named: Pinot 0.11 would take the
-    expression for it. Servers that are set up to use RE2J refuse expressions that look for a part once.
+    expression for it. Servers that are set up to use RE2J refuse expressions that look for a part once, whatever rows
+    they have; `'%a%'` and `'a%'` are none.
     """
     extracted = f"REGEXP_EXTRACT({text}, {_standard_text(_whole_in_java(condition))})"
     return f"{extracted} {'=' if condition.negated else '<>'} ''"

@@ -59,7 +59,7 @@ def restricted(restriction: Restriction, dialect: Dialect, *, is_nested: bool) -
 
 
 def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dialect) -> Iterator[str]:
-    """Write a set of integers as a list if that is no longer than its two ends and a list of the gaps between.
+    """Write a set of integers as a list if it is short, and otherwise by its ends and a list of the gaps between.
 
     Where a gap is wide, the parts on its sides are written so, each for itself.
     """

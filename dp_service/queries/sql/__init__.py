@@ -2,7 +2,7 @@
 
     SELECT dims.., numbers.. FROM table [[AS] alias] [WHERE conditions]
     [GROUP BY dims.. | ALL | GROUPING SETS ((a, b), (a))] [HAVING conditions on numbers]
-    [ORDER BY number DESC [, dims [ASC]]] [LIMIT k | FETCH FIRST k ROWS ONLY]
+    [ORDER BY number [DESC] [, dims [ASC]]] [LIMIT k | FETCH FIRST k ROWS ONLY]
 
 One of dims may be DATE_TRUNC('month', time): then ORDER BY may also be dims [ASC] alone, as it is without ORDER BY.
 Numbers are one count, with sums and averages, or percentiles (`numbers`). A count comes with every sum and average,
@@ -10,8 +10,9 @@ whether or not it is selected. Beside a count of members SUM and AVG are over me
 in each element; beside COUNT(*) they are over rows, and so is AVG alone. Without dims the count is one total. Without a
 number, but with a count in ORDER BY, the question is about the order alone.
 
-GROUPING SETS asks for two columns, and for totals by one of them; then there is neither ORDER BY nor LIMIT, and neither
-there is beside percentiles.
+GROUPING SETS asks for two columns, and for totals by one of them; then there is neither ORDER BY nor LIMIT. Beside
+percentiles there is no LIMIT, and ORDER BY is with one of them. The smallest number comes first in a list of a known
+domain alone.
 
 Conditions compare a column with literals by =, <>, IN, BETWEEN, <, <=, >, >=, LIKE, ILIKE and IS NULL, joined by AND,
 OR and NOT. Without a number, or with LIMIT 0, a question is about what the policy lists and needs no release. EXPLAIN
@@ -26,18 +27,22 @@ such statement; what the tree asks for is read here. Everything that is refused 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf, prod
-from typing import TypeGuard
+from typing import NoReturn, TypeGuard, TypeVar
 
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.canonical_conditions import flattened as all_of
 from dp_service.queries.dimensions import Cases, Dimension, Extracted, columns_of, is_of_time
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import Filter, column_filters
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.clauses import place_of, placed_in
 from dp_service.queries.sql.conditions import filters_of, having_of, says_that_rows_are
 from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, totals_by
-from dp_service.queries.sql.places import located, refuse
+from dp_service.queries.sql.places import RefusedHereError, located, refuse
+from dp_service.queries.sql.probes import is_probe, probe_of
 from dp_service.queries.sql.scope import Scope, integer, scope_of
 from dp_service.queries.sql.select_list import Dimension as SelectedDimension
 from dp_service.queries.sql.select_list import (
@@ -52,6 +57,8 @@ from dp_service.queries.sql.tokens import tokens_of
 from dp_service.queries.sql.wrappers import flattened
 from dp_service.queries.structured import MAXIMUM_K, Free, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
+
+_Answer = TypeVar("_Answer")
 
 
 def parse_sql(text: str, policy: Policy) -> HistogramQuery:
@@ -131,19 +138,49 @@ def _condition(query: HistogramQuery, text: str, policy: Policy) -> tuple[Filter
 
 def _read(text: str, policy: Policy) -> HistogramQuery:
     reader = StatementReader(tokens_of(text))
-    asked = _question(flattened(reader.statement(), policy.names), policy)
+    select = flattened(reader.statement(), policy.names)
+    with placed_in(select):
+        asked = _question(select, policy)
     return replace(asked, explained=True) if reader.explains else asked
+
+
+def with_places(text: str, policy: Policy, work: Callable[[], _Answer]) -> _Answer:
+    """Do what a question in SQL is for, and give an error of the question its place in the text.
+
+    Args:
+        text: The statement, which `parse_sql` has read under the same policy.
+        policy: The policy.
+        work: Answers the question, or prices it.
+
+    Raises:
+        QuestionError: As `work` does, with line and column.
+        RefusedByPolicyError: The same.
+    """
+    try:
+        return work()
+    except (QuestionError, RefusedByPolicyError) as error:
+        found = error
+
+    def refuse_again() -> NoReturn:
+        select = flattened(StatementReader(tokens_of(text)).statement(), policy.names)
+        raise RefusedHereError(place_of(found, select), found)
+
+    return located(refuse_again, text, policy.names)
 
 
 def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
     select = without_repeats(select)
     scope = scope_of(select, policy)
+    if is_probe(select):
+        filters = filters_of(select.where, scope, ())
+        if _asks_for_columns(select, filters):
+            return probe_of(select, scope, filters or ())
     selected = select_list_of(select, scope)
     if _asks_for_values(select, selected, scope):
         return _of_listed_values(select, selected, scope)
     totals = totals_by(select, selected, scope)
     _check_clauses(select, selected, totals, scope)
-    ordered = Order() if selected.quantiles else order_of(select.order, selected, scope)
+    ordered = order_of(select.order, selected, scope)
     measure = _measure(select, selected, ordered, scope)
     filters = filters_of(select.where, scope, selected.names)
     is_free = _asks_for_columns(select, filters)
@@ -161,7 +198,8 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
         ordered_by=ordered.aggregate,
         quantiles=selected.quantiles,
         ranked=is_series and ordered.ranked,
-        by_element=ordered.by_element and not is_series,
+        by_element=ordered.by_element and not is_series and not selected.quantiles,
+        smallest_first=ordered.smallest_first,
         having=() if selected.quantiles else _having(select, selected, measure, scope),
         totals_by=totals,
         count_alias=None if selected.count is None else selected.count.alias,
@@ -262,7 +300,7 @@ def _check_clauses(select: tree.Select, selected: SelectList, totals: str | None
     )
     if select.having is not None and not is_said:
         refuse(select.having, f"HAVING is not accepted beside {beside}: {because}")
-    if select.order and not (selected.quantiles and is_of_elements(select.order, selected, scope)):
+    if select.order and not selected.quantiles:
         refuse(select.order[0].value, f"ORDER BY is not accepted beside {beside}: {because}")
     if select.limit is not None and 0 < integer(select.limit) < _most_rows(selected, totals, scope):
         refuse(select.limit, f"LIMIT is not accepted beside {beside}, leave it out: {because}")
@@ -297,7 +335,7 @@ _DISTINCT = (
 _BESIDE = {
     True: (
         "percentiles, MIN and MAX",
-        "every element of the domain is shown, in its order; order the result afterwards",
+        "every element of the domain is shown",
     ),
     False: (
         "GROUPING SETS",

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dp_service.queries.sql import tree
-from dp_service.queries.sql.places import Placed, refuse, refused
+from dp_service.queries.sql.places import Placed, placed, refuse, refused
 from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.words import COUNTS_OF_MEMBERS, PERCENTILE, QUANTILES
@@ -40,6 +40,10 @@ _EXPECTED = (
 )
 _TWO_READINGS = (
     "a percentile below 1 has two readings: write QUANTILE(value, 0.5), or PERCENTILE(value, 50) in %"
+)
+_OF_ONE = (
+    "PERCENTILE(.., 1) has two readings: write QUANTILE(value, 0.01) for the value that 1 % are below, or MAX(value) "
+    "for about the largest"
 )
 
 
@@ -103,6 +107,16 @@ def numbers_of(call: tree.Call, alias: Token | None, scope: Scope) -> Iterator[N
         yield aggregate_of(call, scope, alias)
     else:
         yield from _quantiles(call, alias, scope)
+
+
+def check_listed(call: tree.Call, scope: Scope) -> None:
+    """Refuse sums, averages and quantiles of columns of which the policy lists none."""
+    for each in numbers_of(call, None, scope):
+        with placed(call):
+            if isinstance(each, Aggregate):
+                scope.table.value(each.column)
+            elif isinstance(each, AskedQuantile):
+                scope.table.quantile(each.column)
 
 
 def measure_of(call: tree.Call, scope: Scope) -> Measure:
@@ -187,7 +201,11 @@ def _shares(call: tree.Call, scope: Scope) -> tuple[str, list[Fraction]]:
         return column, [_checked(Fraction(int(in_name["number"]), 100), call)]
     if not numbers or (len(numbers) > 1 and call.name != "PERCENTILES"):
         refuse(call, _EXPECTED)
-    return column, [_share(each, whole=1 if call.name in QUANTILES else 100) for each in numbers]
+    shares = [_share(each, whole=1 if call.name in QUANTILES else 100) for each in numbers]
+    # Elsewhere the function of this very name takes a share, of which 1 is all.
+    if call.name == "PERCENTILE" and shares == [Fraction(1, 100)]:
+        refuse(numbers[0], _OF_ONE)
+    return column, shares
 
 
 def _share(node: tree.Expression, *, whole: int) -> Fraction:

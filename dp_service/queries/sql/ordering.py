@@ -6,37 +6,48 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dp_service.queries.sql import tree
-from dp_service.queries.sql.numbers import Count, aggregate_of, is_aggregate, is_count, measure_of
+from dp_service.queries.sql.numbers import (
+    Count,
+    aggregate_of,
+    is_aggregate,
+    is_count,
+    is_number,
+    is_quantile,
+    measure_of,
+    numbers_of,
+)
 from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.row_functions import is_function
 from dp_service.queries.sql.scope import Scope, refused_node, whole_number
 from dp_service.queries.sql.select_list import Column, Dimension, SelectList
-from dp_service.queries.structured import Aggregate, Measure
+from dp_service.queries.structured import Aggregate, AskedQuantile, Measure
 from dp_service.queries.tables import Table
 
 _ELEMENT_ORDER = (
     "expected ORDER BY with a number descending, or with the selected columns, ascending and in the order of SELECT: "
     "select the column first that comes first, such as DATE_TRUNC(..) of a series"
 )
-_SMALLEST = "expected ORDER BY with a number DESC, and then columns ascending: without LIMIT the smallest end the list"
+_DESCENDING = "expected ORDER BY with a number, and then columns ascending"
 _SETS = "expected GROUPING SETS ((a, b), (a)) alone: the two selected columns, and the one that totals are of"
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a list is in the order of: a count, or the aggregate in a place of the select list; `ranked`: either.
+    """What a list is in the order of: a count, or what has a place among sums and averages, or among quantiles.
 
-    `by_element`: it is in ascending order of its elements.
+    `ranked`: it is in the order of a number, `smallest_first`: ascending. `by_element`: it is in ascending order of its
+    elements.
     """
 
     measure: Measure | None = None
     aggregate: int | None = None
     ranked: bool = False
     by_element: bool = False
+    smallest_first: bool = False
 
 
 def order_of(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> Order:
-    """Return what a list is in the order of: a count, sum or average descending, then dimensions, or these alone.
+    """Return what a list is in the order of: a number and then dimensions, or these alone.
 
     Raises:
         QuestionError: It is in another one.
@@ -46,17 +57,21 @@ def order_of(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> Or
     first, *rest = keys
     if is_of_elements(keys, selected, scope):
         return Order(by_element=True)
-    if not first.descending:
-        refuse(first.value, _SMALLEST)
     named = _number_at(first.value, selected, scope)
     for key in rest:
         if key.descending:
-            refuse(key.value, _SMALLEST)
+            refuse(key.value, _DESCENDING)
         if _dimension_at(key.value, selected, scope) not in selected.dimensions:
             refuse(key.value, "expected ORDER BY with the count and then selected columns")
+    # One total is in any order.
+    smallest_first = bool(selected.dimensions) and not first.descending
     if isinstance(named, Aggregate):
-        return Order(None, selected.aggregates.index(named), ranked=True)
-    return Order(named, ranked=True)
+        place = selected.aggregates.index(named)
+        return Order(None, place, ranked=True, smallest_first=smallest_first)
+    if isinstance(named, AskedQuantile):
+        place = selected.quantiles.index(named)
+        return Order(None, place, ranked=True, smallest_first=smallest_first)
+    return Order(named, ranked=True, smallest_first=smallest_first)
 
 
 def is_of_elements(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> bool:
@@ -92,8 +107,12 @@ def _dimension_at(node: tree.Expression, selected: SelectList, scope: Scope) -> 
     return selected.columns[at - 1] if 1 <= at <= len(selected.columns) else None
 
 
-def _number_at(node: tree.Expression, selected: SelectList, scope: Scope) -> Measure | Aggregate:
-    """Return the count, sum or average that the first key names."""
+def _number_at(
+    node: tree.Expression, selected: SelectList, scope: Scope
+) -> Measure | Aggregate | AskedQuantile:
+    """Return the count, sum, average or quantile that the first key names."""
+    if isinstance(node, tree.Call) and is_number(node) and (selected.quantiles or is_quantile(node)):
+        return _selected_quantile(node, selected, scope)
     if isinstance(node, tree.Call) and is_count(node):
         measure = measure_of(node, scope)
         if selected.count is not None and selected.count.measure is not measure:
@@ -106,7 +125,7 @@ def _number_at(node: tree.Expression, selected: SelectList, scope: Scope) -> Mea
         named = selected.columns[position - 1] if 1 <= position <= len(selected.columns) else None
     else:
         named = selected.number_called(node)
-    if isinstance(named, Aggregate):
+    if isinstance(named, Aggregate | AskedQuantile):
         return named
     if isinstance(named, Count):
         return named.measure
@@ -119,6 +138,19 @@ def _number_at(node: tree.Expression, selected: SelectList, scope: Scope) -> Mea
             "accepted",
         )
     raise refused(node, "expected ORDER BY with the count first")
+
+
+def _selected_quantile(node: tree.Call, selected: SelectList, scope: Scope) -> AskedQuantile:
+    """Return the one quantile that a function asks for; no counts and no sums are released beside it."""
+    asked = [] if not is_quantile(node) else list(numbers_of(node, None, scope))
+    named = [each for each in selected.quantiles if each in asked]
+    if len(asked) != 1 or not named:
+        refuse(
+            node,
+            "expected ORDER BY beside percentiles, MIN and MAX with one of them that is selected: counts are not "
+            "released with them",
+        )
+    return named[0]
 
 
 def _selected_aggregate(node: tree.Call, selected: SelectList, scope: Scope) -> Aggregate:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from dp_service.queries import dimensions as structured
 from dp_service.queries.dimensions import columns_of
 from dp_service.queries.sql import tree
-from dp_service.queries.sql.numbers import Count, Number, is_count, is_number, numbers_of
+from dp_service.queries.sql.numbers import Count, Number, check_listed, is_count, is_number, numbers_of
 from dp_service.queries.sql.places import refuse
 from dp_service.queries.sql.row_functions import column_of, dimension_of, is_function
 from dp_service.queries.sql.scope import Scope, alias_name
@@ -115,6 +115,9 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
             "for them apart",
         )
     _check_aliases(select, found, scope)
+    for item in select.items:
+        if isinstance(item.value, tree.Call) and is_number(item.value):
+            check_listed(item.value, scope)
     return found
 
 

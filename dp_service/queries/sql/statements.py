@@ -44,7 +44,6 @@ _STATEMENTS = frozenset(
 )
 # A bucket is most often called by its length.
 _LENGTHS = frozenset(["DAY", "HOUR", "MINUTE", "MONTH", "SECOND", "YEAR"])
-_MAXIMUM_DEPTH = 8
 # More than the most quantiles of a question, with its columns.
 _MAXIMUM_PARTS = 1_024
 T = TypeVar("T")
@@ -67,6 +66,7 @@ class StatementReader(ExpressionReader):
         super().__init__(tokens)
         self.explains = False
         self._named: dict[str, Select] = {}
+        self._unread: dict[str, Token] = {}
         self._nesting = 0
 
     def statement(self) -> Select:
@@ -84,6 +84,11 @@ class StatementReader(ExpressionReader):
             refuse(self.next, "several statements are not accepted")
         if self.next.kind != "end":
             self._refuse_rest()
+        for name in self._unread.values():
+            refuse(
+                name,
+                "a statement behind WITH that nothing reads is not accepted: leave it out, or name it behind FROM",
+            )
         return found
 
     def whole_condition(self) -> Expression:
@@ -123,14 +128,15 @@ class StatementReader(ExpressionReader):
                 refuse(name, "a name behind WITH that is given twice is not accepted")
             self.expect("AS", "(")
             self._named[folded] = self._nested()
+            self._unread[folded] = name
             self.expect(")")
             if not self.takes(","):
                 return
 
     def _nested(self) -> Select:
         self._nesting += 1
-        if self._nesting > _MAXIMUM_DEPTH:
-            refuse(self.next, f"more than {_MAXIMUM_DEPTH} statements in one another are not accepted")
+        if self._nesting > tree.MAXIMUM_DEPTH:
+            refuse(self.next, f"more than {tree.MAXIMUM_DEPTH} statements in one another are not accepted")
         if self.next.word != "SELECT":
             self.unexpected("SELECT")
         found = self._select()
@@ -231,6 +237,7 @@ class StatementReader(ExpressionReader):
         alias = self._table_alias()
         select = self._named.get(parts[0].value.casefold()) if len(parts) == 1 else None
         if select is not None:
+            self._unread.pop(parts[0].value.casefold(), None)
             return tree.Derived(first, last, select, alias or parts[0])
         return tree.TableName(first, last, tuple(parts), alias)
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass, fields, replace
 from dp_service.queries.sql.tokens import Token
 from dp_service.terms import Comparison
 
+MAXIMUM_DEPTH = 8
+"""How many statements may be in one another, in parentheses or by the names that WITH gives them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -2,23 +2,48 @@
 
     SELECT * FROM (Q) [AS x] [ORDER BY ..] [LIMIT n]     Q, with its columns named or in another order
     SELECT .. FROM (SELECT a AS b FROM t WHERE ..) ..    the question of t, with a in the place of b
+    SELECT b, SUM(n) FROM (Q) GROUP BY b                 Q, if b are all columns of Q that are no numbers
+
+In the last one each group has one row of Q, so the sum, the average, the smallest and the largest of it are the number
+itself: BI tools aggregate whatever they read. Of more rows they are refused. A sum of counts counts a member once for
+each group, and over an unknown domain what is shown is not all that there is; the largest number before noise is not
+the one that is the largest with it; and how many groups there are is not released.
 
 `WITH x AS (Q)` before a statement that reads x is the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from dp_service.queries.sql import tree
-from dp_service.queries.sql.numbers import is_number
+from dp_service.queries.sql.numbers import is_aggregate, is_count, is_number
 from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.scope import whole_number
 from dp_service.queries.sql.select_list import own_name
 from dp_service.queries.sql.tokens import Token
 
-MAXIMUM_DEPTH = 8
+_OF_ONE_ROW = frozenset({"SUM", "AVG", "MEAN", "MIN", "MAX"})
+_COMPUTED = (
+    "a number computed of an answer is not accepted: ask the inner statement, and compute from the rows that come "
+    "back"
+)
+_OF_ANSWER = {
+    "SUM": "a sum of an answer's rows is not accepted: add up what comes back, or leave GROUP BY out of the inner "
+    "statement for one total, in which a member counts once",
+    "COUNT": "a count of an answer's rows is not accepted: which groups are found depends on noise, so count the rows "
+    "that come back",
+    **dict.fromkeys(
+        ("MIN", "MAX"),
+        "the largest or smallest of an answer's numbers is not accepted: ask the inner statement in their order, by "
+        "ORDER BY, with LIMIT 1",
+    ),
+}
+_REGROUPED = (
+    "GROUP BY and HAVING around a statement that groups are accepted of exactly its columns: group the inner statement "
+    "by those that are wanted, alone"
+)
 # Names that stand for expressions multiply from statement to statement: a text of 2 kB could say 30^7 conditions.
 MAXIMUM_SIZE = 20_000
 
@@ -37,8 +62,8 @@ def flattened(select: tree.Select, names: Collection[str], depth: int = 0) -> tr
     source = select.source
     if not isinstance(source, tree.Derived):
         return select
-    if depth >= MAXIMUM_DEPTH:
-        refuse(source, f"more than {MAXIMUM_DEPTH} statements in one another are not accepted")
+    if depth >= tree.MAXIMUM_DEPTH:
+        refuse(source, f"more than {tree.MAXIMUM_DEPTH} statements in one another are not accepted")
     inner = flattened(source.select, names, depth + 1)
     if any(isinstance(each.value, tree.Star) for each in inner.items):
         _check_beside_star(inner, names)
@@ -57,24 +82,16 @@ def _check_beside_star(inner: tree.Select, names: Collection[str]) -> None:
 
 def _of_answer(select: tree.Select, source: tree.Derived, inner: tree.Select) -> tree.Select:
     """Return the inner question, whose answer the outer statement only names, orders or cuts."""
-    for clause, name in ((select.having, "HAVING"), (select.group, "GROUP BY")):
-        if clause is not None:
-            refuse(
-                clause,
-                f"{name} around a statement that groups is not accepted: ask the inner statement, and compute",
-            )
-    number = next((each.value for each in select.items if is_number(each.value)), None)
-    if number is not None:
-        refuse(
-            number,
-            "a number computed of an answer is not accepted: ask the inner statement, and compute from the rows that "
-            "come back",
-        )
+    if select.group or select.having or any(is_number(each.value) for each in select.items):
+        select = _of_single_rows(select, source, inner)
     items = tuple(_outer_items(select, source, inner))
-    if len(items) != len(inner.items):
+    kept = {id(each.value) for each in items}
+    left_out = [each for each in inner.items if id(each.value) not in kept]
+    if not _may_leave_out(left_out, items):
         refuse(
             select.items[0].value,
-            "expected a statement around another one to select all of its columns, each once, or *",
+            "expected a statement around another one to select all of its columns, each once, or *; sums and averages "
+            "may be left out beside a count",
         )
     order = inner.order
     if select.order:
@@ -89,6 +106,65 @@ def _of_answer(select: tree.Select, source: tree.Derived, inner: tree.Select) ->
         limit = min(limit, inner.limit, key=lambda each: int(each.text))
     where, having = _inner_conditions(select, source, inner)
     return replace(inner, items=items, order=order, limit=limit or inner.limit, where=where, having=having)
+
+
+def _may_leave_out(left_out: list[tree.Item], items: tuple[tree.Item, ...]) -> bool:
+    """Return whether columns of an answer may be left out: the others mean the same without them beside a count."""
+    has_count = any(is_count(each.value) for each in items)
+    return not left_out or (has_count and all(is_aggregate(each.value) for each in left_out))
+
+
+def _of_single_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> tree.Select:
+    """Return a statement without its groups, each of one row of the inner statement, and without numbers of them."""
+    aliased = {each.alias.value: each.value for each in select.items if each.alias is not None}
+
+    def own(node: tree.Expression) -> tree.Expression:
+        """Return what an alias or a position of the statement stands for."""
+        place = whole_number(node)
+        if place is not None and 1 <= place <= len(select.items):
+            return select.items[place - 1].value
+        if isinstance(node, tree.Name) and len(node.parts) == 1:
+            return aliased.get(node.parts[0].value, node)
+        return node
+
+    def single(node: tree.Expression) -> tree.Expression:
+        """Return the number of the inner statement that a number of single rows is."""
+        if not isinstance(node, tree.Call):
+            return node if isinstance(node, tree.Name) else tree.with_parts(node, single)
+        if node.name not in _OF_ONE_ROW or node.distinct or len(node.arguments) != 1:
+            refuse(node, _OF_ANSWER.get(node.name, _COMPUTED))
+        if _place_of(node.arguments[0], source, inner) not in numbers:
+            refuse(node, _COMPUTED)
+        return node.arguments[0]
+
+    numbers = {place for place, each in enumerate(inner.items) if is_number(each.value)}
+    keys: list[tree.Expression] = [
+        each.value for each in select.items if not isinstance(each.value, tree.Call)
+    ]
+    if select.group is None or not select.group.all_selected:
+        keys = [] if select.group is None else [own(each) for each in select.group.keys]
+    grouped = {_place_of(each, source, inner) for each in keys}
+    if grouped != set(range(len(inner.items))) - numbers or (inner.group is not None and inner.group.sets):
+        called = next((each.value for each in select.items if isinstance(each.value, tree.Call)), None)
+        if select.group is not None or not isinstance(called, tree.Call):
+            refuse(select.group or select.having or select, _REGROUPED)
+        refuse(called, _OF_ANSWER.get(called.name, _COMPUTED))
+    having = None if select.having is None else single(_with_names(select.having, own))
+    return replace(
+        select,
+        items=tuple(replace(each, value=single(each.value)) for each in select.items),
+        group=None,
+        having=None,
+        where=_both(select.where, having),
+        order=tuple(replace(each, value=single(own(each.value))) for each in select.order),
+    )
+
+
+def _with_names(node: tree.Expression, own: Callable[[tree.Expression], tree.Expression]) -> tree.Expression:
+    """Return a condition on numbers with what its names stand for; what functions are of has its own names."""
+    if isinstance(node, tree.Name):
+        return own(node)
+    return node if isinstance(node, tree.Call) else tree.with_parts(node, lambda each: _with_names(each, own))
 
 
 def _spelt_out(inner: tree.Select) -> tree.Select:
@@ -209,7 +285,9 @@ def _outer_key(
     if isinstance(key.value, tree.Number):
         return key
     named = inner.items[_place_of(key.value, source, inner)].value
-    place = next(i for i, each in enumerate(items, start=1) if each.value is named)
+    place = next((i for i, each in enumerate(items, start=1) if each.value is named), None)
+    if place is None:
+        refuse(key.value, "expected ORDER BY with a column that is selected")
     return replace(key, value=tree.Number(key.value.first, key.value.last, str(place)))
 
 
@@ -229,7 +307,7 @@ def _of_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> t
         group = replace(group, keys=tuple(map(renamed.key, group.keys)), sets=sets)
     return replace(
         select,
-        items=tuple(map(renamed.item, select.items)),
+        items=tuple(each for item in select.items for each in renamed.items(item)),
         source=inner.source,
         where=where,
         group=group,
@@ -259,6 +337,10 @@ class _Renamed:
             if name and name in seen:
                 refuse(each.value, "a column whose name an inner statement gives twice is not accepted")
             seen.add(name)
+
+    def items(self, item: tree.Item) -> tuple[tree.Item, ...]:
+        """Return what a column of the outer statement selects: a star means the columns of the inner one."""
+        return self._inner.items if isinstance(item.value, tree.Star) else (self.item(item),)
 
     def item(self, item: tree.Item) -> tree.Item:
         """Return what is selected, with the outer name of a column as its alias."""

@@ -10,6 +10,20 @@ from dp_service.releases.kinds.kind import Fields
 from dp_service.terms import GridScale, GridSpec, MemberValue
 from dp_service.values.cells import Grid
 
+RULES = {
+    MemberValue.TOTAL: "the sum of its rows",
+    MemberValue.MEAN: "the mean of its rows",
+    MemberValue.LARGEST: "the largest of its rows",
+    MemberValue.ONE_ROW: "one of its rows, which a salted hash chooses",
+}
+"""Which value of a member counts, in words."""
+SCALES = {
+    GridScale.LINEAR: "equally wide",
+    GridScale.GEOMETRIC: "wider by a common factor each",
+    GridScale.DATES: "of equally many days each",
+}
+"""How the cells of a grid are made, in words."""
+
 
 def column_said(name: str, quantum: Fraction, grid: GridSpec, rule: MemberValue) -> Fields:
     """Return what a message says of a column whose quantiles may be asked for."""

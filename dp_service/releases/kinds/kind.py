@@ -24,7 +24,7 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import TypedHistogram, over_domain, within
-from dp_service.releases.kinds.parts import IncompleteParametersError, clipped, covering
+from dp_service.releases.kinds.parts import IncompleteParametersError, clipped, counts_of, covering
 from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownCells, ShownSharpened
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements
@@ -247,12 +247,19 @@ class Kind(ABC, Generic[_Mechanism]):
         """Return the same kind, of a question that shows the list whole and in the order of the release."""
         asked = self.parameters
         of_sums = None if asked.sums is None else replace(asked.sums, ordered_by=None)
+        quantiles = None if asked.quantiles is None else replace(asked.quantiles, ordered_by=None)
         k = asked.k if asked.k_changes_the_release else None
-        return replace(self, parameters=replace(asked, k=k, sums=of_sums, listing=None))
+        changed = replace(asked, k=k, sums=of_sums, quantiles=quantiles, listing=None)
+        return replace(self, parameters=changed)
 
     def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
         """Return all rows of a release in the order in which the question lists them."""
         return tuple(range(drawn.selection.indices.size))
+
+    def ranked_by(self, drawn: MechanismOutput, alpha: Fraction) -> Value:
+        """Return what gives the number of a row that the question lists them by; None: the row shows none."""
+        counts = counts_of(drawn)
+        return lambda row: Fraction(int(counts[row]))
 
     def values(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[Value, ...]:
         """Return what gives each sum and average of a row that a question asks for, in the units of its column.

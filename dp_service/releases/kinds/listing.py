@@ -8,6 +8,13 @@ are at alpha divided by how many elements were released: together they cover at 
 elements are left. That is so whether or not the condition left anything out, for whether it did depends on the noise
 too.
 
+A list whose smallest numbers come first is one of a known domain, all of which is released, or of quantiles, all of
+which are shown: it is the same release in the opposite order. Where it is cut, its elements are shown for their noise,
+which made them small. Intervals that hold given that a count is large say nothing of that, so here too they are at
+alpha divided by how many elements were released. Over an unknown domain no such list is offered: the smallest of what
+passed a threshold are not the smallest of what there is, and those are not released. Nor is it where elements are
+chosen one by one, the largest first.
+
 Everything here is a function of what was released.
 """
 
@@ -34,14 +41,18 @@ def shown_listed(kind: AnyKind, listing: Listing, drawn: MechanismOutput, alpha:
         listing: Which elements it shows.
         drawn: The release.
         alpha: The probability with which an interval may miss; it decides which averages are shown.
+
+    Returns:
+        What is shown: all intervals together at alpha where the noise decided which elements those are.
     """
-    simultaneous = max(int(drawn.selection.indices.size), 1) if listing.having else 1
-    level = alpha / simultaneous
+    released, most = int(drawn.selection.indices.size), kind.parameters.shown_at_most
+    is_selected = bool(listing.having) or (listing.smallest_first and most is not None and most < released)
+    level = alpha / max(released, 1) if is_selected else alpha
     meeting = _rows(kind, listing, drawn, level)
-    rows = meeting[: kind.parameters.shown_at_most]
+    rows = meeting[:most]
     # The list as it is, cut off nowhere and in no other order: what decided it is in the level.
     view = kind.as_it_is().shown_rows(drawn, rows, level)
-    if listing.having and view.intervals is not None:
+    if is_selected and view.intervals is not None:
         view = replace(view, interval_kind=IntervalKind.SIMULTANEOUS)
     # Everything that was released was looked at, unless k cuts the list.
     ended = drawn.selection.ended_in_bottom and rows == meeting
@@ -66,7 +77,13 @@ def _in_order(kind: AnyKind, listing: Listing, drawn: MechanismOutput, alpha: Fr
     if listing.in_element_order:
         # Positions in a histogram, like ranks of elements, are in ascending order of the elements.
         return [int(row) for row in np.argsort(drawn.selection.indices, kind="stable")]
-    return list(kind.order(drawn, alpha))
+    rows = list(kind.order(drawn, alpha))
+    if listing.smallest_first:
+        # Equal numbers by element, as in descending order, and what shows none last.
+        indices, number = drawn.selection.indices, kind.ranked_by(drawn, alpha)
+        numbers = [number(row) for row in range(len(rows))]
+        rows.sort(key=lambda row: (numbers[row] is None, numbers[row] or 0, int(indices[row])))
+    return rows
 
 
 def _meets(

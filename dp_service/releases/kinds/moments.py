@@ -195,9 +195,11 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         if self.sums.ordered_by is not None:
             first = self.sums.asked[self.sums.ordered_by]
             name = self.sums.columns[first.place].name
+            listing = self.parameters.listing
+            direction = "ascending" if listing is not None and listing.smallest_first else "descending"
             yield Statement(
                 "order.of_sum",
-                f"The list is in descending order of the {first.function.value} of {name}. Where it is cut, intervals "
+                f"The list is in {direction} order of the {first.function.value} of {name}. Where it is cut, intervals "
                 "are so wide that those of all counts that were released cover together, and so do those of the sums "
                 "and averages of each column.",
                 name,
@@ -271,6 +273,12 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             return super().order(drawn, alpha)
         release = self.released(drawn)
         return self._rows(release, release.groups.size, alpha).rows
+
+    def ranked_by(self, drawn: MechanismOutput, alpha: Fraction) -> Value:
+        """Return what gives the count of a row, or the sum or average that the question lists them by."""
+        if self.sums.ordered_by is None:
+            return super().ranked_by(drawn, alpha)
+        return self.values(drawn, alpha)[self.sums.ordered_by]
 
     def values(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[Value, ...]:
         """Return what gives each sum and average of a row."""

@@ -35,13 +35,13 @@ from dp_service.releases.kinds.bounded import (
     unfinished,
 )
 from dp_service.releases.kinds.gaussian_threshold import GaussianThreshold
-from dp_service.releases.kinds.grids import column_said, ends_of, in_text
-from dp_service.releases.kinds.kind import Fields, Kind
+from dp_service.releases.kinds.grids import RULES, SCALES, column_said, ends_of, in_text
+from dp_service.releases.kinds.kind import Fields, Kind, Value
 from dp_service.releases.kinds.parts import HALF, MOSTLY, IncompleteParametersError, made
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownCells
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, brief, elements, percent
-from dp_service.terms import ColumnType, Element, GridScale, MemberValue, RankFunction
+from dp_service.terms import ColumnType, Element, GridScale, RankFunction
 from dp_service.values.cells import Grid
 
 Integers = NDArray[np.int64]
@@ -135,6 +135,7 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
             "spare_members": self.ranked.spare if stated.smallest or stated.largest else None,
             "contributions": None if bounded is None else bound_said(bounded),
             "names_look": None if looks is None else names_said(looks),
+            "ordered_by": stated.ordered_by,
         }
         return {"quantiles": own}
 
@@ -203,8 +204,29 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
 
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
         """Return the values that the question shows, in its order."""
-        quantiles = self.shown_cells(drawn.cells, alpha=alpha)
-        return ReleaseView(self.shown_count(drawn), None, IntervalKind.NONE, quantiles=quantiles)
+        rows = None if self.stated.ordered_by is None else self.order(drawn, alpha)
+        listed = drawn if rows is None else drawn.of_rows(rows)
+        quantiles = self.shown_cells(listed.cells, alpha=alpha)
+        return ReleaseView(self.shown_count(drawn), None, IntervalKind.NONE, quantiles=quantiles, rows=rows)
+
+    def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
+        """Return all rows in descending order of a quantile's cell, equal ones by element, or in that of elements.
+
+        Every element is shown whatever the order, so no rank is further off for it: nothing is selected by a cell.
+        """
+        if self.stated.ordered_by is None:
+            return super().order(drawn, alpha)
+        return tuple(np.argsort(-self._cells_ranked_by(drawn), kind="stable").tolist())
+
+    def ranked_by(self, drawn: MechanismOutput, alpha: Fraction) -> Value:
+        """Return what gives the cell of a row, whose order is that of its values."""
+        cells = self._cells_ranked_by(drawn)
+        return lambda row: Fraction(int(cells[row]))
+
+    def _cells_ranked_by(self, drawn: MechanismOutput) -> Integers:
+        if self.stated.ordered_by is None:
+            raise IncompleteParametersError
+        return drawn.cells[self.stated.places[self.stated.ordered_by]]
 
     def shown_cells(self, cells: tuple[Integers, ...], *, alpha: Fraction) -> tuple[ShownCells, ...]:
         """Return the quantiles that a question shows, in its order."""
@@ -244,14 +266,14 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         each = " in each element" if columns else ""
         yield Statement(
             "quantiles.of",
-            f"Each member has one value{each}: {_RULES[stated.rule]}, in {steps}.",
+            f"Each member has one value{each}: {RULES[stated.rule]}, in {steps}.",
             stated.column,
         )
         low, high = (self._end(end) for end in (0, -1))
         yield Statement(
             "quantiles.cells",
             f"It is chosen among {len(Grid.of(stated.grid))} public cells from {low} to {high}, "
-            f"{_SCALES[stated.grid.scale]}; what is beyond is in the first cell or in the last one. A result is a "
+            f"{SCALES[stated.grid.scale]}; what is beyond is in the first cell or in the last one. A result is a "
             "cell, and no value of the data; it is no confidence interval, and says nothing where no member has a "
             "value.",
             stated.column,
@@ -351,19 +373,6 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
             found_mostly=None if threshold is None else threshold.needed(MOSTLY),
             is_fixed=threshold is not None,
         )
-
-
-_RULES = {
-    MemberValue.TOTAL: "the sum of its rows",
-    MemberValue.MEAN: "the mean of its rows",
-    MemberValue.LARGEST: "the largest of its rows",
-    MemberValue.ONE_ROW: "one of its rows, which a salted hash chooses",
-}
-_SCALES = {
-    GridScale.LINEAR: "equally wide",
-    GridScale.GEOMETRIC: "wider by a common factor each",
-    GridScale.DATES: "of equally many days each",
-}
 
 
 def _name(asked: ShownQuantile) -> str:

@@ -21,7 +21,7 @@ from tests.campaigns.one_row.rows import ORDINARY, TYPES, Row, odd_rows, selecte
 from tests.support.engine_queries import engine_query
 from tests.support.texts import as_texts
 
-TABLES = ("dropped", "kept", "summed")
+TABLES = ("dropped", "kept", "summed", "looked")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _answered(engine: Engine, form: Form) -> Counter[tuple[Any, ...]]:
     except DataChanged:
         # The rows have just been replaced; a client asks again as well.
         answer = engine.run(query, engine.data_version(form.table))
-    elements = zip(*answer.elements, strict=True) if form.query.dimensions else [()] * len(answer.counts)
+    elements = zip(*answer.elements, strict=True) if query.columns else [()] * len(answer.counts)
     return Counter(dict(zip(elements, answer.counts, strict=True)))
 
 

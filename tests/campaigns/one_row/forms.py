@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, read_policy
-from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
+from dp_service.terms import Element, Scalar
 from tests.support.queries.strategies import NOW
 
 _TOPICS = b"small,topic\n-127,least\n0,a\n1,one\n2,a%b\n127,most\n"
@@ -61,6 +62,17 @@ tables:
     values:
       price: {{type: decimal, quantum: '0.01', lower: -5, upper: 20, row_lower: -5, row_upper: 20}}
       whole: {{type: int64, lower: -5, upper: 20, row_lower: -5, row_upper: 20}}
+  looked:
+    member: member
+    contributions: {{bound: in_query, delta_0: 1, units: 10, min_count: 1,
+                     names: {{delta_1: 1, share: 0.35, max_names: 400}}}}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    columns: {_COLUMNS.replace("NULLS", "")}
+    quantiles:
+      price: {{type: decimal, quantum: '0.01', member_value: total, max_rows: 100000,
+               grid: {{scale: linear, from: -4, to: 16, cells: 10}}}}
+      whole: {{type: int64, member_value: largest, nulls: keep, null_value: 2, row_lower: -5, row_upper: 20,
+               grid: {{scale: linear, from: -6, to: 14, cells: 20}}}}
 """
 
 
@@ -145,11 +157,12 @@ _JOINED = (
 
 @dataclass(frozen=True)
 class Form:
-    """A question: as SQL, as it was read, and as it was resolved."""
+    """A question: as SQL, as it was read, and as it was resolved; of a second look, the elements that it is about."""
 
     sql: str
     query: HistogramQuery
     resolution: Resolution
+    about: frozenset[Element] | None = None
 
     @property
     def table(self) -> str:
@@ -182,6 +195,16 @@ def conditions() -> Iterator[str]:
 _COUNTED = "COUNT(DISTINCT member)"
 # What a question groups by names a column as a condition does, and may be looked at before any condition is.
 _GROUPED = ("text", "number", "small", "flag", "day", "topic", "label")
+# What the first of two looks may have named, of columns other than that of the rows' own numbers.
+_NAMES: dict[str, Sequence[Scalar]] = {
+    "text": ("", "a", "A\u212a", "%", "\\", "'", "a\nb", "a%b_c", "\U0001f600", "NaN", ".*", "a" * 1024),
+    "number": (-(2**63) + 1, -7, -1, 0, 1, 2**31, 2**63 - 1),
+    "small": (-127, -5, 0, 1, 127),
+    "flag": (0, 1),
+    "day": (-719_162, -3, 0, 17_897, 17_898, 2_932_896),
+    "topic": ("least", "a", "one"),
+    "label": ("letter", "face", "empty"),
+}
 _MONTHS = "day >= '2018-12-01' AND day < '2019-03-01'"
 
 
@@ -199,15 +222,38 @@ def forms(under: Policy) -> Iterator[Form]:
         where = f"{_MONTHS} AND ({condition})"
         yield from _form(f"SELECT {month}, {_COUNTED} FROM dropped WHERE {where} GROUP BY {month}", under)
         yield from _form(f"SELECT {_COUNTED} FROM dropped WHERE {condition}", under)
+        yield from _form(_of_two_looks(number, condition), under)
+        table, case = ("dropped", "kept")[number % 2], f"CASE WHEN {condition} THEN 'it''s' ELSE '' END"
+        yield from _form(f"SELECT {case}, {_COUNTED} FROM {table} GROUP BY 1", under)
+        yield from _form(f"SELECT {condition}, {_COUNTED} FROM dropped WHERE {_MONTHS} GROUP BY 1", under)
+
+
+def _of_two_looks(number: int, condition: str) -> str:
+    """Return a question for quantiles of everything or by a column, or for counts of names, as its number says."""
+    value = ("price", "whole")[number // 3 % 2]
+    by = ("who", *_NAMES)[number // 3 % (1 + len(_NAMES))]
+    match number % 3:
+        case 0:
+            return f"SELECT MEDIAN({value}) FROM looked WHERE {condition}"
+        case 1:
+            return f"SELECT {by}, QUANTILE({value}, 0.25), MAX({value}) FROM looked WHERE {condition} GROUP BY {by}"
+        case _:
+            counted = (_COUNTED, "COUNT(*)")[number // 3 % 2]
+            return f"SELECT {by}, {counted} FROM looked WHERE {condition} GROUP BY {by}"
 
 
 def _form(sql: str, under: Policy) -> Iterator[Form]:
-    """Yield the question; none if no row can meet its condition."""
+    """Yield the question, and its second look if there is one; none if no row can meet its condition."""
     try:
-        query = replace(parse_sql(sql, under), k=None if "SUM(" in sql else 1000)
+        query = replace(parse_sql(sql, under), k=1000 if "COUNT(" in sql and "SUM(" not in sql else None)
         resolution = resolve(query, under, now=NOW)
     except QuestionError as error:
-        if "contradict" not in str(error):
+        if not any(each in str(error) for each in ("contradict", "not every row meets")):
             raise
         return
     yield Form(sql, query, resolution)
+    bounded = resolution.parameters.contributions
+    if bounded is not None and bounded.names is not None:
+        names = _NAMES.get(str(query.dimensions[0]), range(200))
+        elements = tuple((name,) for name in sorted(names))
+        yield Form(sql, query, second_look(resolution, elements), frozenset(elements))

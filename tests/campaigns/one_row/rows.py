@@ -9,14 +9,17 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from dp_service.queries.columns import Column, Nulls
-from dp_service.queries.dimensions import Truncated, columns_of
+from dp_service.queries.dimensions import Cases, Dimension, Truncated, columns_of
 from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, AllOf, AnyOf, Bound, Filter, Range
 from dp_service.queries.intervals import UNIVERSES, ordinal
 from dp_service.queries.policy import Policy
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
+from dp_service.values.cells import Grid
+from dp_service.values.member_value import member_value
 from tests.campaigns.one_row.forms import Form
+from tests.support.queries.quantiles import read_value
 from tests.support.queries.reference import holds
 from tests.support.texts import NOT_UTF8
 
@@ -163,7 +166,7 @@ def selected(form: Form, policy: Policy, rows: Sequence[Row]) -> Counter[tuple[A
     """Return the members that a question counts of rows, by element; each row has a member of its own."""
     table = policy.table(form.table)
     found: dict[tuple[Any, ...], set[object]] = {}
-    if not form.query.dimensions:
+    if not form.query.dimensions and not form.resolution.counts_cells:
         found[()] = set()
     for row in rows:
         element = _element(form, row, table)
@@ -177,7 +180,8 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
     looked_at = {name: getattr(row, name) for name in form.names}
     if any(isinstance(each, bytes) for each in looked_at.values()) or row.member in (None, "null"):
         return None
-    values = {each.name: looked_at[each.name] for each in form.resolution.query.used_values}
+    used = [each for each in form.resolution.query.used_values if not each.keeps_nulls]
+    values = {each.name: looked_at[each.name] for each in used}
     if any(each is None or each == _LEAST or not math.isfinite(each) for each in values.values()):
         return None
 
@@ -189,12 +193,36 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
 
     if not all(holds(_in_integers(each, table), value_of, null_of) for each in form.query.filters):
         return None
-    element = tuple(
-        _shown(value_of(name), bucketed=isinstance(dimension, Truncated))
-        for dimension in form.query.dimensions
-        for name in columns_of(dimension)
-    )
-    return None if None in element else element
+
+    def shown(dimension: Dimension) -> Any:
+        match dimension:
+            case Cases(branches=branches, otherwise=otherwise):
+                met = (
+                    value
+                    for condition, value in branches
+                    if holds(_in_integers(condition, table), value_of, null_of)
+                )
+                return next(met, otherwise)
+            case _:
+                (name,) = columns_of(dimension)
+                return _shown(value_of(name), bucketed=isinstance(dimension, Truncated))
+
+    element = tuple(map(shown, form.query.dimensions))
+    if None in element or (form.about is not None and element not in form.about):
+        return None
+    return (*element, _cell(form, row, table)) if form.resolution.counts_cells else element
+
+
+def _cell(form: Form, row: Row, table: Table) -> int:
+    """Return the cell of a row that is its member's only one."""
+    column, meant = table.quantile(form.query.quantiles[0].column), form.resolution.query.quantiles
+    value = read_value(getattr(row, column.name), column)
+    if meant is None:
+        raise AssertionError("only quantiles have cells")
+    found = member_value(column.member_value, [value], column.bounds, salt=meant.salt, member=str(row.member))
+    if found is None:
+        raise AssertionError("a row without a value counts in no element")
+    return Grid.of(column.spec).cell_of(found)
 
 
 def _shown(value: Any, *, bucketed: bool) -> Any:

@@ -106,7 +106,7 @@ def reference(
     assert meant is not None
     by_member: dict[str, dict[str, list[Value]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        value = _read(getattr(row, column.name), column)
+        value = read_value(getattr(row, column.name), column)
         element = "" if not query.dimensions else row.text if row.text in elements else None
         if row.member is not None and element is not None and column.bounds.row(value) is not None:
             by_member[row.member][element].append(value)
@@ -123,7 +123,7 @@ def reference(
     return [(*((element,) if query.dimensions else ()), cell, count) for (element, cell), count in ordered]
 
 
-def _read(value: Value, column: QuantileColumn) -> Value:
+def read_value(value: Value, column: QuantileColumn) -> Value:
     """Return what a query reads: no value where the number stands for NULL and such rows are left out."""
     if column.type is ValueType.DECIMAL and isinstance(value, int | Decimal):
         value = float(value)

@@ -314,7 +314,7 @@ class Sums(_message.Message):
     def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownAggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., over_rows: bool = ...) -> None: ...
 
 class MechanismParameters(_message.Message):
-    __slots__ = ("mechanism", "epsilon_per", "delta", "consistency", "tau", "clipped", "domain_size", "k", "in_element_order", "having", "laplace", "gumbel", "bounded", "quantiles")
+    __slots__ = ("mechanism", "epsilon_per", "delta", "consistency", "tau", "clipped", "domain_size", "k", "in_element_order", "smallest_first", "having", "laplace", "gumbel", "bounded", "quantiles")
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
@@ -324,6 +324,7 @@ class MechanismParameters(_message.Message):
     DOMAIN_SIZE_FIELD_NUMBER: _ClassVar[int]
     K_FIELD_NUMBER: _ClassVar[int]
     IN_ELEMENT_ORDER_FIELD_NUMBER: _ClassVar[int]
+    SMALLEST_FIRST_FIELD_NUMBER: _ClassVar[int]
     HAVING_FIELD_NUMBER: _ClassVar[int]
     LAPLACE_FIELD_NUMBER: _ClassVar[int]
     GUMBEL_FIELD_NUMBER: _ClassVar[int]
@@ -338,12 +339,13 @@ class MechanismParameters(_message.Message):
     domain_size: int
     k: int
     in_element_order: bool
+    smallest_first: bool
     having: str
     laplace: Laplace
     gumbel: Gumbel
     bounded: Bounded
     quantiles: Quantiles
-    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., tau: _Optional[int] = ..., clipped: bool = ..., domain_size: _Optional[int] = ..., k: _Optional[int] = ..., in_element_order: bool = ..., having: _Optional[str] = ..., laplace: _Optional[_Union[Laplace, _Mapping]] = ..., gumbel: _Optional[_Union[Gumbel, _Mapping]] = ..., bounded: _Optional[_Union[Bounded, _Mapping]] = ..., quantiles: _Optional[_Union[Quantiles, _Mapping]] = ...) -> None: ...
+    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., tau: _Optional[int] = ..., clipped: bool = ..., domain_size: _Optional[int] = ..., k: _Optional[int] = ..., in_element_order: bool = ..., smallest_first: bool = ..., having: _Optional[str] = ..., laplace: _Optional[_Union[Laplace, _Mapping]] = ..., gumbel: _Optional[_Union[Gumbel, _Mapping]] = ..., bounded: _Optional[_Union[Bounded, _Mapping]] = ..., quantiles: _Optional[_Union[Quantiles, _Mapping]] = ...) -> None: ...
 
 class Laplace(_message.Message):
     __slots__ = ("delta_l0", "d_bar", "noise_scale")
@@ -1318,18 +1320,20 @@ class RankCut(_message.Message):
     def __init__(self, position: _Optional[int] = ..., part: _Optional[str] = ...) -> None: ...
 
 class Quantiles(_message.Message):
-    __slots__ = ("column", "shown", "spare_members", "contributions", "names_look")
+    __slots__ = ("column", "shown", "spare_members", "contributions", "names_look", "ordered_by")
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     SHOWN_FIELD_NUMBER: _ClassVar[int]
     SPARE_MEMBERS_FIELD_NUMBER: _ClassVar[int]
     CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
     NAMES_LOOK_FIELD_NUMBER: _ClassVar[int]
+    ORDERED_BY_FIELD_NUMBER: _ClassVar[int]
     column: QuantileColumn
     shown: _containers.RepeatedCompositeFieldContainer[ShownQuantile]
     spare_members: int
     contributions: Contributions
     names_look: NamesLook
-    def __init__(self, column: _Optional[_Union[QuantileColumn, _Mapping]] = ..., shown: _Optional[_Iterable[_Union[ShownQuantile, _Mapping]]] = ..., spare_members: _Optional[int] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., names_look: _Optional[_Union[NamesLook, _Mapping]] = ...) -> None: ...
+    ordered_by: int
+    def __init__(self, column: _Optional[_Union[QuantileColumn, _Mapping]] = ..., shown: _Optional[_Iterable[_Union[ShownQuantile, _Mapping]]] = ..., spare_members: _Optional[int] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., names_look: _Optional[_Union[NamesLook, _Mapping]] = ..., ordered_by: _Optional[int] = ...) -> None: ...
 
 class QuantileValues(_message.Message):
     __slots__ = ("values", "lower", "upper", "rank_error")
