@@ -24,7 +24,7 @@ LINES = {
     "gris_gateway": 3_250,
     "gris_console": 3_850,
     "gris_mcp": 2_150,
-    "gris_data": 7_050,
+    "gris_data": 7_120,
     "gris_lab": 4_850,
     "gris_cli": 9_350,
     "gris_serving": 3_350,

@@ -24,6 +24,7 @@ from dp_service.queries.allowed_columns import (
     check_filter,
     check_patterns,
     check_shown,
+    groupable,
     in_canonical_order,
     with_whole_lists,
 )
@@ -152,7 +153,9 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     """
     table = policy.table(query.table)
     closed_before = None if table.time is None else table.time.closed_before(now)
-    # What a function can be follows from the conditions, so these come first.
+    for name in query.plain_dimensions:
+        groupable(table, name)
+    # What a function can be follows from the conditions, so these come before it.
     conditions = in_canonical_order((*query.filters, *conditions_of_dimensions(query.dimensions)))
     for condition in conditions:
         check_filter(table, condition)

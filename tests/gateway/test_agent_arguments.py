@@ -234,8 +234,7 @@ ASKED: list[dict[str, Any]] = [
     {"sums": ["x"], "averages": ["y"], "order_by": "avg:y", "having": ["count >= 10", "sum:x < 5/2"]},
     {"quantiles": [{"column": "x", "of": ["0.25", "min", "max"]}]},
     {
-        "by": ["day", "country"],
-        "bucket": "month",
+        "by": ["DATE_TRUNC('month', day)", "country"],
         "ranked": True,
         "since": "2019-01-01",
         "until": "2020-01-01",

@@ -86,7 +86,6 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.SummedColumn",
     "gris.dp.v1.Statement",
     "gris.dp.v1.Sums",
-    "gris.dp.v1.TimeBucket",
     "gris.dp.v1.TimeRange",
     "gris.dp.v1.Totals",
     "gris.dp.v1.Value",

@@ -12,16 +12,7 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.canonical_query import PatternCondition
 from dp_service.queries.filters import Value, regular_expression
 from dp_service.queries.intervals import ordinal
-from dp_service.queries.render.time_expressions import (
-    BucketWriter,
-    PartWriter,
-    duckdb_bucket,
-    duckdb_part,
-    pinot_bucket,
-    pinot_part,
-    spark_bucket,
-    spark_part,
-)
+from dp_service.queries.render.time_expressions import TimeWriter, duckdb_time, pinot_time, spark_time
 from dp_service.terms import ColumnType
 
 # Without these each server of a Pinot cluster keeps only part of its groups and counts come out too low, with every
@@ -106,14 +97,13 @@ class Dialect:
         together: Writes several columns as one value, different ones for different values.
         order_hash: Writes the hash by which a member's elements are ordered (`dp_service.bounding.order`), from the
             salt and expressions that are texts.
-        whole_timestamp: Writes a column of the engine's own type for timestamps as `bucket` needs it, in a query
+        whole_timestamp: Writes a column of the engine's own type for timestamps as `time` needs it, in a query
             without another one inside. In a query with another one inside, `timestamp_key` does so.
         joins_lookups: Whether what is looked up is joined to the table, for an engine that goes through a long list of
             keys for every row. Otherwise it is a CASE over the keys.
         case_text: Writes a text that a CASE may answer with, beside texts of other lengths.
         matches: Writes whether a text has a pattern, or has not.
-        bucket: Writes the first day of the bucket that a column's time falls into.
-        part: Writes a part of a column's time as a whole number.
+        time: Writes the first day of the bucket that a column's time falls into, or a part of it as a whole number.
     """
 
     quote: str
@@ -141,8 +131,7 @@ class Dialect:
     joins_lookups: bool
     case_text: Callable[[str], str]
     matches: Callable[[str, PatternCondition], str]
-    bucket: BucketWriter
-    part: PartWriter
+    time: TimeWriter
 
 
 def identifier(name: str, dialect: Dialect) -> str:
@@ -368,8 +357,7 @@ _STANDARD = Dialect(
     joins_lookups=True,
     case_text=_standard_text,
     matches=_duckdb_matches,
-    bucket=duckdb_bucket,
-    part=duckdb_part,
+    time=duckdb_time,
 )
 
 DIALECTS = {
@@ -400,8 +388,7 @@ DIALECTS = {
         joins_lookups=False,
         case_text=_pinot_case_text,
         matches=_pinot_matches,
-        bucket=pinot_bucket,
-        part=pinot_part,
+        time=pinot_time,
     ),
     "spark": replace(
         _STANDARD,
@@ -415,7 +402,6 @@ DIALECTS = {
         joins_lookups=False,
         case_text=_spark_text,
         matches=_spark_matches,
-        bucket=spark_bucket,
-        part=spark_part,
+        time=spark_time,
     ),
 }

@@ -41,12 +41,9 @@ def grouping_key(
         is_total: Whether rows beyond the question's range meet it as well; they must not make it an error.
     """
     match dimension.source:
-        case QueryBucket(time=time, length=length):
+        case QueryBucket(time=time, length=function) | QueryPart(time=time, part=function):
             key = _time_key(time, query, dialect, is_nested=is_nested, is_total=is_total)
-            return dialect.bucket(key, local_times(query, time), length)
-        case QueryPart(time=time, part=part):
-            key = _time_key(time, query, dialect, is_nested=is_nested, is_total=is_total)
-            return dialect.part(key, local_times(query, time), part)
+            return dialect.time(key, local_times(query, time), function)
         case QueryCase() as case:
             return _case(case, dialect, is_nested=is_nested)
         case _:

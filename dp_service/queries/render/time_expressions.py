@@ -24,6 +24,7 @@ from dp_service.queries.times import TimeUnit
 from dp_service.queries.zone_offsets import ZoneOffset, zone_offsets
 from dp_service.terms import ColumnType
 
+TimeFunction = BucketLength | TimePart
 _MICROSECONDS_PER_SECOND = 1_000_000
 _MICROSECONDS_PER_DAY = 86_400 * _MICROSECONDS_PER_SECOND
 _UTC = "UTC"
@@ -131,41 +132,32 @@ def local_times(query: CanonicalQuery, time: QueryTime) -> LocalTimes:
     return LocalTimes(time, found, zone_offsets(start, end, time.zone))
 
 
-def duckdb_bucket(key: str, times: LocalTimes, length: BucketLength) -> str:
-    """Write the bucket of a column; DuckDB's weeks begin on Monday."""
-    local = _duckdb_local(key, times)
+def duckdb_time(key: str, times: LocalTimes, function: TimeFunction) -> str:
+    """Write a function of a column; DuckDB's weeks begin on Monday."""
+    day_of_number = "(DATE '1970-01-01' + CAST({} AS INTEGER))"
+    local = _local(key, times, day_of_number, "epoch_us(CAST({} AS TIMESTAMP))", "make_timestamp({})")
+    if isinstance(function, TimePart):
+        return f"date_part('{function.in_sql.lower()}', {local})"
     if times.time.column.type is ColumnType.DATE:
         # To plan, DuckDB truncates the column's least value, whatever the conditions leave of it, and its first day has
         # no Monday before it. It expects nothing of a GREATEST, and questions see no day before this one.
         local = f"GREATEST({local}, DATE '0001-01-01')"
-    return f"CAST(date_trunc('{length}', {local}) AS DATE)"
+    return f"CAST(date_trunc('{function}', {local}) AS DATE)"
 
 
-def duckdb_part(key: str, times: LocalTimes, part: TimePart) -> str:
-    """Write a part of a column's time."""
-    return f"date_part('{part.in_sql.lower()}', {_duckdb_local(key, times)})"
+def spark_time(key: str, times: LocalTimes, function: TimeFunction) -> str:
+    """Write a function of a column, in a session whose zone is UTC.
 
-
-def _duckdb_local(key: str, times: LocalTimes) -> str:
-    day_of_number = "(DATE '1970-01-01' + CAST({} AS INTEGER))"
-    return _local(key, times, day_of_number, "epoch_us(CAST({} AS TIMESTAMP))", "make_timestamp({})")
-
-
-def spark_bucket(key: str, times: LocalTimes, length: BucketLength) -> str:
-    """Write the bucket of a column, in a session whose zone is UTC; Spark's weeks begin on Monday."""
-    return f"CAST(date_trunc('{length.upper()}', {_spark_local(key, times)}) AS DATE)"
-
-
-def spark_part(key: str, times: LocalTimes, part: TimePart) -> str:
-    """Write a part of a column's time; of weekdays, Spark counts from Monday, 0."""
-    local = _spark_local(key, times)
-    found = f"weekday({local}) + 1" if part is TimePart.WEEKDAY else f"{_SPARK_PARTS[part]}({local})"
-    return f"CAST({found} AS BIGINT)"
-
-
-def _spark_local(key: str, times: LocalTimes) -> str:
+    Spark's weeks begin on Monday, but its weekdays with 0.
+    """
     day_of_number = "date_from_unix_date(CAST({} AS INT))"
-    return _local(key, times, day_of_number, "unix_micros(CAST({} AS TIMESTAMP))", "timestamp_micros({})")
+    local = _local(key, times, day_of_number, "unix_micros(CAST({} AS TIMESTAMP))", "timestamp_micros({})")
+    if not isinstance(function, TimePart):
+        return f"CAST(date_trunc('{function.upper()}', {local}) AS DATE)"
+    is_weekday = function is TimePart.WEEKDAY
+    return (
+        f"CAST({f'weekday({local}) + 1' if is_weekday else f'{_SPARK_PARTS[function]}({local})'} AS BIGINT)"
+    )
 
 
 def _local(key: str, times: LocalTimes, day: str, microseconds: str, timestamp: str) -> str:
@@ -181,27 +173,18 @@ def _local(key: str, times: LocalTimes, day: str, microseconds: str, timestamp: 
     return timestamp.format(moved if unit is TimeUnit.MICROSECONDS else f"{moved} * {unit.value}")
 
 
-def pinot_bucket(key: str, times: LocalTimes, length: BucketLength) -> str:
-    """Write the bucket of a column as a number of days, which is how Pinot stores days.
+def pinot_time(key: str, times: LocalTimes, function: TimeFunction) -> str:
+    """Write a function of a column: a bucket as a number of days, which is how Pinot stores days.
 
-    The key of a timestamp is a number of milliseconds. `dateTrunc` takes and returns units of Java; its weeks begin on
-    Monday.
+    The key of a timestamp is a number of milliseconds. `dateTrunc` takes and returns units of Java; weeks and weekdays
+    are those of ISO 8601. Parts are of milliseconds.
     """
-    number, unit = _pinot_local(key, times)
-    return f"dateTrunc('{length.upper()}', {number}, '{_JAVA_UNITS[unit]}', '{_UTC}', 'DAYS')"
-
-
-def pinot_part(key: str, times: LocalTimes, part: TimePart) -> str:
-    """Write a part of a column's time, by way of milliseconds; Pinot's weeks and weekdays are those of ISO 8601."""
-    number, unit = _pinot_local(key, times)
-    whole = f"dateTrunc('{_PINOT_UNITS[unit]}', {number}, '{_JAVA_UNITS[unit]}', '{_UTC}', 'MILLISECONDS')"
-    return f"{_PINOT_PARTS[part]}({whole}, '{_UTC}')"
-
-
-def _pinot_local(key: str, times: LocalTimes) -> tuple[str, TimeUnit]:
-    """Write what clocks show, as a number of a unit."""
     unit = TimeUnit.MILLISECONDS if is_own_timestamp(times.time.column) else times.time.unit
-    return (key if unit is TimeUnit.DAYS else times.moved(key, unit)), unit
+    number = key if unit is TimeUnit.DAYS else times.moved(key, unit)
+    given = f"{number}, '{_JAVA_UNITS[unit]}', '{_UTC}'"
+    if not isinstance(function, TimePart):
+        return f"dateTrunc('{function.upper()}', {given}, 'DAYS')"
+    return f"{_PINOT_PARTS[function]}(dateTrunc('{_PINOT_UNITS[unit]}', {given}, 'MILLISECONDS'), '{_UTC}')"
 
 
 def is_own_timestamp(column: QueryColumn) -> bool:
@@ -209,5 +192,4 @@ def is_own_timestamp(column: QueryColumn) -> bool:
     return column.type is ColumnType.TIMESTAMP and column.stored is None
 
 
-BucketWriter = Callable[[str, LocalTimes, BucketLength], str]
-PartWriter = Callable[[str, LocalTimes, TimePart], str]
+TimeWriter = Callable[[str, LocalTimes, TimeFunction], str]
