@@ -10,7 +10,7 @@ from dp_service.queries.sql.numbers import Count, aggregate_of, is_aggregate, is
 from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.scope import Scope, refused_node, whole_number
 from dp_service.queries.sql.select_list import Column, Dimension, SelectList, bucket_of
-from dp_service.queries.structured import Aggregate, Measure
+from dp_service.queries.structured import Aggregate, Counted
 from dp_service.queries.tables import Table
 
 _ELEMENT_ORDER = (
@@ -28,7 +28,7 @@ class Order:
     `by_element`: it is in ascending order of its elements.
     """
 
-    measure: Measure | None = None
+    measure: Counted | None = None
     aggregate: int | None = None
     ranked: bool = False
     by_element: bool = False
@@ -91,11 +91,11 @@ def _dimension_at(node: tree.Expression, selected: SelectList, scope: Scope) -> 
     return selected.columns[at - 1] if 1 <= at <= len(selected.columns) else None
 
 
-def _number_at(node: tree.Expression, selected: SelectList, scope: Scope) -> Measure | Aggregate:
+def _number_at(node: tree.Expression, selected: SelectList, scope: Scope) -> Counted | Aggregate:
     """Return the count, sum or average that the first key names."""
     if isinstance(node, tree.Call) and is_count(node):
         measure = measure_of(node, scope)
-        if selected.count is not None and selected.count.measure is not measure:
+        if selected.count is not None and selected.count.measure != measure:
             refuse(node, "expected ORDER BY with the count that is selected")
         return measure
     if isinstance(node, tree.Call) and is_aggregate(node):
@@ -128,7 +128,7 @@ def _selected_aggregate(node: tree.Call, selected: SelectList, scope: Scope) -> 
 
 
 def place_of_number(
-    node: tree.Expression, selected: SelectList, measure: Measure, scope: Scope
+    node: tree.Expression, selected: SelectList, measure: Counted, scope: Scope
 ) -> int | None:
     """Return the place of the sum or average that a condition of HAVING is on; None: it is on the count.
 
@@ -148,7 +148,7 @@ def place_of_number(
         named = called if isinstance(called, Count | Aggregate) else None
     if isinstance(named, Aggregate):
         return selected.aggregates.index(named)
-    if named is None or named.measure is not measure:
+    if named is None or named.measure != measure:
         refuse(
             node,
             "expected HAVING with the count, a sum or an average that is selected; conditions on columns are in WHERE",
