@@ -129,7 +129,7 @@ def measure_of(call: tree.Call, scope: Scope) -> Counted:
         )
         if is_row and not is_distinct:
             return Measure.EVENTS
-    columns = scope.table.measures.distinct
+    columns = sorted(scope.table.measures.distinct)
     wrong = _WRONG_VALUES if columns else _WRONG_COUNT
     raise refused(call, wrong.format(member=scope.table.member, columns="), COUNT(DISTINCT ".join(columns)))
 
