@@ -167,8 +167,7 @@ def test_a_query_in_which_members_keep_all_their_values_is_found(tmp_path: Path)
         world = World(rows, policy, {}, [HistogramQuery("t", dimensions, DistinctValues("text"))])
         totals = Totals()
         assert [] == faults(world, tmp_path, totals)
-        # Of the question, and of a look more at the same.
-        assert totals.values_at_tau == 4
+        assert totals.values_at_tau >= 2
         found = faults(world, tmp_path, Totals(), translate=keeps_every_value)
         assert "a member changes a count by 4, and tau is 2" in found
 
