@@ -164,10 +164,7 @@ class Question(Arguments):
         lt=2**63,
         description="The most elements to show, the largest first. It decides what is paid at most.",
     )
-    measure: Annotated[
-        Annotated[str, Field(pattern=r"^(distinct_members|events|distinct:.+)$")] | None,
-        BeforeValidator(lenient.measure),
-    ] = Field(
+    measure: Annotated[Name | None, BeforeValidator(lenient.measure)] = Field(
         None,
         description="Count distinct_members (default), events, that is rows, or distinct:COLUMN, values of a column.",
     )

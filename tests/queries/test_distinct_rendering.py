@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,8 +15,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dp_service.queries.canonical_bytes import canonical_bytes
-from dp_service.queries.errors import QuestionError
-from dp_service.queries.policy import Policy, parse_policy
+from dp_service.queries.errors import PolicyError, QuestionError
+from dp_service.queries.lookups import hash_of
+from dp_service.queries.policy import Policy, parse_policy, read_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.resolution import Resolution, resolve
@@ -183,3 +186,58 @@ def test_what_has_no_answer_is_refused_with_what_to_write(sql: str) -> None:
     """Numbers beside it are questions of their own."""
     with pytest.raises(QuestionError, match=REFUSED[sql]):
         asked(sql)
+
+
+FAULTS = {
+    "member": ("member: 2", "expected another column than the member column"),
+    "not listed": ("city: 2", "expected a column of the table that the policy lists"),
+    "looked up": (
+        "topic: 2",
+        "expected a column of the table that the policy lists, and that is not looked up",
+    ),
+    "a truth value": ("flag: 2", "expected a column of type string, int64, date"),
+    "none": ("text: 0", "expected a number greater than 0"),
+    "too many": ("text: 2000000", "expected a number less than or equal to 1000000"),
+    "more than noise can hide": ("text: 1000000", "contributions.delta_0: expected less, or a smaller tau"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_policy_names_columns_whose_values_can_be_counted(tmp_path: Path, fault: str) -> None:
+    """With how many of a member count, which decides the noise."""
+    offered, expected = FAULTS[fault]
+    with pytest.raises(PolicyError, match=re.escape(expected)):
+        _read(tmp_path, "{bound: in_query, delta_0: 100000, units: 1}", offered)
+
+
+@pytest.mark.parametrize(
+    "block",
+    ["", "{bound: assumed, delta_0: 2, units: 1}", "{bound: prepared, delta_0: 2, units: 1, period: all}"],
+)
+def test_values_are_counted_of_members_that_the_query_bounds(tmp_path: Path, block: str) -> None:
+    """A promise of elements says nothing of values, and a copy may have lost them."""
+    with pytest.raises(PolicyError, match="expected contributions with bound: in_query"):
+        _read(tmp_path, block, "text: 2")
+
+
+def _read(folder: Path, block: str, offered: str) -> Policy:
+    topics = b"number,topic\n1,one\n"
+    (folder / "topics.csv").write_bytes(topics)
+    lookup = f"{{column: number, file: topics.csv, hash: '{hash_of(topics)}'}}"
+    text = f"""
+epsilon_per: 0.15
+delta: 1e-10
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    {f"contributions: {block}" if block else ""}
+    measures: {{distinct_members: true, distinct: {{{offered}}}}}
+    columns:
+      member: {{type: string}}
+      text: {{type: string, group_by: true}}
+      number: {{type: int64}}
+      flag: {{type: bool}}
+      topic: {{type: string, group_by: true, lookup: {lookup}}}
+"""
+    return read_policy(text.encode(), str(folder / "policy.yaml")).policy
