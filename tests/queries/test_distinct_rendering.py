@@ -23,13 +23,10 @@ from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import DistinctValues, HistogramQuery
-from dp_service.queries.table_contributions import Contributions
-from dp_service.queries.tables import Measures
-from dp_service.terms import BoundedBy
 from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.reference import Row, distinct_answer
-from tests.support.queries.strategies import NOW, policies, questions, rows
+from tests.support.queries.strategies import NOW, offering, policies, questions, rows
 
 ALL = parse_policy("""
 epsilon_per: 1
@@ -54,13 +51,6 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as found:
         found.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, number BIGINT, flag BOOLEAN, day DATE)")
         yield found
-
-
-def offering(policy: Policy, column: str, most: int, delta_0: int, min_count: int) -> Policy:
-    """Return a policy whose table offers the distinct values of a column."""
-    stated = Contributions(bound=BoundedBy.IN_QUERY, delta_0=delta_0, units=1, min_count=min_count)
-    update = {"measures": Measures(distinct={column: most}), "contributions": stated}
-    return replace(policy, tables=tuple(table.model_copy(update=update) for table in policy.tables))
 
 
 def asked(sql: str) -> Resolution:
