@@ -91,7 +91,7 @@ _DISTINCT = (
     "Distinct values of a column may be counted, too: of each member so many count in one element. DECIDE: a larger "
     "number leaves out fewer values, and the noise grows with it; `gris policy check --data` says how many are left."
 )
-_MOST_VALUES = 8
+_MOST_VALUES = 16
 """A start, for it may not follow from the data."""
 _COLUMNS = (
     "What questions may group by and filter on. {keys} left out on purpose:\n"
