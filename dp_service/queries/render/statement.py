@@ -252,7 +252,8 @@ def _firsts(bound: InQueryBound, dialect: Dialect) -> Iterator[str]:
 def _ranked(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> str:
     """Write what is measured of each member in each element, and the element's rank among the member's."""
     selected = [*_names(resolution.query, dialect), *_measured(resolution.query, dialect)]
-    # Of several values in one element each has the element's rank.
+    # Of several values in one element each has the element's rank, and no other element has it: the texts that follow
+    # the hash tell elements apart.
     function = "DENSE_RANK" if isinstance(resolution.query.measure, QueryDistinct) else "ROW_NUMBER"
     member = identifier("gris_member", dialect)
     texts = list(_canonical_texts(resolution, member, dialect))
