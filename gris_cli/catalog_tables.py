@@ -144,7 +144,7 @@ def _format_quantiles(column: QuantileColumn) -> str:
 
 def _format_measure(entry: MeasureEntry) -> str:
     clipped = ", by clipping" if entry.clipped else ""
-    return f"{entry.measure.value}, a member changes a count by at most {entry.tau}{clipped}"
+    return f"{entry.text}, a member changes a count by at most {entry.tau}{clipped}"
 
 
 def _format_time(time: TimeEntry) -> str:

@@ -40,13 +40,6 @@ SparkFlag = Annotated[
 ]
 
 
-class MeasureName(StrEnum):
-    """What is counted, as `Measure` in `question.proto` calls it, which takes too long to load for `gris --help`."""
-
-    DISTINCT_MEMBERS = "distinct_members"
-    EVENTS = "events"
-
-
 class EngineName(StrEnum):
     """Where the data are."""
 
@@ -75,7 +68,11 @@ class QuestionFlags:
     condition: str = flag("", "One more condition, in SQL, as behind WHERE.", metavar="SQL")
     since: str = flag("", "The first day or time of the period.", "--from", metavar="DAY", asks="time_range")
     until: str = flag("", "The first day or time after the period.", "--to", metavar="DAY", asks="time_range")
-    measure: MeasureName | None = flag(None, "What is counted; by default distinct_members.")
+    measure: str = flag(
+        "",
+        "What is counted: distinct_members (the default), events, or the distinct values of a column.",
+        metavar="distinct_members|events|distinct:COLUMN",
+    )
     no_counts: bool = flag(False, "Return only the order, which is cheaper.", asks="omit_counts")
     sums: list[str] = flag(
         [],

@@ -14,7 +14,7 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_cli.examples import locations_of
 from gris_cli.flag_groups import flags_of
-from gris_cli.flags import AskFlags, MeasureName, QuestionFlags
+from gris_cli.flags import AskFlags, QuestionFlags
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.questions import (
     Condition,
@@ -79,7 +79,7 @@ def _question_of(flags: QuestionFlags) -> question_pb2.Question:
         flags.table,
         flags.by,
         k=flags.k,
-        measure=(flags.measure or MeasureName.DISTINCT_MEMBERS).value,
+        measure=flags.measure or "distinct_members",
         where=_conditions(flags.where),
         condition=flags.condition,
         time_range=(_time_bound("--from", flags.since), _time_bound("--to", flags.until))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from gris_api.dp.v1 import question_pb2
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -164,8 +164,9 @@ class Question(Arguments):
         lt=2**63,
         description="The most elements to show, the largest first. It decides what is paid at most.",
     )
-    measure: Annotated[Literal["distinct_members", "events"] | None, BeforeValidator(lenient.measure)] = (
-        Field(None, description="Count distinct members (default), or events, that is rows.")
+    measure: Annotated[Name | None, BeforeValidator(lenient.measure)] = Field(
+        None,
+        description="Count distinct_members (default), events, that is rows, or distinct:COLUMN, values of a column.",
     )
     where: Annotated[
         list[ColumnCondition], Field(max_length=MAX_LISTED), BeforeValidator(lenient.conditions)

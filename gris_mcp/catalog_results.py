@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field
 
@@ -65,9 +65,7 @@ class Table(BaseModel):
     member: str = Field(
         description="Names a person; only inside COUNT(DISTINCT ..) in SQL, never in by or where."
     )
-    measures: list[
-        Annotated[Literal["distinct_members", "events"], BeforeValidator(attrgetter("measure.value"))]
-    ]
+    measures: list[Annotated[str, BeforeValidator(attrgetter("text"))]]
     columns: list[Column]
     time: TimeColumn | None
     sums: list[_Name] = Field(validation_alias="values", description="Columns for sums and averages.")

@@ -11,8 +11,8 @@ from gris_api.dp.v1 import question_pb2
 from pinot_connector.days import date_of
 from pinot_connector.json_values import to_json
 
-_MEASURES = {question_pb2.MEASURE_EVENTS: "events"}
 _AGGREGATES = {question_pb2.AGGREGATE_FUNCTION_SUM: "sum", question_pb2.AGGREGATE_FUNCTION_AVERAGE: "avg"}
+_MEASURES = {question_pb2.MEASURE_EVENTS: "events", question_pb2.MEASURE_DISTINCT_VALUES: "distinct:"}
 _RANKS = {question_pb2.RANK_FUNCTION_SMALLEST: "min", question_pb2.RANK_FUNCTION_LARGEST: "max"}
 _COMPARISONS = {
     question_pb2.COMPARISON_EQUAL: "=",
@@ -36,7 +36,7 @@ def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]
     yield "table", query.table
     yield "by", list(query.dimensions)
     yield "k", query.k if query.HasField("k") else None
-    yield "measure", _MEASURES.get(query.measure)
+    yield "measure", _MEASURES.get(query.measure, "") + query.distinct_of
     yield "where", [_condition(each) for each in query.filters]
     yield "condition", query.condition
     for name, end, given in (("since", "start", ("from", "from_day")), ("until", "end", ("to", "to_day"))):

@@ -16,7 +16,7 @@ from pinot_connector.errors import IntegrityError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.json_values import to_json
 from pinot_connector.parameters import BoundedBy, Consistency, CountNoise, Mechanism
-from pinot_connector.questions import Measure
+from pinot_connector.questions import Measure, measure_text
 from pinot_connector.releases import column_values
 from pinot_connector.shown_values import ShownScalar, shown_values
 from pinot_connector.value_parameters import QuantileColumn
@@ -43,12 +43,25 @@ class FilterOperator(Enum):
 class MeasureEntry:
     """Something that may be counted, and by how much (`tau`) one member changes a count.
 
-    `clipped`: the query counts no more than tau events of a member in one element.
+    `clipped`: the query counts no more than tau events, or values, of a member in one element. `distinct_of` is the
+    column whose distinct values are counted; empty: something else is.
     """
 
     measure: Measure
     tau: int
     clipped: bool
+    distinct_of: str = ""
+
+    @property
+    def text(self) -> str:
+        """What questions call it."""
+        return measure_text(self.measure, self.distinct_of)
+
+    def in_sql(self, member: str) -> str:
+        """Returns it as SQL has it; `member` is the table's member column."""
+        if self.measure is Measure.EVENTS:
+            return "COUNT(*)"
+        return f"COUNT(DISTINCT {self.distinct_of or member})"
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,8 @@ class ClientBase(ABC, Generic[Answered]):
             table: a table of the policy.
             by: the column to group by, or a sequence of one to four columns; then an element is a tuple of values.
             k: the most elements to show, at least 1. It determines the worst-case cost.
-            measure: what to count for each element: distinct members (default), or events, that is rows.
+            measure: what to count for each element: distinct members (default), events, that is rows, or
+                `distinct:COLUMN`, the distinct values of a column.
             where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
                 match), `In`, `NotIn` or `Between`. Or a condition in SQL, as it stands behind WHERE.
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
@@ -216,7 +217,8 @@ class ClientBase(ABC, Generic[Answered]):
         Args:
             table: a table of the policy.
             by: the column to group by, or a sequence of one to four columns; then an element is a tuple of values.
-            measure: what to count for each element: distinct members (default), or events, that is rows.
+            measure: what to count for each element: distinct members (default), events, that is rows, or
+                `distinct:COLUMN`, the distinct values of a column.
             where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
                 match), `In`, `NotIn` or `Between`. Or a condition in SQL, as it stands behind WHERE.
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day

@@ -33,6 +33,7 @@ class Measure(Enum):
 
     DISTINCT_MEMBERS = "distinct_members"
     EVENTS = "events"
+    DISTINCT_VALUES = "distinct"
 
 
 class AggregateFunction(Enum):
@@ -113,7 +114,7 @@ def structured_question(
             `"EXTRACT(HOUR FROM viewed_at)"` or `"CASE WHEN age < 30 THEN 'young' ELSE 'old' END AS generation"`;
             without them one total is counted.
         k: the most elements to show; None for all that the mechanism may show.
-        measure: a `Measure` or its value.
+        measure: a `Measure` or its value; `distinct:COLUMN` counts the distinct values of a column.
         where: conditions by column, all of which must hold; a sequence of values means `In`. Or `condition`.
         condition: one that must hold as well, in SQL, such as `"country = 'de' OR title LIKE '%engineer%'"`.
         time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day means
@@ -143,6 +144,7 @@ def structured_question(
         table=checked_text("table", table),
         dimensions=dimensions if bucket is None else _with_bucket(bucket, dimensions),
         measure=MEASURES[_measure(measure)],
+        distinct_of=_distinct_of(measure),
         filters=[column_filter(column, condition) for column, condition in _conditions(where)],
         condition=checked_text("condition", where if isinstance(where, str) else condition),
         k=_checked_k(k),
@@ -287,10 +289,25 @@ def _checked_name(field: str, name: object) -> str:
 
 
 def _measure(measure: Measure | str) -> Measure:
+    if _distinct_of(measure):
+        return Measure.DISTINCT_VALUES
     try:
         return Measure(measure)
     except ValueError:
-        raise InvalidQuestion("measure", "expected distinct_members or events") from None
+        raise InvalidQuestion("measure", "expected distinct_members, events or distinct:COLUMN") from None
+
+
+def _distinct_of(measure: Measure | str) -> str:
+    """Returns the column whose distinct values are counted; empty: something else is."""
+    if not isinstance(measure, str):
+        return ""
+    word, _, column = measure.partition(":")
+    return checked_text("measure", column) if word == Measure.DISTINCT_VALUES.value else ""
+
+
+def measure_text(measure: Measure, distinct_of: str) -> str:
+    """Returns what is counted as the text that `structured_question` takes."""
+    return f"{measure.value}:{distinct_of}" if measure is Measure.DISTINCT_VALUES else measure.value
 
 
 def _checked_k(k: int | None) -> int | None:

@@ -18,13 +18,13 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 34_050,
+    "dp_service": 34_250,
     "budget_service": 19_800,
     "pinot_connector": 21_050,
     "gris_gateway": 3_250,
     "gris_console": 3_850,
     "gris_mcp": 2_150,
-    "gris_data": 7_120,
+    "gris_data": 7_200,
     "gris_lab": 4_850,
     "gris_cli": 9_350,
     "gris_serving": 3_350,

@@ -57,13 +57,14 @@ class BoundedContributions:
         bounded_by: Why no member counts in more elements.
         delta_0: In how many elements a member counts at most, in each period.
         periods: In how many periods of its own a question's data were bounded.
-        of_events: Whether rows are counted, and not members.
+        of_events: Whether rows or values of a column are counted, and not members.
         units: How many information units the release costs.
         min_count: The smallest count that is considered; None over a known domain. Of two looks, it is the first one's.
         salt: The public salt by which the query chooses a member's elements, hexadecimal; empty if no query does.
         names: The first of two looks; `delta_0` is then that of the second, within the names. None: there is one look.
         shifted: Whether counts of a known domain are released relative to their total.
         before: The looks that this one sharpens; `units` are those of this look alone. None: it sharpens none.
+        values_of: The column whose distinct values are counted; empty: members or rows are.
     """
 
     bounded_by: BoundedBy
@@ -76,6 +77,7 @@ class BoundedContributions:
     names: NamesLook | None = None
     shifted: bool = False
     before: LooksBefore | None = None
+    values_of: str = ""
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""
@@ -90,4 +92,5 @@ class BoundedContributions:
             *(() if self.names is None else self.names.specified()),
             *([("shifted", True)] if self.shifted else []),
             *(() if self.before is None else self.before.specified()),
+            *([("values_of", self.values_of)] if self.values_of else []),
         ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.queries.tables import Policy, Table
 from dp_service.terms import Answering
@@ -21,18 +21,17 @@ def choice_for(query: HistogramQuery, policy: Policy) -> Choice | None:
     Nothing is chosen for questions that sum: what is expected of counts says nothing of how good their sums are, and
     sums of members without a bound cannot be private. The same holds for quantiles. Nor for buckets of time and other
     functions: the cheapest way over a known domain would bound nobody, and have noise for a member in every value. Nor
-    for totals, which take a part of the units that the policy states.
+    for totals, which take a part of the units that the policy states. Nor for distinct values, which are of bounded
+    members alone.
 
     Raises:
         RefusedByPolicyError: The policy lists no such table.
     """
     choice = policy.table(query.table).choice
     has_functions = not all(isinstance(each, str) for each in query.dimensions)
-    return (
-        None
-        if query.aggregates or query.quantiles or has_functions or query.totals_by is not None
-        else choice
-    )
+    is_stated = query.aggregates or query.quantiles or has_functions or query.totals_by is not None
+    is_stated = is_stated or isinstance(query.measure, DistinctValues)
+    return None if is_stated else choice
 
 
 def as_stated(policy: Policy, table_name: str) -> Policy:

@@ -26,6 +26,7 @@ from dp_service.queries.canonical_query import (
     Every,
     OrdinalRestriction,
     QueryColumn,
+    QueryDistinct,
     QueryQuantiles,
     QueryValue,
     Restriction,
@@ -39,7 +40,7 @@ from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter, TimeRange, Value, column_filters
 from dp_service.queries.intervals import Interval, Intervals, complement, intersection, ordinal, points
-from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
 from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
@@ -84,7 +85,8 @@ def canonicalise(
     ]
     # What is looked up is the value of a key, so a row whose key is left out is left out.
     keys = [column.lookup.key for column in named if column.lookup is not None]
-    mentioned = {column.name: column for column in (*named, *keys)}
+    # Last: where values of a column are counted, NULL is none of them, whatever else the column is for.
+    mentioned = {column.name: column for column in (*named, *keys, *_distinct(query, table))}
     restrictions = [
         _restriction(
             column,
@@ -95,17 +97,40 @@ def canonicalise(
         )
         for name, column in sorted(mentioned.items())
     ]
+    grouped = tuple(map(query_column, columns) if dimensions is None else dimensions)
     return CanonicalQuery(
         table=table.name,
         member=table.member,
-        dimensions=tuple(map(query_column, columns) if dimensions is None else dimensions),
-        measure=query.measure,
+        dimensions=grouped,
+        measure=_counted(query, table, {each.name for each in grouped}),
         clip=table.clip_of(query),
         restrictions=tuple(each for each in restrictions if each is not None),
         values=tuple(map(_query_value, summed_columns(query, table))),
         quantiles=_query_quantiles(query, table),
         conditions=conditions,
     )
+
+
+def _distinct(query: HistogramQuery, table: Table) -> Iterator[Column]:
+    """Yield the column whose distinct values a question counts, if it does: rows without a value are left out."""
+    if isinstance(query.measure, DistinctValues):
+        column = table.column(query.measure.column)
+        yield column.model_copy(update={"nulls": Nulls.DROP})
+
+
+def _counted(query: HistogramQuery, table: Table, grouped: Collection[str]) -> Measure | QueryDistinct:
+    """Return what is counted.
+
+    Raises:
+        RefusedByPolicyError: The policy does not let these values be counted.
+        QuestionError: The question groups by them, and each element has one.
+    """
+    if not isinstance(query.measure, DistinctValues):
+        return query.measure
+    if query.measure.column in grouped:
+        raise QuestionError("measure", "expected distinct values of a column other than those to group by")
+    most = table.tau(query.measure)
+    return next(QueryDistinct(query_column(column), most) for column in _distinct(query, table))
 
 
 def _possible(

@@ -12,6 +12,7 @@ from dp_service.queries.canonical_query import (
     QueryBucket,
     QueryCase,
     QueryColumn,
+    QueryDistinct,
     QueryLookup,
     QueryPart,
     QueryQuantiles,
@@ -91,7 +92,9 @@ def _summed_bytes(value: QueryValue) -> bytes:
     )
 
 
-def _measure_bytes(measure: Measure, clip: int | None) -> bytes:
+def _measure_bytes(measure: Measure | QueryDistinct, clip: int | None) -> bytes:
+    if isinstance(measure, QueryDistinct):
+        return length_prefixed(b"distinct", _column_bytes(measure.column), str(measure.most).encode())
     return measure.encode() if clip is None else length_prefixed(measure.encode(), str(clip).encode())
 
 

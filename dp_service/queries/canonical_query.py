@@ -294,6 +294,14 @@ class QueryQuantiles:
 
 
 @dataclass(frozen=True)
+class QueryDistinct:
+    """Distinct values of a column are counted: of a member at most `most` in each element, and never NULL."""
+
+    column: QueryColumn
+    most: int
+
+
+@dataclass(frozen=True)
 class CanonicalQuery:
     """What a question means: complete, so that an engine's query can be written from it without the policy.
 
@@ -308,7 +316,7 @@ class CanonicalQuery:
     table: str
     member: str
     dimensions: tuple[QueryColumn, ...]
-    measure: Measure
+    measure: Measure | QueryDistinct
     clip: int | None
     restrictions: tuple[Restriction, ...]
     values: tuple[QueryValue, ...] = ()

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from dp_service.bounding import relative_counts
 from dp_service.bounding.order import table_salt
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
-from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, QueryBucket
+from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, QueryBucket, QueryDistinct
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy_types import MAXIMUM_NAMES
@@ -65,7 +65,7 @@ def _stated_period(stated: Contributions, time: TimeColumn | None) -> str:
 
 
 def bounded_contributions(
-    stated: Contributions, table: Table, query: CanonicalQuery, domain: Sequence[object] | None
+    stated: Contributions, table: Table, query: CanonicalQuery, domain: Sequence[object] | None, *, tau: int
 ) -> BoundedContributions:
     """Return the parameters of a release of bounded contributions.
 
@@ -74,6 +74,7 @@ def bounded_contributions(
         table: The table that is asked.
         query: The question.
         domain: The elements of a known domain: a member can be in no more; None: it is unknown.
+        tau: By how much a member changes a count.
 
     Raises:
         QuestionError: The calendar does not tell how many periods the question sees.
@@ -83,8 +84,8 @@ def bounded_contributions(
     bound = _bound(stated, query)
     within = bound if domain is None else len(domain)
     delta_0 = min(bound, within if names is None else names.most_names)
-    of_events = query.measure is Measure.EVENTS
-    tau = table.tau(query.measure)
+    of_events = query.measure is not Measure.DISTINCT_MEMBERS
+    values_of = query.measure.column.name if isinstance(query.measure, QueryDistinct) else ""
     return BoundedContributions(
         bounded_by=stated.bounded_by,
         delta_0=delta_0,
@@ -97,8 +98,10 @@ def bounded_contributions(
         # Sums have counts of their own, with their own noise.
         shifted=stated.shift
         and not query.values
+        and not values_of
         and domain is not None
         and relative_counts.helps(len(domain), delta_0, tau=tau, of_events=of_events),
+        values_of=values_of,
     )
 
 

@@ -17,6 +17,7 @@ from dp_service.queries.errors import PolicyError, Problem, first_problems
 from dp_service.queries.policy_buckets import check_buckets
 from dp_service.queries.policy_columns import column_of, timestamps_of
 from dp_service.queries.policy_contributions import check_contributions
+from dp_service.queries.policy_distinct import check_distinct
 from dp_service.queries.policy_document import Document, read_document
 from dp_service.queries.policy_faults import Faults
 from dp_service.queries.policy_lookups import with_lookups
@@ -104,6 +105,7 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
     tables = with_prepared(tables, schema, fault.directory, fault)
     policy = Policy(schema.resolved(Currency), tables)
     check_contributions(policy, fault)
+    check_distinct(policy, fault)
     check_values(policy, schema, fault)
     check_quantiles(policy, schema, fault)
     check_buckets(policy, fault)

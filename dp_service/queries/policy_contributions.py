@@ -15,12 +15,13 @@ from dp_service.queries.answer_columns import FIRST_COUNT_COLUMN
 from dp_service.queries.policy_choice import faults_of_choice
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_totals import faults_of_totals
+from dp_service.queries.structured import Measure
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
 from dp_service.queries.tables import Policy, Table, TauIs
 from dp_service.terms import BoundedBy, Consistency, CountNoise
 from gris_serving.yaml_texts import KeyPath
 
-RESERVED_COLUMNS = ("gris_member", "gris_rank", FIRST_COUNT_COLUMN)
+RESERVED_COLUMNS = ("gris_member", "gris_rank", "gris_value", "gris_place", FIRST_COUNT_COLUMN)
 """The names that a query which bounds members gives to columns of its own."""
 
 RESERVED_PREFIXES = ("gris_total_", "gris_sum_", "gris_used_", "gris_own_count_")
@@ -182,8 +183,9 @@ def _variances(table: Table, block: Contributions, bound: int, rho: Fraction) ->
     periods = block.periods if isinstance(block.periods, int) else 1
     if table.measures.distinct_members:
         yield periods * bound / (2 * rho)
-    if table.measures.events is not None:
-        yield periods**2 * table.measures.events.tau**2 * bound / (2 * rho)
+    for offered in table.measures.offered:
+        if offered.measure is not Measure.DISTINCT_MEMBERS:
+            yield periods**2 * offered.tau**2 * bound / (2 * rho)
 
 
 def _check_rest(table: Table, fault: Fault) -> None:

@@ -250,7 +250,7 @@ def _bounded(parameters: ReleaseParameters, query: CanonicalQuery, table: Table)
     """Return the parameters with what bounding means for the question, if the policy bounds contributions."""
     if table.contributions is None:
         return parameters
-    bounded = bounded_contributions(table.contributions, table, query, parameters.domain)
+    bounded = bounded_contributions(table.contributions, table, query, parameters.domain, tau=parameters.tau)
     reach = bounded.periods * bounded.delta_0
     domain = parameters.domain
     return replace(

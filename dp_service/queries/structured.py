@@ -48,6 +48,21 @@ class Measure(StrEnum):
     EVENTS = "events"
 
 
+@dataclass(frozen=True)
+class DistinctValues:
+    """What is counted for each element: the distinct values of a column, of a member as many as the policy states."""
+
+    column: str
+
+    @property
+    def value(self) -> str:
+        """Its name, as that of a `Measure`."""
+        return f"distinct:{self.column}"
+
+
+Counted = Measure | DistinctValues
+
+
 class Free(StrEnum):
     """What a question in SQL asks that needs no release."""
 
@@ -151,7 +166,7 @@ class HistogramQuery:
 
     table: str
     dimensions: tuple[Dimension, ...]
-    measure: Measure
+    measure: Counted
     filters: tuple[Filter, ...] = ()
     time_range: TimeRange | None = None
     k: int | None = None
@@ -206,6 +221,7 @@ class HistogramQuery:
             self.k is None or 1 <= self.k <= MAXIMUM_K, "k", f"expected a whole number from 1 to {MAXIMUM_K}"
         )
         self._check_aggregates()
+        self._check_distinct()
         self._check_quantiles()
         self._check_having()
         self._check_totals()
@@ -316,6 +332,21 @@ class HistogramQuery:
             not self.omit_counts,
             "omit_counts",
             "expected false: sums and averages come with their counts, which cost nothing more",
+        )
+
+    def _check_distinct(self) -> None:
+        if not isinstance(self.measure, DistinctValues):
+            return
+        require_valid(
+            not self.aggregates,
+            "aggregates",
+            "expected none beside distinct values of a column: sums and averages are another release, so ask for them "
+            "apart",
+        )
+        require_valid(
+            self.totals_by is None,
+            "totals_by",
+            "expected none beside distinct values of a column: those of parts do not add up",
         )
 
     def _check_totals(self) -> None:

@@ -20,7 +20,7 @@ from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.pairs_manifest import PairsManifest
 from dp_service.queries.policy_types import MAXIMUM_EPSILON_PER, Exact, Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import Counted, DistinctValues, HistogramQuery, Measure
 from dp_service.queries.suggestions import instead_of, quoted
 from dp_service.queries.table_contributions import Choice, Contributions
 from dp_service.queries.time_parts import TimePart
@@ -79,16 +79,23 @@ def _ratio(number: Fraction) -> bytes:
 class OfferedMeasure:
     """What may be counted, by how much a member changes a count, and why (None: each member counts once)."""
 
-    measure: Measure
+    measure: Counted
     tau: int
     tau_is: TauIs | None
 
 
 class Measures(Stated):
-    """What may be counted: members, and events, as the policy says."""
+    """What may be counted: members, events, and distinct values of columns, as the policy says.
+
+    Attributes:
+        distinct_members: Whether members may be counted.
+        events: How rows may be counted; None: they may not.
+        distinct: The columns whose distinct values may be counted, and how many of a member count in one element.
+    """
 
     distinct_members: bool = False
     events: Events | None = None
+    distinct: dict[Identifier, Annotated[int, Field(gt=0, le=1_000_000)]] = Field(default_factory=dict)
 
     @property
     def offered(self) -> tuple[OfferedMeasure, ...]:
@@ -96,7 +103,11 @@ class Measures(Stated):
         members = [OfferedMeasure(Measure.DISTINCT_MEMBERS, 1, None)] if self.distinct_members else []
         events = self.events
         rows = [] if events is None else [OfferedMeasure(Measure.EVENTS, events.tau, events.tau_is)]
-        return (*members, *rows)
+        values = (
+            OfferedMeasure(DistinctValues(column), most, TauIs.CLIPPED)
+            for column, most in sorted(self.distinct.items())
+        )
+        return (*members, *rows, *values)
 
     def tau_where(self, tau_is: TauIs) -> int | None:
         """Return tau if events may be counted and it holds for this reason, or None."""
@@ -253,14 +264,14 @@ class Table(TableKeys):
         """The columns that the table has itself, and not by looking them up."""
         return tuple(column for column in self.columns if column.lookup is None)
 
-    def tau(self, measure: Measure) -> int:
+    def tau(self, measure: Counted) -> int:
         """Return tau: by how much one member changes a count.
 
         Raises:
             RefusedByPolicyError: The table does not offer the measure.
         """
         for offered in self.measures.offered:
-            if offered.measure is measure:
+            if offered.measure == measure:
                 return offered.tau
         offered_counts = [_count(each.measure, self) for each in self.measures.offered]
         raise RefusedByPolicyError(
@@ -269,7 +280,7 @@ class Table(TableKeys):
             f"it offers {' and '.join(offered_counts)}",
         )
 
-    def require_total(self, measure: Measure) -> None:
+    def require_total(self, measure: Counted) -> None:
         """Check that tau bounds how much one member changes a total, and not only a group.
 
         An assumed tau is promised of the rows that a member has in one element of a column. In a total all rows of a
@@ -291,7 +302,7 @@ class Table(TableKeys):
         members = _count(Measure.DISTINCT_MEMBERS, self)
         return f"; {members} has no such limit" if self.measures.distinct_members else ""
 
-    def clip(self, measure: Measure) -> int | None:
+    def clip(self, measure: Counted) -> int | None:
         """Return how many events of one member count in one element at most; None: all of them."""
         return self.measures.tau_where(TauIs.CLIPPED) if measure is Measure.EVENTS else None
 
@@ -316,8 +327,10 @@ class Table(TableKeys):
         )
 
 
-def _count(measure: Measure, table: Table) -> str:
+def _count(measure: Counted, table: Table) -> str:
     """Return a measure in the words of SQL."""
+    if isinstance(measure, DistinctValues):
+        return f"COUNT(DISTINCT {measure.column})"
     return "COUNT(*)" if measure is Measure.EVENTS else f"COUNT(DISTINCT {table.member})"
 
 

@@ -25,6 +25,7 @@ from dp_service.queries.elements import elements_of_domain
 from dp_service.queries.filters import Value
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import mechanism_for
+from dp_service.queries.structured import DistinctValues
 from dp_service.queries.table_contributions import Choice, Contributions, Names
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn
@@ -224,9 +225,15 @@ def _names(stated: Names, units: int) -> dp_pb2.CatalogNames:
 
 
 def _measure(offered: OfferedMeasure) -> dp_pb2.CatalogMeasure:
-    return dp_pb2.CatalogMeasure(
-        measure=MEASURES[offered.measure], tau=offered.tau, clipped=offered.tau_is is TauIs.CLIPPED
-    )
+    counted, is_clipped = offered.measure, offered.tau_is is TauIs.CLIPPED
+    if isinstance(counted, DistinctValues):
+        return dp_pb2.CatalogMeasure(
+            measure=question_pb2.MEASURE_DISTINCT_VALUES,
+            tau=offered.tau,
+            clipped=is_clipped,
+            distinct_of=counted.column,
+        )
+    return dp_pb2.CatalogMeasure(measure=MEASURES[counted], tau=offered.tau, clipped=is_clipped)
 
 
 def _time(time: TimeColumn, table: Table, *, now: int) -> dp_pb2.CatalogTime:

@@ -23,13 +23,10 @@ def structured_question(message: question_pb2.HistogramQuery) -> structured.Hist
     Raises:
         QuestionError: A part of the message is missing or out of range; `field` names it.
     """
-    measures = {number: measure for measure, number in MEASURES.items()}
-    if message.measure not in measures:
-        raise QuestionError("measure", "expected MEASURE_DISTINCT_MEMBERS or MEASURE_EVENTS")
     return structured.HistogramQuery(
         table=message.table,
         dimensions=tuple(message.dimensions),
-        measure=measures[message.measure],
+        measure=_counted(message),
         filters=tuple(_filter(each) for each in message.filters),
         time_range=_time_range(message.time_range) if message.HasField("time_range") else None,
         k=message.k if message.HasField("k") else None,
@@ -41,6 +38,19 @@ def structured_question(message: question_pb2.HistogramQuery) -> structured.Hist
         having=tuple(map(having_of, message.having)),
         totals_by=message.totals_by or None,
     )
+
+
+def _counted(message: question_pb2.HistogramQuery) -> structured.Counted:
+    of_values = message.measure == question_pb2.MEASURE_DISTINCT_VALUES
+    if of_values is not bool(message.distinct_of):
+        raise QuestionError("distinct_of", "expected a column with MEASURE_DISTINCT_VALUES, and else none")
+    if of_values:
+        return structured.DistinctValues(message.distinct_of)
+    measures = {number: measure for measure, number in MEASURES.items()}
+    if message.measure not in measures:
+        expected = "expected MEASURE_DISTINCT_MEMBERS, MEASURE_EVENTS or MEASURE_DISTINCT_VALUES"
+        raise QuestionError("measure", expected)
+    return measures[message.measure]
 
 
 # As many digits as a quantile can need; a text of a million digits is no number to anybody.

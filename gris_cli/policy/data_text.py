@@ -10,7 +10,7 @@ from gris_data.policy.promises import ONE_VALUE, is_size
 from pinot_connector import formats
 
 if TYPE_CHECKING:
-    from gris_data.policy.data import Clipped, DataReport
+    from gris_data.policy.data import Clipped, DataReport, KeptValues
     from gris_data.policy.promises import Promise
     from gris_data.policy.values import Clamped
 
@@ -31,6 +31,8 @@ def print_data(report: DataReport) -> None:
         show(grid(("column", "rows", "with", "left out of"), rows))
     for clipped in report.clipped:
         say("clipped", _format_clipped(clipped))
+    for kept in report.kept_values:
+        say("distinct", _format_kept(kept))
     for clamped in report.clamped:
         say("clamped", _format_clamped(clamped))
     print_promises(report.promises)
@@ -41,6 +43,13 @@ def _format_clipped(clipped: Clipped) -> str:
     share = 100 * clipped.cut / clipped.rows if clipped.rows else 0.0
     asked = f"by {clipped.column}" if clipped.column else "for one total"
     return f"{clipped.cut} of {formats.counted(clipped.rows, 'row')} ({share:.3g} %) left out of events counted {asked}"
+
+
+def _format_kept(kept: KeptValues) -> str:
+    """Return how many distinct values are left once each member keeps a few."""
+    share = 100 * kept.kept / kept.values if kept.values else 0.0
+    asked = f"by {kept.column}, added up" if kept.column else "for one total"
+    return f"{kept.kept} of {kept.values} values of {kept.distinct_of} ({share:.3g} %) are kept by some member {asked}"
 
 
 def _format_clamped(clamped: Clamped) -> str:

@@ -44,7 +44,7 @@ def _table_json(table: Table) -> dict[str, Any]:
         "name": table.name,
         "member": table.member,
         "measures": [
-            {"measure": each.measure, "tau": each.tau, "tau_is": each.tau_is}
+            {"measure": each.measure.value, "tau": each.tau, "tau_is": each.tau_is}
             for each in table.measures.offered
         ],
         "time": table.time

@@ -61,7 +61,9 @@ def _format_grouping(column: Column, table: Table) -> str:
 
 def _format_measure(offered: OfferedMeasure) -> str:
     how = {None: "", TauIs.ASSUMED: ", which is assumed", TauIs.CLIPPED: ", by clipping"}[offered.tau_is]
-    return f"{offered.measure.replace('_', ' ')}, a member changes a count by at most {offered.tau}{how}"
+    return (
+        f"{offered.measure.value.replace('_', ' ')}, a member changes a count by at most {offered.tau}{how}"
+    )
 
 
 def _format_contributions(stated: Contributions | None) -> str:

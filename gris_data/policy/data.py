@@ -18,6 +18,8 @@ from dp_service.queries.contributions import prepared_copy
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.policy_review import shown_value
+from dp_service.queries.render.dialects import DIALECTS
+from dp_service.queries.render.distinct import values_salt
 from dp_service.queries.suggestions import instead_of
 from dp_service.queries.tables import Table, TauIs
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
@@ -66,6 +68,23 @@ class Clipped:
 
 
 @dataclass(frozen=True)
+class KeptValues:
+    """How many distinct values are left of all once each member keeps those that count in an element.
+
+    Attributes:
+        distinct_of: The column whose values are counted.
+        column: The column that questions group by, whose elements are added up; empty: a total.
+        values: The values that there are.
+        kept: Those of them that some member keeps.
+    """
+
+    distinct_of: str
+    column: str
+    values: int
+    kept: int
+
+
+@dataclass(frozen=True)
 class DataReport:
     """A table's rows, how many of them no question sees, what else is left out, cut and clamped, and the promises."""
 
@@ -76,6 +95,7 @@ class DataReport:
     promises: tuple[Promise, ...] = ()
     clipped: tuple[Clipped, ...] = ()
     clamped: tuple[Clamped, ...] = ()
+    kept_values: tuple[KeptValues, ...] = ()
 
 
 _UNREADABLE = "expected data that can be read to their end"
@@ -126,6 +146,7 @@ def _report(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> 
         promises=tuple(_promises(connection, table)),
         clipped=tuple(_clipped(connection, table)),
         clamped=tuple(clamped(connection, table)),
+        kept_values=tuple(_kept_values(connection, table)),
     )
 
 
@@ -291,3 +312,23 @@ def _clipped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Cl
         ).fetchone()
         counted, cut = found or (0, 0)
         yield Clipped("" if column is None else column.name, int(counted), int(cut))
+
+
+def _kept_values(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[KeptValues]:
+    """Count what members keep of distinct values, in a total and by each column, whose elements are not bounded."""
+    for name, most in sorted(table.measures.distinct.items()):
+        counted = table.column(name).model_copy(update={"nulls": Nulls.DROP})
+        others = (each for each in table.columns if each.group_by and each.name != name)
+        for column in (None, *others):
+            source = rows_of_members(table, (counted,) if column is None else (counted, column))
+            value, element = ("element", "0") if column is None else ("element[1]", "element[2]")
+            order = DIALECTS["duckdb"].order_hash(values_salt(table.name), ["member", "value"])
+            found = connection.execute(
+                "SELECT count(DISTINCT (element, value)), count(DISTINCT (element, value)) FILTER (place <= $most) "  # noqa: S608
+                f"FROM (SELECT *, row_number() OVER (PARTITION BY member, element ORDER BY {order}, value) AS place "
+                f"FROM (SELECT DISTINCT CAST(member AS VARCHAR) AS member, {element} AS element, "
+                f"CAST({value} AS VARCHAR) AS value FROM ({source.sql})))",
+                {"most": most, **source.values},
+            ).fetchone()
+            values, kept = found or (0, 0)
+            yield KeptValues(name, "" if column is None else column.name, int(values), int(kept))

@@ -87,6 +87,12 @@ _TAU_OF_DATA = (
     "all rows loses {cut} by it; where such totals matter more than lists, state a larger one."
 )
 _MEASURES_OF_PINOT = "Pinot counts clipped rows from version 1.0 on; for an older one, remove `events`."
+_DISTINCT = (
+    "Distinct values of a column may be counted, too: of each member so many count in one element. DECIDE: a larger "
+    "number leaves out fewer values, and the noise grows with it; `gris policy check --data` says how many are left."
+)
+_MOST_VALUES = 16
+"""A start, for it may not follow from the data."""
 _COLUMNS = (
     "What questions may group by and filter on. {keys} left out on purpose:\n"
     "  domain: the list of values that may be shown. Without it the mechanism itself finds which values are "
@@ -163,6 +169,10 @@ def _table(drafted: Drafted) -> Iterator[str]:
     yield "      distinct_members: true"
     tau = drafted.shapes[0].tau if drafted.shapes else TAU
     yield f"      events: {{tau: {tau}, tau_is: clipped}}"
+    texts = [each.name for each in draft.elements if each.type is ColumnType.STRING]
+    if drafted.shapes and texts:
+        yield from comment(_DISTINCT, 6)
+        yield f"      distinct: {{{', '.join(f'{key(name)}: {_MOST_VALUES}' for name in texts)}}}"
     about = _COLUMNS.format(keys="One key is" if drafted.shapes else "Two keys are")
     yield from comment(about + ("" if drafted.shapes else _DELTA) + _nulls(draft), 4)
     lines = [line for each in draft.columns for line in _column(each, drafted)]

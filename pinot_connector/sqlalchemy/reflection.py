@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import types
 
-from pinot_connector.catalog import Catalog, ColumnEntry, MeasureEntry, TableEntry
+from pinot_connector.catalog import Catalog, ColumnEntry, TableEntry
 from pinot_connector.engines.base import ColumnType
-from pinot_connector.questions import Measure
 
 if TYPE_CHECKING:
     from sqlalchemy.types import TypeEngine
@@ -50,7 +49,7 @@ def reflected_columns(table: TableEntry) -> Iterator[dict[str, Any]]:
 
 def table_counts(table: TableEntry) -> list[str]:
     """Returns what may be counted in a table, as it is written in SQL."""
-    return [_count(each, table.member) for each in table.measures]
+    return [each.in_sql(table.member) for each in table.measures]
 
 
 def table_sums(table: TableEntry) -> list[str]:
@@ -90,7 +89,3 @@ def _uses(column: ColumnEntry) -> tuple[str, ...]:
 
 def _aggregates(column: str) -> tuple[str, ...]:
     return (f"SUM({column})", f"AVG({column})")
-
-
-def _count(measure: MeasureEntry, member: str) -> str:
-    return f"COUNT(DISTINCT {member})" if measure.measure is Measure.DISTINCT_MEMBERS else "COUNT(*)"

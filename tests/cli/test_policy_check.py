@@ -11,7 +11,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from dp_service.queries.policy import parse_policy
+from dp_service.queries.policy import parse_policy, read_policy
+from dp_service.queries.render import render
+from dp_service.queries.resolution import resolve
+from dp_service.queries.structured import DistinctValues, HistogramQuery
 from gris_cli.__main__ import main
 from gris_data.policy import data
 from gris_data.policy.promises import counted, require_columns
@@ -190,7 +193,7 @@ def test_the_owner_is_told_which_rows_of_the_data_are_left_out(
     left_out = [dict(zip(("column", "reason", "rows", "of"), each, strict=True)) for each in reasons]
     clipped = [{"column": column, "rows": 2, "cut": 0} for column in ("", "app", "page")]
     whole = {"table": "visits", "rows": 5, "rows_in_no_question": 2, "left_out": left_out, "promises": []}
-    assert reported == [whole | {"clipped": clipped, "clamped": []}]
+    assert reported == [whole | {"clipped": clipped, "clamped": [], "kept_values": []}]
 
 
 def test_of_sound_data_nothing_is_left_out(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -200,12 +203,38 @@ def test_of_sound_data_nothing_is_left_out(written: Path, capsys: pytest.Capture
         | {
             "clipped": [{"column": column, "rows": 1, "cut": 0} for column in ("", "app", "page")],
             "clamped": [],
+            "kept_values": [],
         }
     ]
     assert (
         main(["policy", "check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 0
     )
     assert "visits: 1 row; true counts, for the owner alone" in capsys.readouterr().out
+
+
+def test_the_owner_is_told_how_many_distinct_values_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the answer itself: by one total and by each column, of which the question's own bound takes nothing here."""
+    path, policy = tmp_path / "visits.parquet", tmp_path / "policy.yaml"
+    policy.write_text(
+        "{epsilon_per: 0.15, delta: 1e-10, count_noise: gaussian, tables: {visits: {member: m, measures: {distinct: "
+        "{page: 2}}, contributions: {bound: in_query, delta_0: 9, units: 10}, columns: "
+        "{page: {type: string}, app: {type: string, group_by: true}}}}}"
+    )
+    rows = [{"m": f"m{i % 3}", "page": f"p{i % 8}", "app": f"a{i % 2}"} for i in range(60)]
+    write_rows(path, [*rows, {"m": "m9", "page": "null", "app": "a9"}])
+    found = run_json(capsys, "policy", "check", policy, "--data", path)["data"][0]["kept_values"]
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE visits AS FROM '{path}'")
+        for each, by in zip(found, ("", "app"), strict=True):
+            question = HistogramQuery("visits", (by,) if by else (), DistinctValues("page"))
+            resolution = resolve(question, read_policy(policy.read_bytes(), str(policy)).policy, now=0)
+            kept = sum(count for *_, count in connection.execute(render(resolution, "duckdb")).fetchall())
+            assert each == {"distinct_of": "page", "column": by, "values": 8, "kept": kept}
+    assert 2 < found[0]["kept"] < 8
+    printed = run_text(capsys, "policy", "check", policy, "--data", path)
+    assert f"{found[0]['kept']} of 8 values of page" in " ".join(printed.split())
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from gris_api.dp.v1 import question_pb2
 
 from gris_cli.flag_groups import flags_of
-from gris_cli.flags import MeasureName, QuestionFlags
+from gris_cli.flags import QuestionFlags
 from gris_cli.question_arguments import question_of
+from pinot_connector.errors import InvalidQuestion
+from pinot_connector.questions import MEASURES, Measure, measure_text
 
 # Fields that no flag stands for, with the reason.
-WITHOUT_FLAG = {"sharpening.data_version": "a program states it; a person asks for the present data"}
+WITHOUT_FLAG = {
+    "sharpening.data_version": "a program states it; a person asks for the present data",
+    "distinct_of": "--measure says it: distinct:COLUMN",
+}
 
 
 def _asked() -> set[str]:
@@ -28,16 +34,25 @@ def test_every_field_of_a_question_has_a_flag_or_a_reason() -> None:
     assert _asked() - fields == {"sql", "sharpening", "max_cost"}
 
 
-def test_the_names_of_measures_are_those_of_the_message() -> None:
-    """They stand in the flags as they are, for the message takes too long to load for `gris --help`."""
-    named = {name.removeprefix("MEASURE_").lower() for name, number in question_pb2.Measure.items() if number}
-    assert named == {each.value for each in MeasureName}
+@pytest.mark.parametrize("measure", Measure)
+def test_everything_that_is_counted_has_a_name_in_the_flag(measure: Measure) -> None:
+    """They are no type of the flags, for the message takes too long to load for `gris --help`."""
+    named = measure_text(measure, "page")
+    asked = question_of(QuestionFlags(table="t", measure=named)).structured
+    assert (asked.measure, asked.distinct_of) == (MEASURES[measure], "page" if ":" in named else "")
+
+
+def test_a_measure_that_there_is_not_is_named() -> None:
+    """Nor are distinct values counted without their column."""
+    for wrong in ("distinct:", "members", "events:page"):
+        with pytest.raises(InvalidQuestion, match="distinct:COLUMN"):
+            question_of(QuestionFlags(table="t", measure=wrong))
 
 
 def test_a_flag_sets_the_field_that_it_stands_for() -> None:
     """Of a question with as many flags as one can have together."""
     flags = QuestionFlags(
-        table="t", by=["a"], k=3, where=["b=1"], condition="b < 2", since="2019-01-01", measure=MeasureName.EVENTS,
+        table="t", by=["a"], k=3, where=["b=1"], condition="b < 2", since="2019-01-01", measure="events",
         sums=["c"], averages=["d"], order_by="sum:c", having=["count >= 1"], bucket="day:day",
     )  # fmt: skip
     given = {each.asks for each in flags_of(QuestionFlags) if getattr(flags, each.name) != each.default}

@@ -116,6 +116,7 @@ BOUNDS: Changes = [
     {"shifted": True},
     {"names": NAMES},
     {"before": BEFORE},
+    {"values_of": "page"},
 ]
 
 

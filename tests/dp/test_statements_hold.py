@@ -40,8 +40,8 @@ tables:
   t:
     member: m
     %s
-    measures: {distinct_members: true}
-    columns: {m: {type: string}, item: {type: string, group_by: true%s}}
+    measures: {distinct_members: true%s}
+    columns: {m: {type: string}, page: {type: string}, item: {type: string, group_by: true%s}}
     %s
 """
 BOUNDED = "contributions: {bound: in_query, delta_0: 2, units: 6, min_count: 1%s}"
@@ -51,6 +51,8 @@ COUNT = "SELECT item, COUNT(DISTINCT m) FROM t GROUP BY item"
 SUM = "SELECT item, COUNT(DISTINCT m), SUM(amount) FROM t GROUP BY item"
 CUT = " ORDER BY COUNT(DISTINCT m) DESC LIMIT 4"
 SMALLEST = " ORDER BY COUNT(DISTINCT m) LIMIT 4"
+VALUES = COUNT.replace("m)", "page)")
+PAGES = ", distinct: {page: 2}"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Asked:
     delta: str = ""
     sql: str = COUNT
     values: str = ""
+    measures: str = ""
 
 
 KINDS = {
@@ -78,6 +81,11 @@ KINDS = {
     "bounded, smallest first": Asked(BOUNDED % "", known=True, sql=COUNT + SMALLEST),
     "bounded, unknown": Asked(BOUNDED % ""),
     "two looks": Asked(BOUNDED % ", names: {delta_1: 1, share: 1/3, max_names: 10}"),
+    "distinct values, known": Asked(BOUNDED % "", known=True, sql=VALUES, measures=PAGES),
+    "distinct values, unknown": Asked(BOUNDED % "", sql=VALUES, measures=PAGES),
+    "distinct values, unknown, cut": Asked(
+        BOUNDED % "", sql=VALUES + CUT.replace("m)", "page)"), measures=PAGES
+    ),
     "relative": Asked(BOUNDED % ", shift: true", known=True),
     "relative, cut": Asked(BOUNDED % ", shift: true", known=True, sql=COUNT + CUT),
     "relative, smallest first": Asked(BOUNDED % ", shift: true", known=True, sql=COUNT + SMALLEST),
@@ -95,7 +103,7 @@ KINDS = {
 def plans(asked: Asked, names: list[str]) -> Iterator[Plan]:
     """Yield the plan of a question on one version of the data after the other."""
     domain = f", domain: [{', '.join(names)}]" if asked.known else ""
-    policy = parse_policy(TABLE % (asked.contributions, domain + asked.delta, asked.values))
+    policy = parse_policy(TABLE % (asked.contributions, asked.measures, domain + asked.delta, asked.values))
     resolution = resolve(parse_sql(asked.sql, policy), policy, now=0)
     for number in range(RELEASES):
         yield plan_for(resolution, f"v{number}", KEY, IssueContext(0, bytes(32)))

@@ -70,6 +70,7 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"measure": "Rows"}, {"measure": "events"}),
     ({"measure": "DISTINCT MEMBERS"}, {}),
     ({"measure": "people"}, {}),
+    ({"measure": "distinct:city"}, {"measure": "distinct:city"}),
     ({"bucket": "Month", "since": "2019-01-01"}, {"bucket": "month:day", "since": "2019-01-01"}),
     ({"since": "2019-01-01T00:00:00"}, {"since": "2019-01-01"}),
     ({"since": "2019-01-01T06:00:00Z"}, {"since": "2019-01-01T06:00:00+00:00"}),
@@ -154,7 +155,7 @@ REFUSED: list[tuple[type[Any], dict[str, Any], str | None, str]] = [
     (Asked, {"k": True}, "k", "expected a whole number, got true or false"),
     (Asked, {"k": 0}, "k", "expected a number of at least 1"),
     (Asked, {"confidence": "95%"}, "confidence", "expected a number, got a text"),
-    (Asked, {"measure": "money"}, "measure", "expected 'distinct_members' or 'events', got a text"),
+    (Asked, {"measure": "money"}, "measure", "expected distinct_members, events or distinct:COLUMN"),
     (Asked, where(column="country", one_of=[]), "where[0].one_of", "expected at least one entry"),
     (
         Asked,
@@ -230,6 +231,7 @@ def test_schemas_show_the_strict_form() -> None:
 ASKED: list[dict[str, Any]] = [
     {"by": ["country"], "condition": "adult OR country LIKE 'B%'"},
     {"by": ["country", "day"], "k": 3, "measure": "events", "totals_by": "day"},
+    {"by": ["country"], "k": 3, "measure": "distinct:city"},
     {"by": ["country"], "k": 2, "counts": False, "since": "2019-04-01", "until": "2019-05-01T06:00:00+00:00"},
     {"sums": ["x"], "averages": ["y"], "order_by": "avg:y", "having": ["count >= 10", "sum:x < 5/2"]},
     {"quantiles": [{"column": "x", "of": ["0.25", "min", "max"]}]},

@@ -19,13 +19,13 @@ from dp_service.queries.render import render
 from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.resolution import resolve, second_look
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
 from dp_service.terms import Element, MemberValue
 from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSION
 from tests.support.queries import quantiles, sums
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.lookups import expected, nasty
-from tests.support.queries.reference import Row, bounded_answer
+from tests.support.queries.reference import Row, bounded_answer, distinct_answer
 from tests.support.queries.strategies import NOW
 from tests.support.queries.sums import NUMBERS, WHOLES, policy
 from tests.support.some import some
@@ -99,6 +99,15 @@ DIMENSIONS = (("text",), ("number",), ("flag",), ("day",), ("text", "number"), (
 BOUNDED = tuple(
     HistogramQuery("t", dimensions, measure, k=3) for dimensions in DIMENSIONS for measure in Measure
 )
+VALUED = parse_policy(
+    (BOUNDS % "").replace("tau_is: clipped}", "tau_is: clipped}, distinct: {text: 2, number: 3, day: 2}")
+)
+VALUES = tuple(
+    HistogramQuery("t", by, DistinctValues(column))
+    for by in ((), *DIMENSIONS)
+    for column in ("text", "number", "day")
+    if column not in by
+)
 # A second look counts these alone; days are numbers since 1970, as in what a first look has found.
 NAMES: dict[tuple[str, ...], tuple[Element, ...]] = {
     ("text",): (("",), ("it's",), ("\\x41",), ("\U0001f600" * 128,)),
@@ -139,6 +148,7 @@ class Found:
 
     questions: list[Planned]
     bounded: list[Planned]
+    values: list[Planned]
     second: list[Planned]
     sums: list[Planned]
     quantiles: list[Planned]
@@ -264,6 +274,7 @@ def found(planner: Planner, request: pytest.FixtureRequest) -> Found:
     """What every question came to on Pinot's side: in Calcite, or on the Pinot of a version that was asked for."""
     resolutions = [resolve(parse_sql(sql, POLICY), POLICY, now=0) for sql in QUESTIONS]
     resolutions += [resolve(query, BOUNDING, now=0) for query in BOUNDED]
+    resolutions += [resolve(query, VALUED, now=0) for query in VALUES]
     resolutions += [second_look(resolve(query, TWO_LOOKS, now=0), names) for query, names in SECOND]
     resolutions += [resolve(query, SUMMED[query.table], now=0) for query in SUMS]
     resolutions += [resolve(query, SPREAD[query.table], now=0) for query in QUANTILES]
@@ -275,7 +286,10 @@ def found(planner: Planner, request: pytest.FixtureRequest) -> Found:
         plans = on_cluster.answered(request.getfixturevalue("pinot_cluster"), tables, queries, plans)
     answers = iter(plans)
     return Found(
-        *(list(islice(answers, len(group))) for group in (QUESTIONS, BOUNDED, SECOND, SUMS, QUANTILES))
+        *(
+            list(islice(answers, len(group)))
+            for group in (QUESTIONS, BOUNDED, VALUES, SECOND, SUMS, QUANTILES)
+        )
     )
 
 
@@ -316,6 +330,17 @@ def test_counts_are_whole_numbers(asked: list[Asked]) -> None:
         kinds = {"BIGINT"} if "COUNT(*)" in question else {"BIGINT", "INTEGER"}
         name, kind = each.pinot.columns[-1]
         assert (name, kind in kinds) == ("gris_count", True), (question, kind)
+
+
+def test_a_query_for_distinct_values_counts_what_members_of_the_reference_keep(found: Found) -> None:
+    """Two windows, one inside the other, over texts, numbers and days at the ends of what there is."""
+    rows = _odd_rows()
+    for query, answer in zip(VALUES, found.values, strict=True):
+        bound = in_query_bound(resolve(query, VALUED, now=0))
+        wanted = distinct_answer(query, VALUED, rows, bound, now=0)
+        assert wanted
+        assert sorted(tuple(map(_as_in_pinot, row)) for row in wanted) == sorted(answer.rows)
+        assert answer.columns[-1][1] == "BIGINT"
 
 
 def test_a_bounded_query_counts_what_the_reference_counts(found: Found) -> None:

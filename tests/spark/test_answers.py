@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -25,7 +26,7 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.render.statement import bounded_statement
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
 from dp_service.terms import MemberValue
 from gris_data.policy.promises import counted
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
@@ -36,7 +37,15 @@ from tests.support.examples import examples, long_rows_but
 from tests.support.queries import quantiles, sums
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.lookups import expected, nasty
-from tests.support.queries.strategies import NOW, TYPES, VALUES, policies, questions, questions_and_totals
+from tests.support.queries.strategies import (
+    NOW,
+    TYPES,
+    VALUES,
+    offering,
+    policies,
+    questions,
+    questions_and_totals,
+)
 from tests.support.some import some
 
 Engines = tuple[SparkEngine, DuckDBEngine]
@@ -108,6 +117,28 @@ def test_spark_bounds_members_as_duckdb_does(
     assert on_duckdb == on_spark
     _, counts, first_counts, _ = on_spark
     assert len(counts) == len(first_counts)
+
+
+@settings(max_examples=examples(6), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(
+    policy=policies(),
+    query=questions_and_totals(),
+    offers=st.tuples(st.sampled_from(["text", "number", "day"]), st.integers(1, 3), st.integers(1, 3)),
+)
+def test_spark_keeps_the_values_that_duckdb_keeps(
+    engines: Engines, policy: Policy, query: HistogramQuery, offers: tuple[str, int, int]
+) -> None:
+    """The same values of every member, by the same hash, and so the same counts of distinct ones."""
+    counting = replace(query, measure=DistinctValues(offers[0]))
+    try:
+        resolution = resolve(counting, offering(policy, *offers), now=NOW)
+    except (QuestionError, RefusedByPolicyError):
+        assume(False)
+    on_spark, on_duckdb = (
+        _answer(engine, resolution, render(resolution, engine.dialect), resolution.row_limit)
+        for engine in engines
+    )
+    assert on_duckdb == on_spark
 
 
 def _answer(

@@ -52,7 +52,7 @@ tables:
     member: member_id
     time: {{column: day, type: date, buckets: [week]}}
     contributions: {{{_ONE_LOOK}, totals: {{}}, {_SUMS}}}
-    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}, distinct: {{city: 2}}}}
     columns: {KNOWN}
     values: {_VALUES}
   quantiles: {{member: member_id, contributions: {{{_ONE_LOOK}}}, {_MEMBERS}, columns: {KNOWN}, quantiles: {_GRID}}}
@@ -105,6 +105,9 @@ KINDS = {
     "relative": _kind(f"{_BY} shifted GROUP BY country", "counts.relative"),
     "two looks": _kind(
         f"SELECT city AS town, {_PEOPLE} AS people FROM looks GROUP BY city", "counts.bounded"
+    ),
+    "distinct values": _kind(
+        "SELECT country, COUNT(DISTINCT city) AS cities FROM clamped GROUP BY country", "counts.distinct"
     ),
     "sums": _kind(
         f"SELECT country, {_PEOPLE}, SUM(amount), AVG(amount), AVG(price) FROM clamped GROUP BY country",

@@ -7,6 +7,9 @@ In each of P periods a member counts in at most Delta_0 elements, in each by at 
 * COUNT(*) of events: with s_i the number of periods in which a member counts in element i, it changes count i by at
   most s_i tau, where s_i <= P and the sum of all s_i is at most P Delta_0. The sum of (s_i tau)^2 is largest where
   Delta_0 elements have s_i = P: the squared distance is at most P^2 tau^2 Delta_0.
+* Distinct values of a column, of each member at most tau in an element (`queries.render.distinct`): a value counts once
+  in an element, also where several members have it, so with a member the union has at most its own values more, and
+  never less. That is at most what so many events would change, and they are counted as events.
 """
 
 from __future__ import annotations

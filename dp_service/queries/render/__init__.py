@@ -3,6 +3,7 @@
 Identifiers come from the policy, which allows only ASCII names; literals are quoted here and nowhere else.
 """
 
+from dp_service.queries.canonical_query import QueryDistinct
 from dp_service.queries.render.dialects import DIALECTS, Dialect, Feature, UnknownDialectError
 from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.render.statement import statement
@@ -45,7 +46,8 @@ def required_features(resolution: Resolution, dialect: str) -> tuple[Feature, ..
     """
     engine = _dialect(dialect)
     bound, query = in_query_bound(resolution), resolution.query
-    is_nested = query.clip is not None or bool(query.used_values) or bound is not None
+    is_distinct = isinstance(query.measure, QueryDistinct)
+    is_nested = is_distinct or query.clip is not None or bool(query.used_values) or bound is not None
     nested = engine.nested_feature if is_nested else None
     copy = Feature.BOUNDED_COPY if resolution.copy is not None and engine.tells_copies else None
     pairs = Feature.PAIRS_COPY if resolution.pairs is not None else None

@@ -11,6 +11,9 @@ Delta_0 of a member count. Where counts are released relative to their total, it
 element is the first. Every member that is counted has exactly one first element, so these numbers add up to the number
 of members, of the very rows that the counts are of.
 
+Where distinct values of a column are counted, a member's rows are the values that it keeps in an element
+(`render.distinct`), and what is counted are the values that some member keeps.
+
 Sums take the total of each member in each element in place of its events, or beside them where they are over rows
 (`render.sums`): n and every sum are over the members of one inner query.
 
@@ -23,12 +26,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dp_service.queries.answer_columns import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
-from dp_service.queries.canonical_query import CanonicalQuery
+from dp_service.queries.canonical_query import CanonicalQuery, QueryDistinct
 from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.pairs import PairsRange
 from dp_service.queries.render.columns import column_expression
 from dp_service.queries.render.conditions import conditions_of_question, text_conditions, where_condition
 from dp_service.queries.render.dialects import Dialect, identifier
+from dp_service.queries.render.distinct import VALUE_COLUMN, kept_values, united_values
 from dp_service.queries.render.expressions import grouping_keys
 from dp_service.queries.render.lookups import joined, looked_up_columns
 from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound, min_count_of
@@ -47,22 +51,26 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
         return _pairs_statement(within_copy(resolution), resolution.pairs, dialect)
     if resolution.counts_cells:
         return quantile_statement(resolution, dialect)
+    if isinstance(query.measure, QueryDistinct):
+        return distinct_statement(resolution, dialect)
     if (bound := in_query_bound(resolution)) is not None:
         return bounded_statement(resolution, bound, dialect)
-    if query.values:
-        source = f"({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}"
-        clip = query.rows_summed
-        count = "COUNT(*)" if clip is None else _total(_clipped(clip, dialect), query, dialect)
-        ranking = _ranking(resolution, _names(query, dialect), count, source, dialect)
-        return dialect.nested_prefix + dialect.prefix + ranking
-    if query.clip is not None:
-        keys = _names(query, dialect)
-        source = f"({_counts_of_members(resolution, dialect)}) AS {identifier('gris_members', dialect)}"
-        count = _total(_clipped(query.clip, dialect), query, dialect)
-        return dialect.nested_prefix + dialect.prefix + _ranking(resolution, keys, count, source, dialect)
+    if query.values or query.clip is not None:
+        return _members_statement(resolution, dialect)
     keys = grouping_keys(query, dialect)
     source = f"{_table(query, dialect)} WHERE {where_condition(resolution, dialect)}"
     return dialect.prefix + _ranking(resolution, keys, _count(query, dialect), source, dialect)
+
+
+def _members_statement(resolution: Resolution, dialect: Dialect) -> str:
+    """Write the counts of what is measured of each member in each element, and the sums beside them."""
+    query = resolution.query
+    members = _contributions(resolution, dialect) if query.values else _counts_of_members(resolution, dialect)
+    source = f"({members}) AS {identifier('gris_members', dialect)}"
+    clip = query.rows_summed if query.values else query.clip
+    count = "COUNT(*)" if clip is None else _total(_clipped(clip, dialect), query, dialect)
+    ranking = _ranking(resolution, _names(query, dialect), count, source, dialect)
+    return dialect.nested_prefix + dialect.prefix + ranking
 
 
 def _pairs_statement(resolution: Resolution, pairs: PairsRange, dialect: Dialect) -> str:
@@ -151,7 +159,7 @@ def _count(query: CanonicalQuery, dialect: Dialect) -> str:
     match query.measure:
         case Measure.DISTINCT_MEMBERS:
             return f"COUNT(DISTINCT {identifier(query.member, dialect)})"
-        case Measure.EVENTS:
+        case _:
             return "COUNT(*)"
 
 
@@ -206,16 +214,31 @@ def bounded_statement(resolution: Resolution, bound: InQueryBound, dialect: Dial
 
 def quantile_statement(resolution: Resolution, dialect: Dialect) -> str:
     """Write the query for how many members are in each cell of the grid, in each element (`render.quantiles`)."""
-    query, bound = resolution.query, in_query_bound(resolution)
-    if bound is None:
-        source, condition = _contributions(resolution, dialect), ""
-    else:
-        source = _ranked(resolution, bound, dialect)
-        condition = f"{identifier('gris_rank', dialect)} <= {bound.delta_0}"
+    query = resolution.query
+    source, condition = _bounded_source(resolution, dialect)
     found = counts_of_cells(source, query, condition, dialect)
     of_one_row = query.quantiles is not None and query.quantiles.rule is MemberValue.ONE_ROW
-    window = dialect.window_prefix if of_one_row or bound is not None else ""
+    window = dialect.window_prefix if of_one_row or condition else ""
     return window + dialect.nested_prefix + dialect.prefix + " ".join([found, *_limit(resolution, dialect)])
+
+
+def distinct_statement(resolution: Resolution, dialect: Dialect) -> str:
+    """Write the query for how many distinct values are kept in each element (`render.distinct`)."""
+    query = resolution.query
+    source, condition = _bounded_source(resolution, dialect)
+    found = united_values(source, query, condition, dialect)
+    united = f"({found}) AS {identifier('gris_values', dialect)}"
+    ranking = _ranking(resolution, _names(query, dialect), "COUNT(*)", united, dialect)
+    return dialect.window_prefix + dialect.nested_prefix + dialect.prefix + ranking
+
+
+def _bounded_source(resolution: Resolution, dialect: Dialect) -> tuple[str, str]:
+    """Write what is measured of each member in each element, and which of these rows count; empty: all."""
+    bound = in_query_bound(resolution)
+    if bound is None:
+        return _contributions(resolution, dialect), ""
+    condition = f"{identifier('gris_rank', dialect)} <= {bound.delta_0}"
+    return _ranked(resolution, bound, dialect), condition
 
 
 def _firsts(bound: InQueryBound, dialect: Dialect) -> Iterator[str]:
@@ -229,16 +252,26 @@ def _firsts(bound: InQueryBound, dialect: Dialect) -> Iterator[str]:
 
 def _ranked(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> str:
     """Write what is measured of each member in each element, and the element's rank among the member's."""
-    selected = [*_names(resolution.query, dialect), *measured(resolution.query, dialect)]
+    selected = [*_names(resolution.query, dialect), *_measured(resolution.query, dialect)]
+    # Of several values in one element each has the element's rank, and no other element has it: the texts that follow
+    # the hash tell elements apart.
+    function = "DENSE_RANK" if isinstance(resolution.query.measure, QueryDistinct) else "ROW_NUMBER"
     member = identifier("gris_member", dialect)
     texts = list(_canonical_texts(resolution, member, dialect))
     order = ", ".join([dialect.order_hash(bound.salt, texts), *texts[1:]])
     clauses = [
         f"SELECT {', '.join(selected)},",
-        f"ROW_NUMBER() OVER (PARTITION BY {member} ORDER BY {order}) AS {identifier('gris_rank', dialect)}",
+        f"{function}() OVER (PARTITION BY {member} ORDER BY {order}) AS {identifier('gris_rank', dialect)}",
         f"FROM ({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}",
     ]
     return " ".join(clauses)
+
+
+def _measured(query: CanonicalQuery, dialect: Dialect) -> list[str]:
+    """Return what a query calls what it takes of each member in each element."""
+    if isinstance(query.measure, QueryDistinct):
+        return [identifier(VALUE_COLUMN, dialect)]
+    return measured(query, dialect)
 
 
 def _canonical_texts(resolution: Resolution, member: str, dialect: Dialect) -> Iterator[str]:
@@ -259,11 +292,16 @@ def _contributions(resolution: Resolution, dialect: Dialect) -> str:
     ]
     condition = where_condition(resolution, dialect, is_nested=True)
     source = f"FROM {_table(query, dialect)} WHERE {condition}"
+    text = dialect.canonical_text(identifier("gris_member", dialect), resolution.member_type)
+    if isinstance(query.measure, QueryDistinct):
+        value = column_expression(query.measure.column, dialect)
+        named = f"{value} AS {identifier(VALUE_COLUMN, dialect)}"
+        rows = f"SELECT {', '.join([*selected, named])} {source} GROUP BY {', '.join([*keys, member, value])}"
+        return kept_values(rows, query, query.measure, text, dialect)
     # A look for names counts members, whatever their values are.
     quantiles = query.quantiles if resolution.counts_cells else None
     if quantiles is not None and quantiles.rule is MemberValue.ONE_ROW:
         step = f"{row_steps(quantiles.value, dialect)} AS {identifier(STEP_COLUMN, dialect)}"
-        text = dialect.canonical_text(identifier("gris_member", dialect), resolution.member_type)
         return chosen_rows(f"SELECT {', '.join([*selected, step])} {source}", query, text, dialect)
     if quantiles is None:
         numbers = measures(query, dialect)

@@ -55,7 +55,7 @@ from dp_service.queries.sql.select_list import (
 from dp_service.queries.sql.statements import StatementReader
 from dp_service.queries.sql.tokens import tokens_of
 from dp_service.queries.sql.wrappers import flattened
-from dp_service.queries.structured import MAXIMUM_K, Free, HistogramQuery, Measure
+from dp_service.queries.structured import MAXIMUM_K, Counted, Free, HistogramQuery
 from dp_service.queries.tables import Policy, Table
 
 _Answer = TypeVar("_Answer")
@@ -259,7 +259,7 @@ def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -
     )
 
 
-def _measure(select: tree.Select, selected: SelectList, ordered: Order, scope: Scope) -> Measure:
+def _measure(select: tree.Select, selected: SelectList, ordered: Order, scope: Scope) -> Counted:
     """Return what is counted: what the select list says, or ORDER BY, or what comes with a sum."""
     if selected.count is not None:
         return selected.count.measure
@@ -275,7 +275,7 @@ def _measure(select: tree.Select, selected: SelectList, ordered: Order, scope: S
 
 
 def _having(
-    select: tree.Select, selected: SelectList, measure: Measure, scope: Scope
+    select: tree.Select, selected: SelectList, measure: Counted, scope: Scope
 ) -> tuple[HavingCondition, ...]:
     """Return the conditions on what is released; of a total that there are rows is none, for it is always shown."""
     if select.having is None:

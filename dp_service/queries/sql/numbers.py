@@ -2,6 +2,7 @@
 
     COUNT(DISTINCT member), DISTINCTCOUNT(member) ..   members
     COUNT(*), COUNT(1), COUNT(member), SUM(1)          rows: those without a member never count
+    COUNT(DISTINCT column), DISTINCTCOUNT(column) ..   distinct values of a column of which the policy offers them
     SUM(value), AVG(value)                             of the count beside it: of members' totals, or of rows
     PERCENTILE(value, 50), QUANTILE(value, 0.5) ..     a quantile of the members' values
     MIN(value), MAX(value)                             about the smallest and the largest value
@@ -21,7 +22,7 @@ from dp_service.queries.sql.places import Placed, placed, refuse, refused
 from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.words import COUNTS_OF_MEMBERS, PERCENTILE, QUANTILES
-from dp_service.queries.structured import Aggregate, AskedQuantile, Measure
+from dp_service.queries.structured import Aggregate, AskedQuantile, Counted, DistinctValues, Measure
 from dp_service.terms import AggregateFunction, RankFunction
 
 _RANKS = {"MIN": RankFunction.SMALLEST, "MAX": RankFunction.LARGEST}
@@ -34,6 +35,10 @@ _MAXIMUM_DIGITS = 12
 _WRONG_COUNT = (
     "expected COUNT(DISTINCT {member}) of the table's member column, or COUNT(*): Gris hides who is in the data, so "
     "it counts members and rows, and no values of another column"
+)
+_WRONG_VALUES = (
+    "expected COUNT(DISTINCT {member}) of the table's member column, COUNT(*), or distinct values of a column that the "
+    "policy offers: COUNT(DISTINCT {columns})"
 )
 _EXPECTED = (
     "expected a percentile such as PERCENTILE(value, 50), strictly between 0 and 100, or QUANTILE(value, 0.5)"
@@ -51,7 +56,7 @@ _OF_ONE = (
 class Count:
     """A selected count."""
 
-    measure: Measure
+    measure: Counted
     alias: str | None = field(default=None, compare=False)
 
 
@@ -119,8 +124,8 @@ def check_listed(call: tree.Call, scope: Scope) -> None:
                 scope.table.quantile(each.column)
 
 
-def measure_of(call: tree.Call, scope: Scope) -> Measure:
-    """Return what a count counts: rows, or distinct members."""
+def measure_of(call: tree.Call, scope: Scope) -> Counted:
+    """Return what a count counts: rows, distinct members, or distinct values of a column."""
     _check_within(call)
     if call.name == "SUM":
         return Measure.EVENTS
@@ -128,14 +133,19 @@ def measure_of(call: tree.Call, scope: Scope) -> Measure:
     is_distinct = call.distinct or call.name in COUNTS_OF_MEMBERS
     if len(counted) == 1 and not (call.distinct and call.name in COUNTS_OF_MEMBERS):
         only = counted[0]
-        if isinstance(only, tree.Name) and scope.column_name(only) == scope.table.member:
+        name = scope.column_name(only) if isinstance(only, tree.Name) else ""
+        if name == scope.table.member:
             return Measure.DISTINCT_MEMBERS if is_distinct else Measure.EVENTS
+        if is_distinct and name in scope.table.measures.distinct:
+            return DistinctValues(name)
         is_row = isinstance(only, tree.Number | tree.Text | tree.Truth) or (
             isinstance(only, tree.Star) and only.first is only.last
         )
         if is_row and not is_distinct:
             return Measure.EVENTS
-    raise refused(call, _WRONG_COUNT.format(member=scope.table.member))
+    columns = sorted(scope.table.measures.distinct)
+    wrong = _WRONG_VALUES if columns else _WRONG_COUNT
+    raise refused(call, wrong.format(member=scope.table.member, columns="), COUNT(DISTINCT ".join(columns)))
 
 
 def aggregate_of(call: tree.Call, scope: Scope, alias: Token | None = None) -> Aggregate:

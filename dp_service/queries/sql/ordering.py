@@ -20,7 +20,7 @@ from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.row_functions import is_function
 from dp_service.queries.sql.scope import Scope, refused_node, whole_number
 from dp_service.queries.sql.select_list import Column, Dimension, SelectList
-from dp_service.queries.structured import Aggregate, AskedQuantile, Measure
+from dp_service.queries.structured import Aggregate, AskedQuantile, Counted
 from dp_service.queries.tables import Table
 
 _ELEMENT_ORDER = (
@@ -39,7 +39,7 @@ class Order:
     elements.
     """
 
-    measure: Measure | None = None
+    measure: Counted | None = None
     aggregate: int | None = None
     ranked: bool = False
     by_element: bool = False
@@ -109,13 +109,13 @@ def _dimension_at(node: tree.Expression, selected: SelectList, scope: Scope) -> 
 
 def _number_at(
     node: tree.Expression, selected: SelectList, scope: Scope
-) -> Measure | Aggregate | AskedQuantile:
+) -> Counted | Aggregate | AskedQuantile:
     """Return the count, sum, average or quantile that the first key names."""
     if isinstance(node, tree.Call) and is_number(node) and (selected.quantiles or is_quantile(node)):
         return _selected_quantile(node, selected, scope)
     if isinstance(node, tree.Call) and is_count(node):
         measure = measure_of(node, scope)
-        if selected.count is not None and selected.count.measure is not measure:
+        if selected.count is not None and selected.count.measure != measure:
             refuse(node, "expected ORDER BY with the count that is selected")
         return measure
     if isinstance(node, tree.Call) and is_aggregate(node):
@@ -161,7 +161,7 @@ def _selected_aggregate(node: tree.Call, selected: SelectList, scope: Scope) -> 
 
 
 def place_of_number(
-    node: tree.Expression, selected: SelectList, measure: Measure, scope: Scope
+    node: tree.Expression, selected: SelectList, measure: Counted, scope: Scope
 ) -> int | None:
     """Return the place of the sum or average that a condition of HAVING is on; None: it is on the count.
 
@@ -181,7 +181,7 @@ def place_of_number(
         named = called if isinstance(called, Count | Aggregate) else None
     if isinstance(named, Aggregate):
         return selected.aggregates.index(named)
-    if named is None or named.measure is not measure:
+    if named is None or named.measure != measure:
         refuse(
             node,
             "expected HAVING with the count, a sum or an average that is selected; conditions on columns are in WHERE",

@@ -44,7 +44,7 @@ NO_NAMES = re.compile(
 """Words that are no name of a column without double quotes, whatever a policy lists."""
 
 COUNTS_OF_MEMBERS = frozenset({"DISTINCTCOUNT", "APPROX_COUNT_DISTINCT", "DISTINCTCOUNTHLL"})
-"""Functions that count distinct values, exactly or not: here all of them count exactly before noise is added."""
+"""Functions that count distinct members or values, exactly or not: here they count exactly before noise is added."""
 TRUNCATIONS = frozenset({"DATE_TRUNC", "DATETRUNC"})
 """The names of the function that divides times into buckets."""
 PARTS = {

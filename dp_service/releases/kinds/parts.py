@@ -54,7 +54,10 @@ WHAT_HELPS = "Fewer columns, longer buckets, a longer time or wider conditions m
 
 
 def clipped(parameters: ReleaseParameters) -> Iterator[Statement]:
-    """Yield how many rows of a member count in an element."""
+    """Yield how many rows, or values, of a member count in an element."""
+    if parameters.contributions is not None and parameters.contributions.values_of:
+        yield _of_values(parameters.contributions.values_of, parameters)
+        return
     rows = "1 row" if parameters.tau == 1 else f"{parameters.tau} rows"
     if parameters.sums_rows:
         text = (
@@ -68,6 +71,16 @@ def clipped(parameters: ReleaseParameters) -> Iterator[Statement]:
     else:
         return
     yield Statement("counts.clipped", text, values=(str(parameters.tau),))
+
+
+def _of_values(column: str, parameters: ReleaseParameters) -> Statement:
+    """Return how many values of a member count in an element."""
+    each = "" if parameters.domain == ((),) else " in each element"
+    text = (
+        f"Counts are of distinct values of {column}, among at most {parameters.tau} of each member{each}, and so are "
+        "intervals: but for noise no count is larger than that of all values."
+    )
+    return Statement("counts.distinct", text, column=column, values=(str(parameters.tau),))
 
 
 def covering(kind: IntervalKind, confidence: float) -> Statement:

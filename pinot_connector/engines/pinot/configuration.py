@@ -66,8 +66,9 @@ def require_multistage_version(components: Mapping[str, str]) -> None:
     version = _version(components)
     if version < OLDEST_MULTISTAGE_VERSION:
         raise EngineRefused(
-            f"Pinot {_text(version)} cannot answer the measure events where the policy clips it, nor bound the "
-            "contributions of members in a query (contributions.bound: in_query): that needs the multi-stage engine "
+            f"Pinot {_text(version)} cannot answer the measure events where the policy clips it, nor count distinct "
+            "values of a column, nor bound the contributions of members in a query (contributions.bound: in_query): "
+            "that needs the multi-stage engine "
             f"of Pinot {_text(OLDEST_MULTISTAGE_VERSION)} or later; a copy that was bounded beforehand can be asked on "
             "every version (prepared)"
         )

@@ -57,7 +57,7 @@ tables:
     member: member
     contributions: {{bound: in_query, delta_0: 1, units: 10, min_count: 1,
                      sums: {{max_members: 1000, max_rows: 100000}}}}
-    measures: {{distinct_members: true}}
+    measures: {{distinct_members: true, distinct: {{text: 2, number: 3, small: 1, day: 1}}}}
     columns: {_COLUMNS.replace("NULLS", "")}
     values:
       price: {{type: decimal, quantum: '0.01', lower: -5, upper: 20, row_lower: -5, row_upper: 20}}
@@ -205,6 +205,7 @@ _NAMES: dict[str, Sequence[Scalar]] = {
     "topic": ("least", "a", "one"),
     "label": ("letter", "face", "empty"),
 }
+_DISTINCT = ("text", "number", "small", "day")
 _MONTHS = "day >= '2018-12-01' AND day < '2019-03-01'"
 
 
@@ -216,6 +217,9 @@ def forms(under: Policy) -> Iterator[Form]:
             yield from _form(f"SELECT who, {counted} FROM {table} WHERE {condition} GROUP BY who", under)
         value = ("SUM(price)", "SUM(whole)")[number % 2]
         yield from _form(f"SELECT who, {value}, {_COUNTED} FROM summed WHERE {condition} GROUP BY who", under)
+        values = f"COUNT(DISTINCT {_DISTINCT[number % len(_DISTINCT)]})"
+        yield from _form(f"SELECT who, {values} FROM summed WHERE {condition} GROUP BY who", under)
+        yield from _form(f"SELECT {values} FROM summed WHERE {condition}", under)
         by = _GROUPED[number % len(_GROUPED)]
         yield from _form(f"SELECT {by}, {_COUNTED} FROM dropped WHERE {condition} GROUP BY {by}", under)
         month = "DATE_TRUNC('month', day)"

@@ -14,6 +14,7 @@ from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, AllOf, AnyOf, Bound, Filter, Range
 from dp_service.queries.intervals import UNIVERSES, ordinal
 from dp_service.queries.policy import Policy
+from dp_service.queries.structured import DistinctValues
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
 from dp_service.values.cells import Grid
@@ -163,7 +164,7 @@ def odd_rows() -> Iterator[tuple[str, Row]]:
 
 
 def selected(form: Form, policy: Policy, rows: Sequence[Row]) -> Counter[tuple[Any, ...]]:
-    """Return the members that a question counts of rows, by element; each row has a member of its own."""
+    """Return the members or values that a question counts of rows, by element; each row has a member of its own."""
     table = policy.table(form.table)
     found: dict[tuple[Any, ...], set[object]] = {}
     if not form.query.dimensions and not form.resolution.counts_cells:
@@ -171,8 +172,13 @@ def selected(form: Form, policy: Policy, rows: Sequence[Row]) -> Counter[tuple[A
     for row in rows:
         element = _element(form, row, table)
         if element is not None:
-            found.setdefault(element, set()).add(row.member)
+            found.setdefault(element, set()).add(_counted(form, row, table))
     return Counter({element: len(members) for element, members in found.items()})
+
+
+def _counted(form: Form, row: Row, table: Table) -> object:
+    measure = form.query.measure
+    return _value(row, table.column(measure.column)) if isinstance(measure, DistinctValues) else row.member
 
 
 def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
@@ -192,6 +198,8 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
         return table.column(name).value_for_null
 
     if not all(holds(_in_integers(each, table), value_of, null_of) for each in form.query.filters):
+        return None
+    if isinstance(form.query.measure, DistinctValues) and value_of(form.query.measure.column) is None:
         return None
 
     def shown(dimension: Dimension) -> Any:

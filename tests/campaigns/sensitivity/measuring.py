@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
+from dp_service.queries.canonical_query import QueryDistinct
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution, second_look
@@ -78,6 +79,8 @@ class Totals:
     sharpenings: int = 0
     chosen: int = 0
     compound: int = 0
+    distinct: int = 0
+    values_at_tau: int = 0
 
     def __str__(self) -> str:
         named = ", ".join(f"{name} {number}" for name, number in sorted(self.mechanisms.items()))
@@ -86,10 +89,12 @@ class Totals:
             f"{self.cut} cut at d_bar, {self.totals} totals, {self.second_looks} second looks, "
             f"{self.shifts} relative to a total, {self.sharpenings} sharpenings, {self.chosen} without a bound where "
             "the policy has one, "
-            f"{self.in_time} with a range of timestamps, {self.compound} with patterns or alternatives), "
+            f"{self.in_time} with a range of timestamps, {self.compound} with patterns or alternatives, "
+            f"{self.distinct} of distinct values), "
             f"{self.neighbours} neighbours, "
             f"{self.changed} that differ: "
-            f"{self.at_delta} in just Delta elements, {self.at_tau} by just tau in one"
+            f"{self.at_delta} in just Delta elements, {self.at_tau} by just tau in one, of which "
+            f"{self.values_at_tau} are several distinct values"
         )
 
 
@@ -293,6 +298,8 @@ def _change_faults(
     reach = _reach(resolution)
     totals.at_delta += len(moved) == reach
     totals.at_tau += max(moved) == resolution.parameters.tau
+    is_of_values = isinstance(resolution.query.measure, QueryDistinct)
+    totals.values_at_tau += is_of_values and max(moved) == resolution.parameters.tau > 1
     if min(moved) < 0:
         yield "a member who comes lowers a count"
     if reach is not None and len(moved) > reach:
@@ -377,5 +384,6 @@ def _count(totals: Totals, resolution: Resolution, whole: TypedHistogram) -> Non
     totals.partly_known += bool(parameters.within)
     totals.totals += not resolution.query.dimensions
     totals.compound += bool(resolution.query.conditions)
+    totals.distinct += isinstance(resolution.query.measure, QueryDistinct)
     totals.in_time += any(each.column.type is ColumnType.TIMESTAMP for each in resolution.query.restrictions)
     totals.cut += parameters.domain is None and len(whole.elements) == resolution.row_limit

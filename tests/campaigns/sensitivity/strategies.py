@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dp_service.queries.filters import Value
 from dp_service.queries.published_files import integrity_of, written
-from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.structured import DistinctValues, HistogramQuery
 from dp_service.terms import ColumnType
 from tests.support import publishing
 from tests.support.queries.reference import Row
@@ -29,6 +29,8 @@ from tests.support.queries.strategies import (
 
 MEMBERS = ["m1", "m2", "m3"]
 SHARPENING_UNITS = 30
+DISTINCT = ("text", "number", "day")
+"""The columns whose distinct values a policy that bounds contributions offers."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,20 @@ def worlds(draw: st.DrawFn) -> World:
         "count_noise": "gaussian" if is_bounded else draw(st.sampled_from(["laplace", "gaussian"])),
         "tables": {"t": draw(_bounded(table)) if is_bounded else table},
     }
-    return World(rows, policy, files, draw(st.lists(_question(), min_size=6, max_size=6)))
+    asked = draw(st.lists(_question(), min_size=6, max_size=6))
+    return World(rows, policy, files, _of_values(asked) if is_bounded else asked)
+
+
+def _of_values(asked: list[HistogramQuery]) -> list[HistogramQuery]:
+    """Return questions of which every third counts the distinct values of a column that it does not group by."""
+    counted = [
+        next((name for name in DISTINCT[place % 2 :] if name not in query.dimensions), "")
+        for place, query in enumerate(asked)
+    ]
+    return [
+        replace(query, measure=DistinctValues(name)) if name and place % 3 == 0 else query
+        for place, (query, name) in enumerate(zip(asked, counted, strict=True))
+    ]
 
 
 @st.composite
@@ -87,7 +102,12 @@ def _bounded(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
     events = {"tau": draw(st.integers(1, 3)), "tau_is": "clipped"}
     kept = {key: value for key, value in table.items() if key not in ("d_bar", "max_k")}
     changed = {"contributions": block, "columns": columns}
-    return {**kept, **changed, "measures": {"distinct_members": True, "events": events}}
+    distinct = {name: draw(st.integers(1, 3)) for name in DISTINCT}
+    return {
+        **kept,
+        **changed,
+        "measures": {"distinct_members": True, "events": events, "distinct": distinct},
+    }
 
 
 @cache

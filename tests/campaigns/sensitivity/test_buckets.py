@@ -20,7 +20,7 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.render import render
 from dp_service.queries.render.time_expressions import LocalTimes
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
+from dp_service.queries.structured import Aggregate, DistinctValues, HistogramQuery, Measure
 from dp_service.queries.time_buckets import buckets_between
 from dp_service.queries.time_parts import TimePart
 from dp_service.releases.histogram import TypedHistogram, checked_histogram, over_domain
@@ -188,6 +188,7 @@ CASES = st.builds(
 # Ada is there in all months, twice on the days when clocks change, before and after the range, and without a time.
 HEAVY = [Row("ada", end + datetime.timedelta(hours=hours)) for end in ENDS for hours in (-1, 0, 1)]
 HEAVY += [Row("ada", None), Row("bob", ENDS[0]), Row("eve", datetime.datetime(2023, 6, 1, tzinfo=UTC))]
+HEAVY_VALUES = [row._replace(text=text) for row in HEAVY for text in ("a", "b", "c")]
 START, END = datetime.datetime(2024, 1, 5, 7, tzinfo=UTC), datetime.datetime(2024, 12, 31, 20, tzinfo=UTC)
 
 
@@ -206,6 +207,29 @@ def test_a_member_changes_a_series_within_the_price(
     question = case.question(start, start + datetime.timedelta(days=days, hours=5))
     resolution = resolve(question, case.policy, now=NOW)
     assert faults(resolution, rows, case.kind) == []
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(20), deadline=None)
+@given(
+    rows=ROWS,
+    kind=st.sampled_from(list(TYPES)),
+    length=st.sampled_from(list(BucketLength)),
+    most=st.integers(1, 2),
+    start=st.sampled_from(ENDS),
+    days=st.integers(1, 300),
+)
+def test_a_member_changes_a_series_of_distinct_values_within_the_price(
+    *, rows: list[Row], kind: str, length: BucketLength, most: int, start: datetime.datetime, days: int
+) -> None:
+    """It keeps so many values in so many buckets, wherever clocks change."""
+    offered = policy(kind, contributions=BLOCKS["of their own"])
+    (table,) = offered.tables
+    measures = table.measures.model_copy(update={"distinct": {"text": most}})
+    offered = replace(offered, tables=(table.model_copy(update={"measures": measures}),))
+    query = asked(length, start, start + datetime.timedelta(days=days, hours=5))
+    resolution = resolve(replace(query, measure=DistinctValues("text")), offered, now=NOW)
+    assert faults(resolution, [*HEAVY_VALUES, *rows], kind) == []
 
 
 def heavy(block: str = "bounded", length: BucketLength = BucketLength.MONTH) -> Resolution:

@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from dp_service.queries.canonical_query import OrdinalRestriction, Restriction, TextRestriction
+from dp_service.queries.canonical_query import (
+    OrdinalRestriction,
+    QueryDistinct,
+    Restriction,
+    TextRestriction,
+)
 from dp_service.queries.intervals import UNIVERSES
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
 from dp_service.queries.tables import Table
 from dp_service.terms import BoundedBy
 from pinot_connector.engines.base import EngineQuery
@@ -50,8 +55,10 @@ def unseen(totals: Totals) -> list[str]:
         "shifts",
         "sharpenings",
         "compound",
+        "distinct",
         "at_delta",
         "at_tau",
+        "values_at_tau",
     )
     mechanisms = {"KnownLap", "KnownGumb", "UnkLap", "UnkGumb", "BoundGauss"} - set(totals.mechanisms)
     return [
@@ -131,6 +138,38 @@ def test_a_query_that_clips_nobody_is_found(tmp_path: Path) -> None:
         assert [] == faults(world, tmp_path, Totals())
         found = faults(world, tmp_path, Totals(), translate=counts_rows)
         assert any("a member changes a count by 4" in each for each in found)
+
+
+def keeps_every_value(resolution: Resolution) -> Resolution:
+    """Return a question in which members keep all their values."""
+    counted = resolution.query.measure
+    assert isinstance(counted, QueryDistinct)
+    return replace(resolution, query=replace(resolution.query, measure=replace(counted, most=100)))
+
+
+@pytest.mark.slow
+def test_a_query_in_which_members_keep_all_their_values_is_found(tmp_path: Path) -> None:
+    """A member has four values where two count, in three elements where two count; also in a total."""
+    day = datetime.date(2019, 1, 1)
+    rows = [Row("m1", f"t{i}", 1, True, day) for i in range(4)]
+    rows += [Row("m2", f"u{i}", number, True, day) for number in range(3) for i in range(4)]
+    columns = {
+        name: {"type": kind, "group_by": True} for name, kind in (("text", "string"), ("number", "int64"))
+    }
+    table = {
+        "member": "member",
+        "contributions": {"bound": "in_query", "delta_0": 2, "units": 20},
+        "measures": {"distinct": {"text": 2}},
+        "columns": columns,
+    }
+    policy = {"epsilon_per": "0.15", "delta": "1e-10", "count_noise": "gaussian", "tables": {"t": table}}
+    for dimensions in ((), ("number",)):
+        world = World(rows, policy, {}, [HistogramQuery("t", dimensions, DistinctValues("text"))])
+        totals = Totals()
+        assert [] == faults(world, tmp_path, totals)
+        assert totals.values_at_tau >= 2
+        found = faults(world, tmp_path, Totals(), translate=keeps_every_value)
+        assert "a member changes a count by 4, and tau is 2" in found
 
 
 def test_an_assumed_tau_that_a_total_rests_on_is_found(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, permutations, product
+from typing import TypeVar
 
 from dp_service.mechanisms.bounded import ContributionBound, Counted
 
@@ -19,6 +20,11 @@ Member = tuple[tuple[Rows, ...], ...]
 
 DataSet = tuple[Member, ...]
 Counts = tuple[int, ...]
+
+Valued = tuple[tuple[int, tuple[int, ...]], ...]
+"""A member's elements in the order in which they are kept, each with its values in the order in which these are."""
+
+_Member = TypeVar("_Member")
 
 
 def members(elements: int, *, periods: int = 1, most_rows: int = 1) -> list[Member]:
@@ -32,7 +38,42 @@ def members(elements: int, *, periods: int = 1, most_rows: int = 1) -> list[Memb
     return list(product(of_period, repeat=periods))
 
 
-def neighbours(possible: Sequence[Member], most_members: int) -> Iterator[tuple[DataSet, DataSet]]:
+def valued_members(elements: int, values: int) -> list[Valued]:
+    """Return every member there can be, with some of the values in some of the elements."""
+    held = [order for size in range(1, values + 1) for order in permutations(range(values), size)]
+    return [
+        tuple(zip(order, of_elements, strict=True))
+        for size in range(elements + 1)
+        for order in permutations(range(elements), size)
+        for of_elements in product(held, repeat=size)
+    ]
+
+
+def distinct_counts(
+    data: Sequence[Valued], bound: ContributionBound, elements: int, *, within: Sequence[int] | None = None
+) -> Counts:
+    """Return how many values some member keeps in each element: tau of each in its first Delta_0 elements.
+
+    Args:
+        data: The members.
+        bound: How contributions are bounded.
+        elements: How many elements there are.
+        within: The values that a filter of the question leaves, before anything is kept; None: all.
+    """
+    united: list[set[int]] = [set() for _ in range(elements)]
+    for member in data:
+        left = [
+            (element, [each for each in values if within is None or each in within])
+            for element, values in member
+        ]
+        for element, values in [each for each in left if each[1]][: bound.delta_0]:
+            united[element].update(values[: bound.tau])
+    return tuple(map(len, united))
+
+
+def neighbours(
+    possible: Sequence[_Member], most_members: int
+) -> Iterator[tuple[tuple[_Member, ...], tuple[_Member, ...]]]:
     """Yield every data set of fewer members, without and with one member more."""
     for count in range(most_members):
         for chosen in combinations_with_replacement(possible, count):

@@ -29,7 +29,17 @@ from .laws import (
     worst_excess,
     worst_rho,
 )
-from .member_data import Counts, DataSet, Member, histogram, members, neighbours
+from .member_data import (
+    Counts,
+    DataSet,
+    Member,
+    Valued,
+    distinct_counts,
+    histogram,
+    members,
+    neighbours,
+    valued_members,
+)
 
 CURRENCY = Currency(Fraction(2), Fraction(1, 20))
 """One unit is rho = 1/2, so that noise is of a few units."""
@@ -113,6 +123,33 @@ class OneLook:
 
     def _look(self, counts: Counts) -> BoundGauss:
         return self.looked(counts) if self.looked else self.look
+
+
+@dataclass(frozen=True)
+class DistinctLook(OneLook):
+    """A look at distinct values, of `values` that there are, on top of `base` values that no other member has.
+
+    `united` makes the histogram of a data set; by default it keeps values as the look's bound says.
+    """
+
+    values: int = 2
+    united: Callable[[Sequence[Valued]], Counts] | None = None
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} distinct values={self.values}"
+
+    def pairs(self) -> Iterator[tuple[Counts, Counts]]:
+        """Yield the different pairs of histograms of neighbours."""
+        found = dict.fromkeys(
+            (self._counts(first), self._counts(second))
+            for first, second in neighbours(valued_members(self.elements, self.values), self.most_members)
+        )
+        yield from (pair for pair in found if pair[0] != pair[1])
+
+    def _counts(self, data: Sequence[Valued]) -> Counts:
+        united = self.united or (lambda data: distinct_counts(data, self.look.bound, self.elements))
+        base = self.base or (0,) * self.elements
+        return tuple(count + more for count, more in zip(united(data), base, strict=True))
 
 
 @dataclass(frozen=True)
@@ -389,6 +426,11 @@ FAST: list[Promise] = [
     OneLook(one_look(1, 1, periods=2), 2, 1),
     OneLook(one_look(1, 2, periods=2), 2, 2, base=(1, 1)),
     OneLook(one_look(1, 2, periods=2, tau=2, events=True), 2, 1, base=(1, 0), most_rows=2),
+    DistinctLook(one_look(1, 1, tau=2, events=True), 2, 2, values=3),
+    DistinctLook(one_look(2, 1, tau=1, events=True), 2, 3, values=2),
+    DistinctLook(one_look(1, 4, tau=2, events=True), 2, 2, base=(3, 2), values=3),
+    DistinctLook(one_look(2, None, tau=2, events=True), 2, 2, values=3),
+    DistinctLook(one_look(1, None, tau=3, events=True), 1, 3, values=3),
     BothLooks(two_looks(1, 1, 2), 2, 2),
     BothLooks(two_looks(1, 2, 2), 2, 2, base=everyone(2, 3)),
     BothLooks(two_looks(1, 2, 1, min_count=2), 2, 2, base=everyone(2, 2)),

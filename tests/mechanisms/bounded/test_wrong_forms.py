@@ -23,9 +23,10 @@ from dp_service.noise import KeyedNoise, KeyedStream, NoiseSource
 from tests.mechanisms.enumeration import certain_hockey_stick, output_law
 
 from .laws import ROUNDING_ERROR, Floats, masses, reach, worst_excess
-from .member_data import Counts, DataSet, histogram
+from .member_data import Counts, DataSet, distinct_counts, histogram
 from .promises import (
     BothLooks,
+    DistinctLook,
     OneLook,
     Promise,
     Shifted,
@@ -60,6 +61,24 @@ def test_members_that_are_not_bounded_break_one_look(min_count: int | None) -> N
         assert wrong.excess > CLEARLY
 
 
+def test_members_that_keep_all_their_values_break_a_look_at_distinct_values() -> None:
+    """A member's third value is noise for two only, and brings an element above a threshold for two."""
+    every = ContributionBound(1, 3, 1, Counted.EVENTS)
+    for min_count in (1, None):
+        promise = DistinctLook(one_look(1, min_count, tau=2, events=True), 1, 2, values=3)
+        assert is_kept(promise)
+        wrong = replace(promise, united=lambda data: distinct_counts(data, every, 1)).worst()
+        assert wrong.excess > CLEARLY
+        assert min_count or wrong.relative_rho > 2
+
+
+def test_noise_as_of_members_breaks_a_look_at_distinct_values() -> None:
+    """A member changes a count by c, not by 1: the price is c squared."""
+    counts = distinct_counts((((0, (0, 1)),),), ContributionBound(1, 2, 1, Counted.EVENTS), 1)
+    as_members = OneLook(one_look(1, None), 1, 1).divergences((0,), counts)
+    assert as_members.relative_rho == pytest.approx(4, rel=0.02)
+
+
 def test_copies_that_are_bounded_in_each_period_break_a_look_that_forgets_periods() -> None:
     """Over two periods a member has twice as many elements."""
     assert is_kept(OneLook(one_look(1, None, periods=2), 2, 1))
@@ -85,6 +104,7 @@ def test_events_of_several_periods_break_a_look_that_counts_elements_only() -> N
         ("m", OneLook(one_look(1, 3), 2, 3, base=(2, 1))),
         ("tau", OneLook(one_look(1, 1), 2, 3)),
         ("tau", OneLook(one_look(1, 1, tau=2, events=True), 2, 2, most_rows=3)),
+        ("tau", DistinctLook(one_look(1, 1, tau=2, events=True), 2, 2, values=2)),
         ("Delta_0", OneLook(one_look(3, 1), 3, 1)),
         ("s tau", OneLook(one_look(1, 1, periods=2, tau=2, events=True), 2, 1, most_rows=2)),
     ],

@@ -22,9 +22,10 @@ from dp_service.queries.filters import (
     Range,
     TimeRange,
 )
+from dp_service.queries.render.distinct import values_salt
 from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import Refresh
 
@@ -128,6 +129,30 @@ def bounded_answer(
     ]
 
 
+def distinct_answer(
+    query: HistogramQuery, policy: Policy, rows: list[Row], bound: InQueryBound | None, *, now: int
+) -> list[tuple[Any, ...]]:
+    """Return of how many distinct values each element keeps some, in order; `bound` None: a total."""
+    assert isinstance(query.measure, DistinctValues)
+    table, most = policy.table(query.table), policy.table(query.table).tau(query.measure)
+    column = table.column(query.measure.column).model_copy(update={"nulls": Nulls.DROP})
+    held: dict[str | None, dict[tuple[Any, ...], set[str]]] = defaultdict(lambda: defaultdict(set))
+    for element, counted in _rows_of(query, policy, rows, now=now).items():
+        for row in counted:
+            if (value := _value(row, column)) is not None:
+                held[row.member][element].add(_text(value))
+    united: dict[tuple[Any, ...], set[str]] = defaultdict(set, {} if query.dimensions else {(): set()})
+    for member, values in held.items():
+        by_text = {tuple(map(_text, element)): element for element in values}
+        chosen = by_text if bound is None else kept(bound.salt, str(member), by_text, bound.delta_0)
+        for text in chosen:
+            of_element = values[by_text[text]]
+            united[by_text[text]].update(kept(values_salt(query.table), str(member), of_element, most))
+    least = 0 if bound is None else bound.min_count or 0
+    counts = {element: len(values) for element, values in united.items() if len(values) >= least}
+    return [(*element, counts[element]) for element in sorted(counts, key=lambda each: (-counts[each], each))]
+
+
 def _text(value: Any) -> str:
     """Return the canonical text of a value."""
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -137,18 +162,24 @@ def _members_of(
     query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int
 ) -> dict[tuple[Any, ...], list[str | None]]:
     """Return the member of each row that is counted, by element."""
+    found = _rows_of(query, policy, rows, now=now)
+    return {element: [row.member for row in counted] for element, counted in found.items()}
+
+
+def _rows_of(
+    query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int
+) -> dict[tuple[Any, ...], list[Row]]:
+    """Return the rows that are counted, by element."""
     table = policy.table(query.table)
     today = datetime.datetime.fromtimestamp(now, datetime.UTC).date()
-    members: dict[tuple[Any, ...], list[str | None]] = defaultdict(list)
+    found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if _counts(row, query, table) and _is_closed(row, table, today):
-            members[tuple(value_of_dimension(row, each, table) for each in query.dimensions)].append(
-                row.member
-            )
+            found[tuple(value_of_dimension(row, each, table) for each in query.dimensions)].append(row)
     domains = [table.column(each).domain if isinstance(each, str) else None for each in query.dimensions]
     return {
-        element: found
-        for element, found in members.items()
+        element: counted
+        for element, counted in found.items()
         if all(domain is None or value in domain for value, domain in zip(element, domains, strict=True))
     }
 

@@ -23,7 +23,7 @@ from dp_service.queries.filters import (
     TimeRange,
     Value,
 )
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import Counted, DistinctValues, HistogramQuery, Measure
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
 
@@ -99,12 +99,12 @@ class _Writer:
             keys.append(self._choice(names[place], str(place + 1)) + self._choice("", " ASC"))
         yield f"ORDER BY {self._listed(keys)}"
 
-    def _count(self, measure: Measure) -> str:
-        member = self._column(self._table.member)
-        if measure is Measure.DISTINCT_MEMBERS and self._random.random() < 0.3:
+    def _count(self, measure: Counted) -> str:
+        column = self._column(measure.column if isinstance(measure, DistinctValues) else self._table.member)
+        if measure is not Measure.EVENTS and self._random.random() < 0.3:
             names = ("DISTINCTCOUNT", "distinctcount", "DISTINCTCOUNTHLL", "APPROX_COUNT_DISTINCT")
-            return f"{self._choice(*names)}({member})"
-        counted = "*" if measure is Measure.EVENTS else f"DISTINCT {member}"
+            return f"{self._choice(*names)}({column})"
+        counted = "*" if measure is Measure.EVENTS else f"DISTINCT {column}"
         return f"COUNT({self._choice('', ' ')}{counted}{self._choice('', ' ')})"
 
     def _conjunction(self, conditions: list[str]) -> str:

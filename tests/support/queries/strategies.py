@@ -28,6 +28,9 @@ from dp_service.queries.filters import (
 )
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.table_contributions import Contributions
+from dp_service.queries.tables import Measures
+from dp_service.terms import BoundedBy
 
 from .reference import Row
 
@@ -247,3 +250,11 @@ def questions() -> st.SearchStrategy[HistogramQuery]:
         st.none() | st.builds(TimeRange, ends, ends).filter(lambda each: each != TimeRange(None, None)),
         st.just(1),
     )
+
+
+def offering(policy: Policy, column: str, most: int, delta_0: int, min_count: int = 1) -> Policy:
+    """Return a policy whose table offers the distinct values of a column."""
+    block = {"bound": BoundedBy.IN_QUERY, "delta_0": delta_0, "units": 1, "min_count": min_count}
+    stated = Contributions.model_validate(block)
+    update = {"measures": Measures(distinct={column: most}), "contributions": stated}
+    return replace(policy, tables=tuple(table.model_copy(update=update) for table in policy.tables))

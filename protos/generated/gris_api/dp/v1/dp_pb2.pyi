@@ -1224,14 +1224,16 @@ class CatalogChoice(_message.Message):
     def __init__(self, among: _Optional[_Iterable[_Union[Answering, str]]] = ..., units: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CatalogMeasure(_message.Message):
-    __slots__ = ("measure", "tau", "clipped")
+    __slots__ = ("measure", "tau", "clipped", "distinct_of")
     MEASURE_FIELD_NUMBER: _ClassVar[int]
     TAU_FIELD_NUMBER: _ClassVar[int]
     CLIPPED_FIELD_NUMBER: _ClassVar[int]
+    DISTINCT_OF_FIELD_NUMBER: _ClassVar[int]
     measure: _question_pb2.Measure
     tau: int
     clipped: bool
-    def __init__(self, measure: _Optional[_Union[_question_pb2.Measure, str]] = ..., tau: _Optional[int] = ..., clipped: bool = ...) -> None: ...
+    distinct_of: str
+    def __init__(self, measure: _Optional[_Union[_question_pb2.Measure, str]] = ..., tau: _Optional[int] = ..., clipped: bool = ..., distinct_of: _Optional[str] = ...) -> None: ...
 
 class CatalogTime(_message.Message):
     __slots__ = ("column", "unit", "zone", "refresh", "closed_before", "buckets", "parts", "member_buckets")

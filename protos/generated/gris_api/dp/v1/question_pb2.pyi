@@ -13,6 +13,7 @@ class Measure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MEASURE_UNSPECIFIED: _ClassVar[Measure]
     MEASURE_DISTINCT_MEMBERS: _ClassVar[Measure]
     MEASURE_EVENTS: _ClassVar[Measure]
+    MEASURE_DISTINCT_VALUES: _ClassVar[Measure]
 
 class AggregateFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -39,6 +40,7 @@ class RankFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
 MEASURE_UNSPECIFIED: Measure
 MEASURE_DISTINCT_MEMBERS: Measure
 MEASURE_EVENTS: Measure
+MEASURE_DISTINCT_VALUES: Measure
 AGGREGATE_FUNCTION_UNSPECIFIED: AggregateFunction
 AGGREGATE_FUNCTION_SUM: AggregateFunction
 AGGREGATE_FUNCTION_AVERAGE: AggregateFunction
@@ -93,10 +95,11 @@ class HavingCondition(_message.Message):
     def __init__(self, aggregate: _Optional[int] = ..., comparison: _Optional[_Union[Comparison, str]] = ..., bound: _Optional[str] = ...) -> None: ...
 
 class HistogramQuery(_message.Message):
-    __slots__ = ("table", "dimensions", "measure", "filters", "condition", "time_range", "k", "omit_counts", "aggregates", "ordered_by", "quantiles", "ranked", "having", "totals_by")
+    __slots__ = ("table", "dimensions", "measure", "distinct_of", "filters", "condition", "time_range", "k", "omit_counts", "aggregates", "ordered_by", "quantiles", "ranked", "having", "totals_by")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     MEASURE_FIELD_NUMBER: _ClassVar[int]
+    DISTINCT_OF_FIELD_NUMBER: _ClassVar[int]
     FILTERS_FIELD_NUMBER: _ClassVar[int]
     CONDITION_FIELD_NUMBER: _ClassVar[int]
     TIME_RANGE_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +114,7 @@ class HistogramQuery(_message.Message):
     table: str
     dimensions: _containers.RepeatedScalarFieldContainer[str]
     measure: Measure
+    distinct_of: str
     filters: _containers.RepeatedCompositeFieldContainer[Filter]
     condition: str
     time_range: TimeRange
@@ -122,7 +126,7 @@ class HistogramQuery(_message.Message):
     ranked: bool
     having: _containers.RepeatedCompositeFieldContainer[HavingCondition]
     totals_by: str
-    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., condition: _Optional[str] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[_Union[Aggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ..., ranked: bool = ..., having: _Optional[_Iterable[_Union[HavingCondition, _Mapping]]] = ..., totals_by: _Optional[str] = ...) -> None: ...
+    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., distinct_of: _Optional[str] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., condition: _Optional[str] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[_Union[Aggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ..., ranked: bool = ..., having: _Optional[_Iterable[_Union[HavingCondition, _Mapping]]] = ..., totals_by: _Optional[str] = ...) -> None: ...
 
 class Filter(_message.Message):
     __slots__ = ("column", "not_in", "range")
