@@ -319,7 +319,7 @@ class Parameters:
         of_columns = map(decimals, self.quanta)
         pairs = zip(self.aggregates, of_columns, strict=True)
         return tuple(
-            digits if each.function is AggregateFunction.SUM else max(2, digits) for each, digits in pairs
+            max(2, digits) if each.function is AggregateFunction.AVERAGE else digits for each, digits in pairs
         )
 
     @property

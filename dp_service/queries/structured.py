@@ -71,11 +71,27 @@ def _values(condition: ColumnFilter) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A sum or an average of a value column; `alias` is its name in SQL and no part of the question."""
+    """A sum or an average of a value column, or a number of members or rows beside the count.
+
+    Attributes:
+        function: Which of them.
+        column: The column; empty for a number of members or rows.
+        alias: Its name in SQL, and no part of the question.
+        condition: Conditions that all must hold of the rows that it is of; empty: it is of all that count.
+    """
 
     function: AggregateFunction
-    column: str
+    column: str = ""
     alias: str | None = field(default=None, compare=False)
+    condition: tuple[Filter, ...] = ()
+
+    def __post_init__(self) -> None:
+        counts = self.function in (AggregateFunction.MEMBERS, AggregateFunction.ROWS)
+        require_valid(
+            counts is not bool(self.column),
+            "aggregates",
+            "expected a column for a sum or an average, and none for a number of members or rows",
+        )
 
 
 @dataclass(frozen=True)
@@ -186,16 +202,17 @@ class HistogramQuery:
         )
         distinct = len(set(self.dimensions)) == len(self.dimensions)
         require_valid(distinct, "dimensions", "expected each column to group by once")
-        conditions = sum(1 for each in self.filters for _ in column_filters(each))
+        filters = self.every_filter
+        conditions = sum(1 for each in filters for _ in column_filters(each))
         require_valid(
             conditions <= MAXIMUM_FILTERS, "filters", f"expected at most {MAXIMUM_FILTERS} conditions"
         )
         require_valid(
-            max(map(depth_of, self.filters), default=0) <= MAXIMUM_DEPTH,
+            max(map(depth_of, filters), default=0) <= MAXIMUM_DEPTH,
             "filters",
             f"expected AND and OR in one another at most {MAXIMUM_DEPTH} times",
         )
-        total = sum(len(text) for condition in self.filters for text in _texts(condition))
+        total = sum(len(text) for condition in filters for text in _texts(condition))
         require_valid(
             total <= MAXIMUM_TEXT_TOTAL, "filters", f"expected at most {MAXIMUM_TEXT_TOTAL} characters in all"
         )
@@ -260,6 +277,11 @@ class HistogramQuery:
         )
 
     @property
+    def every_filter(self) -> tuple[Filter, ...]:
+        """Its conditions, those of its numbers among them."""
+        return (*self.filters, *(one for each in self.aggregates for one in each.condition))
+
+    @property
     def sums_rows(self) -> bool:
         """Whether sums and averages are over rows, and not over members' totals."""
         return bool(self.aggregates) and self.measure is Measure.EVENTS
@@ -285,6 +307,18 @@ class HistogramQuery:
         )
         distinct = len(set(self.aggregates)) == len(self.aggregates)
         require_valid(distinct, "aggregates", "expected each sum and average once")
+        of_members = self.measure is Measure.DISTINCT_MEMBERS
+        of_count = AggregateFunction.MEMBERS if of_members else AggregateFunction.ROWS
+        require_valid(
+            Aggregate(of_count) not in self.aggregates,
+            "aggregates",
+            "expected no number that is the count itself: it is shown anyway, so leave it out or give it a condition",
+        )
+        require_valid(
+            of_members or all(each.function is not AggregateFunction.MEMBERS for each in self.aggregates),
+            "measure",
+            "expected distinct members, which a number of members and one of rows are counted beside",
+        )
         require_valid(
             not self.omit_counts,
             "omit_counts",
@@ -309,9 +343,9 @@ class HistogramQuery:
             "expected none beside buckets of time: ask for the totals without the bucket",
         )
         require_valid(
-            all(each.function is AggregateFunction.SUM for each in self.aggregates),
+            all(each.function is AggregateFunction.SUM and not each.condition for each in self.aggregates),
             "totals_by",
-            "expected none beside averages: those of parts do not add up; ask for sums and counts",
+            "expected none beside averages, numbers with a condition and a second count: ask for sums and one count",
         )
         require_valid(
             self.ordered_by is None and not self.having,

@@ -19,6 +19,8 @@ class AggregateFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AGGREGATE_FUNCTION_UNSPECIFIED: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_SUM: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_AVERAGE: _ClassVar[AggregateFunction]
+    AGGREGATE_FUNCTION_MEMBERS: _ClassVar[AggregateFunction]
+    AGGREGATE_FUNCTION_ROWS: _ClassVar[AggregateFunction]
 
 class BucketLength(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -51,6 +53,8 @@ MEASURE_EVENTS: Measure
 AGGREGATE_FUNCTION_UNSPECIFIED: AggregateFunction
 AGGREGATE_FUNCTION_SUM: AggregateFunction
 AGGREGATE_FUNCTION_AVERAGE: AggregateFunction
+AGGREGATE_FUNCTION_MEMBERS: AggregateFunction
+AGGREGATE_FUNCTION_ROWS: AggregateFunction
 BUCKET_LENGTH_UNSPECIFIED: BucketLength
 BUCKET_LENGTH_DAY: BucketLength
 BUCKET_LENGTH_WEEK: BucketLength
@@ -90,12 +94,14 @@ class Sharpening(_message.Message):
     def __init__(self, units: _Optional[_Iterable[int]] = ..., planned: bool = ..., data_version: _Optional[str] = ...) -> None: ...
 
 class Aggregate(_message.Message):
-    __slots__ = ("function", "column")
+    __slots__ = ("function", "column", "condition")
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
     COLUMN_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
     function: AggregateFunction
     column: str
-    def __init__(self, function: _Optional[_Union[AggregateFunction, str]] = ..., column: _Optional[str] = ...) -> None: ...
+    condition: str
+    def __init__(self, function: _Optional[_Union[AggregateFunction, str]] = ..., column: _Optional[str] = ..., condition: _Optional[str] = ...) -> None: ...
 
 class TimeBucket(_message.Message):
     __slots__ = ("length", "ranked")
