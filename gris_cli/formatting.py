@@ -16,7 +16,9 @@ def format_aggregate(aggregate: Aggregate) -> str:
         return aggregate.alias
     is_average = aggregate.function is AggregateFunction.AVERAGE
     ends = (" of rows", " per row") if aggregate.over_rows else ("", " per member")
-    return f"{aggregate.function.value} of {aggregate.column}{ends[is_average]}"
+    of = f" of {aggregate.column}{ends[is_average]}" if aggregate.column else ""
+    where = "" if aggregate.condition is None else f" where condition {aggregate.condition} holds"
+    return f"{aggregate.function.value}{of}{where}"
 
 
 def format_total(result: PrivateResult) -> str:

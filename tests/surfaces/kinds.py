@@ -117,6 +117,12 @@ KINDS = {
         f"SELECT country, {_PEOPLE}, SUM(amount) AS paid FROM clamped GROUP BY country ORDER BY paid DESC LIMIT 1",
         "intervals.simultaneous",
     ),
+    "numbers with conditions": _kind(
+        f"SELECT country, {_PEOPLE}, COUNT(*), {_PEOPLE} FILTER (WHERE day < '2024-01-08'), AVG(amount) FILTER (WHERE "
+        "day < '2024-01-08'), SUM(CASE WHEN day >= '2024-01-20' THEN price ELSE 0 END) AS late FROM clamped "
+        "GROUP BY country",
+        *("sums.conditions", "sums.number", "sums.own_count"),
+    ),
     "sums of two looks": _kind(f"SELECT city, {_PEOPLE}, SUM(price) FROM looks GROUP BY city", "sums.of"),
     "empty sums": _kind(
         f"SELECT city, {_PEOPLE}, SUM(price) FROM looks WHERE day < '2020-01-01' GROUP BY city", "sums.of"

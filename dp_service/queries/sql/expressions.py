@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.cases import without_case
 from dp_service.queries.sql.places import Span, refuse
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.tree import Expression
@@ -332,15 +333,42 @@ class ExpressionReader:
         distinct = self.takes("DISTINCT")
         if not distinct:
             self.takes("ALL")
-        arguments = () if self.next.text == ")" else self._expressions(self.value)
+        arguments = () if self.next.text == ")" else self._expressions(self._argument)
         self.expect(")")
         self._depth -= 1
         within = self._within() if self.takes("WITHIN") else None
-        if self.next.word == "FILTER" and self.ahead().text == "(":
-            refuse(self.next, "FILTER (WHERE ..) is not accepted: ask once more with the condition in WHERE")
+        where = self._filter() if self.takes("FILTER", "(") else None
         if self.next.word == "OVER":
             refuse(self.next, "a window function is not accepted: compute it from the rows of the answer")
-        return tree.Call(name, self.last, name.word, arguments, distinct, within)
+        return without_case(tree.Call(name, self.last, name.word, arguments, distinct, within, where))
+
+    def _argument(self) -> Expression:
+        return self._case() if self.next.word == "CASE" else self.value()
+
+    def _case(self) -> Expression:
+        """Read CASE WHEN condition THEN value [ELSE value] END, the argument of a function."""
+        first = self.take()
+        self._deeper(first)
+        if self.next.word != "WHEN":
+            refuse(self.next, "a value behind CASE is not accepted: write CASE WHEN column = value THEN ..")
+        self.expect("WHEN")
+        condition = self.condition()
+        self.expect("THEN")
+        value = self.value()
+        if self.next.word == "WHEN":
+            refuse(
+                self.next, "a second WHEN is not accepted: write a number for each, and add what comes back"
+            )
+        otherwise = self.value() if self.takes("ELSE") else None
+        self.expect("END")
+        self._depth -= 1
+        return tree.Case(first, self.last, condition, value, otherwise)
+
+    def _filter(self) -> Expression:
+        self.expect("WHERE")
+        found = self.condition()
+        self.expect(")")
+        return found
 
     def _within(self) -> tree.Key:
         first = self.expect("GROUP", "(")

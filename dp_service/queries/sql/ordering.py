@@ -94,10 +94,12 @@ def _dimension_at(node: tree.Expression, selected: SelectList, scope: Scope) -> 
 def _number_at(node: tree.Expression, selected: SelectList, scope: Scope) -> Measure | Aggregate:
     """Return the count, sum or average that the first key names."""
     if isinstance(node, tree.Call) and is_count(node):
-        measure = measure_of(node, scope)
-        if selected.count is not None and selected.count.measure is not measure:
+        counted = selected.counted(measure_of(node, scope))
+        of_members = Measure.DISTINCT_MEMBERS if selected.counts_members else None
+        count = of_members if selected.count is None else selected.count.measure
+        if count is not None and isinstance(counted, Measure) and counted is not count:
             refuse(node, "expected ORDER BY with the count that is selected")
-        return measure
+        return counted
     if isinstance(node, tree.Call) and is_aggregate(node):
         return _selected_aggregate(node, selected, scope)
     position = whole_number(node)
@@ -142,7 +144,8 @@ def place_of_number(
     if isinstance(node, tree.Call) and is_aggregate(node):
         named = _selected_aggregate(node, selected, scope)
     elif isinstance(node, tree.Call) and is_count(node):
-        named = Count(measure_of(node, scope))
+        counted = selected.counted(measure_of(node, scope))
+        named = counted if isinstance(counted, Aggregate) else Count(counted)
     else:
         called = selected.number_called(node)
         named = called if isinstance(called, Count | Aggregate) else None

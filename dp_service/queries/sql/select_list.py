@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dp_service.queries.bucket_lengths import BucketLength
@@ -61,6 +61,17 @@ class SelectList:
         return tuple(each for each in self.columns if isinstance(each, Aggregate))
 
     @property
+    def counts_members(self) -> bool:
+        """Whether members are counted, also with a condition: then the question's count is of them."""
+        of_members = Count(Measure.DISTINCT_MEMBERS) in self.columns
+        return of_members or any(each.function is AggregateFunction.MEMBERS for each in self.aggregates)
+
+    def counted(self, measure: Measure) -> Measure | Aggregate:
+        """Return what a count that a clause writes is: the question's, or the second one beside it."""
+        of_rows = Aggregate(AggregateFunction.ROWS)
+        return of_rows if measure is Measure.EVENTS and of_rows in self.aggregates else measure
+
+    @property
     def quantiles(self) -> tuple[AskedQuantile, ...]:
         """The quantiles."""
         return tuple(each for each in self.columns if isinstance(each, AskedQuantile))
@@ -111,11 +122,9 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
     Raises:
         QuestionError: Something of it is not accepted.
     """
-    columns = tuple(each for item in select.items for each in _selected(item, scope))
-    counts = [i for i, each in enumerate(columns) if isinstance(each, Count)]
-    if len(counts) > 1:
-        refuse(select.items[-1].value, "a second count is not accepted: ask for each apart")
-    found = SelectList(columns)
+    found = SelectList(_beside_members([each for item in select.items for each in _selected(item, scope)]))
+    if sum(isinstance(each, Count) for each in found.columns) > 1:
+        refuse(select.items[-1].value, "a count that is selected twice is not accepted")
     if found.quantiles and (found.count is not None or found.aggregates):
         number = next(each.value for each in select.items if is_number(each.value))
         refuse(
@@ -125,6 +134,16 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
         )
     _check_aliases(select, found, scope)
     return found
+
+
+def _beside_members(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Return columns where a count of rows beside one of members is one more number, and not the question's count."""
+    if not SelectList(tuple(columns)).counts_members:
+        return tuple(columns)
+    return tuple(
+        Aggregate(AggregateFunction.ROWS, alias=each.alias) if each == Count(Measure.EVENTS) else each
+        for each in columns
+    )
 
 
 def without_repeats(select: tree.Select) -> tree.Select:
@@ -198,6 +217,8 @@ def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) 
     """
     if not found.aggregates:
         return Measure.DISTINCT_MEMBERS if found.quantiles else None
+    if any(each.function is AggregateFunction.ROWS for each in found.aggregates):
+        return Measure.EVENTS
     if all(each.function is AggregateFunction.SUM for each in found.aggregates):
         return Measure.DISTINCT_MEMBERS if scope.table.measures.distinct_members else Measure.EVENTS
     if scope.table.measures.events is None:

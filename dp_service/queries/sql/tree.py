@@ -77,12 +77,25 @@ class Key(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A function and its arguments; `distinct`: DISTINCT stands before them; `within`: WITHIN GROUP's order."""
+    """A function and its arguments; `distinct`: DISTINCT stands before them; `within`: WITHIN GROUP's order.
+
+    `where` is the condition of FILTER, or of a CASE in the place of the argument.
+    """
 
     name: str
     arguments: tuple[Expression, ...]
     distinct: bool = False
     within: Key | None = None
+    where: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Node):
+    """CASE with one condition, what it is where that holds, and what it is otherwise."""
+
+    condition: Expression
+    value: Expression
+    otherwise: Expression | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +184,7 @@ Expression = (
     | Null
     | Star
     | Call
+    | Case
     | Cast
     | Row
     | All

@@ -62,7 +62,10 @@ _YEARS = (
 )
 _DAYS = "write DATE_TRUNC('day', column) to group, or a range of days to filter"
 _TODAY = "write the day itself, as in DATE '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00', or leave it out"
-_OF_CASE = "ask once for each case, with its condition in WHERE"
+_OF_CASE = (
+    "write COUNT(*) FILTER (WHERE condition) or SUM(CASE WHEN condition THEN value ELSE 0 END) with one condition; to "
+    "group by cases ask once for each, with its condition in WHERE"
+)
 _SKETCH = (
     "it returns a sketch of the data; write PERCENTILE(value, 50), which returns a cell of a public grid"
 )
@@ -140,7 +143,7 @@ def is_read(word: str) -> bool:
     return (
         NO_NAMES.fullmatch(upper) is not None
         or is_function(upper)
-        or upper in ("TRUE", "FALSE", "DATE", "TIMESTAMP", "EXPLAIN", "PLAN")
+        or upper in ("TRUE", "FALSE", "DATE", "TIMESTAMP", "EXPLAIN", "PLAN", "FILTER")
     )
 
 
