@@ -18,7 +18,12 @@ def format_aggregate(aggregate: Aggregate) -> str:
     ends = (" of rows", " per row") if aggregate.over_rows else ("", " per member")
     of = f" of {aggregate.column}{ends[is_average]}" if aggregate.column else ""
     where = "" if aggregate.condition is None else f" where condition {aggregate.condition} holds"
-    return f"{aggregate.function.value}{of}{where}"
+    per_count = (
+        ""
+        if aggregate.per_count is None
+        else f", {formats.number(float(aggregate.per_count))} times per count"
+    )
+    return f"{aggregate.function.value}{of}{where}{per_count}"
 
 
 def format_total(result: PrivateResult) -> str:

@@ -45,16 +45,15 @@ def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]
             yield name, _time(getattr(query.time_range, found))
     yield "counts", False if query.omit_counts else None
     for name, of in (("sums", "sum"), ("averages", "avg")):
-        columns = [
-            each.column for each in query.aggregates if each.function == NUMBERS[of] and not each.condition
-        ]
+        plain = [each for each in query.aggregates if not (each.condition or each.per_count)]
+        columns = [each.column for each in plain if each.function == NUMBERS[of]]
         yield name, columns
     yield (
         "numbers",
         [
             called
             for called, each in zip(named, query.aggregates, strict=True)
-            if each.condition or not each.column
+            if each.condition or each.per_count or not each.column
         ],
     )
     yield "order_by", named[query.ordered_by] if query.HasField("ordered_by") else None

@@ -100,7 +100,8 @@ NUMBERS = {
 }
 """What the numbers beside a count are called in texts; the first two are of a column."""
 _NUMBER = re.compile(
-    r"\s*(?:(?P<of>sum|avg)\s*:\s*(?P<column>[^\s:]+)|(?P<counted>members|rows))(?:\s+where\s+(?P<condition>.+))?\s*",
+    r"\s*(?:(?P<factor>[0-9.]+)\s*\*\s*)?(?:(?P<of>sum|avg)\s*:\s*(?P<column>[^\s:]+)|(?P<counted>members|rows))"
+    r"(?:\s+where\s+(?P<condition>.+?))?(?P<per_count>\s*/\s*count)?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -142,7 +143,8 @@ def structured_question(
         averages: the value columns whose averages to show, behind the sums: over the same.
         numbers: what else to show, of the rows that meet a condition in SQL: `members where <condition>`, `rows where
             <condition>`, `sum:<column> where <condition>`, `avg:<column> where <condition>`; and `rows` beside a count
-            of members. Which elements are shown does not depend on them.
+            of members. Which elements are shown does not depend on them. With ` / count` behind it a number is divided
+            by the count, perhaps times another: `100 * members where <condition> / count`.
         order_by: one of these sums, averages or numbers, as `sum:<column>`, `avg:<column>` or as `numbers` has it: the
             list is in its descending order, and `k` shows the elements where it is largest. None: the list is in the
             order of its counts.
@@ -222,7 +224,7 @@ def _quantile(column: str, wanted: QuantileLike) -> question_pb2.Quantile:
 
 def _number(text: str) -> question_pb2.Aggregate:
     found = _NUMBER.fullmatch(text)
-    if found is None:
+    if found is None or (found["factor"] and not found["per_count"]):
         raise InvalidQuestion(
             "aggregates",
             "expected 'members where CONDITION', 'rows where CONDITION', 'sum:COLUMN where CONDITION', 'avg:COLUMN "
@@ -232,6 +234,7 @@ def _number(text: str) -> question_pb2.Aggregate:
         function=NUMBERS[(found["of"] or found["counted"]).lower()],
         column=found["column"] or "",
         condition=(found["condition"] or "").strip(),
+        per_count=(found["factor"] or "1") if found["per_count"] else "",
     )
 
 

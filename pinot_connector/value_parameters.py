@@ -48,6 +48,7 @@ class Aggregate:
     """A sum or an average that a result shows, of members' totals or if `over_rows` of rows; or a number of either.
 
     `alias` is what a question in SQL calls it. `condition` is the number of its condition, None if it has none.
+    With `per_count` it is divided by the count of its element, times that.
     """
 
     function: AggregateFunction
@@ -55,6 +56,12 @@ class Aggregate:
     alias: str | None = None
     over_rows: bool = False
     condition: int | None = None
+    per_count: Fraction | None = None
+
+    @property
+    def is_quotient(self) -> bool:
+        """Whether it is divided by a count: where that may be 0, there is none."""
+        return self.function is AggregateFunction.AVERAGE or self.per_count is not None
 
     @property
     def title(self) -> str:
@@ -62,7 +69,8 @@ class Aggregate:
         if self.alias is not None:
             return self.alias
         named = _TITLES.get((self.function, self.over_rows), self.function.value).format(column=self.column)
-        return f"{named}_where_{self.condition}" if self.condition else named
+        where = f"_where_{self.condition}" if self.condition else ""
+        return f"{named}{where}{'' if self.per_count is None else '_per_count'}"
 
 
 # An average of totals is another number than an average of rows, and sums are bounded in other ways: names say which.

@@ -54,11 +54,20 @@ class SummedValue:
 
 @dataclass(frozen=True)
 class AskedAggregate:
-    """A sum or an average that the question shows: the place of its column in the release, and its alias in SQL."""
+    """A number that the question shows: the place of its coordinate in the release, and its alias in SQL.
+
+    `per_count`: times what it is shown divided by the count; None: it is shown as it is.
+    """
 
     function: AggregateFunction
     place: int
     alias: str = ""
+    per_count: Fraction | None = None
+
+    @property
+    def is_quotient(self) -> bool:
+        """Whether it is shown divided by a count, where that is not 0."""
+        return self.function is AggregateFunction.AVERAGE or self.per_count is not None
 
 
 @dataclass(frozen=True)

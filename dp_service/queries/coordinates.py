@@ -18,6 +18,7 @@ from dp_service.queries.canonical_bytes import condition_bytes, coordinate_bytes
 from dp_service.queries.canonical_conditions import conditions_of
 from dp_service.queries.canonical_query import Condition, Coordinate, Every, QueryCount, QueryValue
 from dp_service.queries.columns import Nulls
+from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter
 from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
 from dp_service.queries.tables import Table
@@ -64,6 +65,11 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
         if condition is not None:
             number = conditions.setdefault(condition_bytes(condition), len(conditions) + 1)
         coordinate, weight = _coordinate(each, condition, _key(each, condition) in averaged, query, table)
+        if each.per_count is not None and coordinate.has_own_count:
+            raise QuestionError(
+                "aggregates",
+                f"{each.column}: expected an average, and no quotient by the count: it has a count of its own",
+            )
         name = coordinate_bytes(coordinate)
         found.setdefault(name, (coordinate, weight, number))
         of.append(name)

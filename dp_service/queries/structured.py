@@ -38,6 +38,7 @@ MAXIMUM_AGGREGATES = 16
 MAXIMUM_QUANTILES = 999
 MAXIMUM_QUANTILE_DENOMINATOR = 10_000
 MAXIMUM_HAVING = 16
+_IN_REACH = Fraction(1, 10**9)
 
 
 class Measure(StrEnum):
@@ -78,14 +79,30 @@ class Aggregate:
         column: The column; empty for a number of members or rows.
         alias: Its name in SQL, and no part of the question.
         condition: Conditions that all must hold of the rows that it is of; empty: it is of all that count.
+        per_count: Times what it is shown divided by the question's count; None: it is shown as it is.
     """
 
     function: AggregateFunction
     column: str = ""
     alias: str | None = field(default=None, compare=False)
     condition: tuple[Filter, ...] = ()
+    per_count: Fraction | None = None
+
+    @property
+    def is_quotient(self) -> bool:
+        """Whether it is shown divided by a count, where that is not 0."""
+        return self.function is AggregateFunction.AVERAGE or self.per_count is not None
 
     def __post_init__(self) -> None:
+        require_valid(
+            self.per_count is None
+            or (
+                self.function is not AggregateFunction.AVERAGE
+                and _IN_REACH <= self.per_count <= 1 / _IN_REACH
+            ),
+            "aggregates",
+            "expected a number other than an average to be divided by the count, times 10^-9 to 10^9",
+        )
         counts = self.function in (AggregateFunction.MEMBERS, AggregateFunction.ROWS)
         require_valid(
             counts is not bool(self.column),
@@ -310,7 +327,7 @@ class HistogramQuery:
         of_members = self.measure is Measure.DISTINCT_MEMBERS
         of_count = AggregateFunction.MEMBERS if of_members else AggregateFunction.ROWS
         require_valid(
-            Aggregate(of_count) not in self.aggregates,
+            all((each.function, each.condition) != (of_count, ()) for each in self.aggregates),
             "aggregates",
             "expected no number that is the count itself: it is shown anyway, so leave it out or give it a condition",
         )
@@ -343,7 +360,10 @@ class HistogramQuery:
             "expected none beside buckets of time: ask for the totals without the bucket",
         )
         require_valid(
-            all(each.function is AggregateFunction.SUM and not each.condition for each in self.aggregates),
+            all(
+                each.function is AggregateFunction.SUM and not (each.condition or each.is_quotient)
+                for each in self.aggregates
+            ),
             "totals_by",
             "expected none beside averages, numbers with a condition and a second count: ask for sums and one count",
         )

@@ -37,7 +37,7 @@ def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> Sum
             _summed_value(*each, query) for each in zip(added.coordinates, parts, added.numbers, strict=True)
         ),
         asked=tuple(
-            AskedAggregate(each.function, place, each.alias or "")
+            AskedAggregate(each.function, place, each.alias or "", each.per_count)
             for each, place in zip(query.aggregates, added.places, strict=True)
         ),
         ordered_by=query.ordered_by,

@@ -82,7 +82,12 @@ def _aggregate(message: question_pb2.Aggregate, read_condition: ReadCondition) -
             "or AGGREGATE_FUNCTION_ROWS",
         )
     condition = read_condition("aggregates", message.condition, ()) if message.condition else ()
-    return structured.Aggregate(functions[message.function], message.column, condition=condition)
+    if message.per_count and not _NUMBER.fullmatch(message.per_count):
+        raise QuestionError("aggregates", "expected a positive factor of a quotient, such as 100 or 1/2")
+    per_count = Fraction(message.per_count) if message.per_count else None
+    return structured.Aggregate(
+        functions[message.function], message.column, condition=condition, per_count=per_count
+    )
 
 
 def _filter(message: question_pb2.Filter) -> filters.Filter:

@@ -167,8 +167,9 @@ def test_counts_sums_and_averages_are_those_of_the_reference(client: PrivateClie
 
 
 def test_numbers_of_the_rows_that_meet_a_condition_are_of_one_release(client: PrivateClient) -> None:
-    """SQL, texts of Python and a message ask the same; the count of all is what it is, and an order by one is free."""
-    asked_for = "COUNT(DISTINCT member) FILTER (WHERE text IN ('a', 'b')), COUNT(*), SUM(number) FILTER (WHERE text = 'b')"
+    """SQL and texts of Python ask the same; the count of all is what it is, and an order by one is free."""
+    chosen = "COUNT(DISTINCT member) FILTER (WHERE text IN ('a', 'b'))"
+    asked_for = f"{chosen}, COUNT(*), SUM(number) FILTER (WHERE text = 'b')"
     result = client.sql(f"SELECT text, COUNT(DISTINCT member), {asked_for} FROM t GROUP BY text")  # noqa: S608
     numbers = ["members where text = 'b' OR text = 'a'", "rows", "sum:number where text IN ('b', 'b')"]
     again = client.histogram("t", "text", numbers=numbers, order_by="rows")
@@ -188,6 +189,12 @@ def test_numbers_of_the_rows_that_meet_a_condition_are_of_one_release(client: Pr
         assert count <= every.value <= 3 * count
         assert spent.value == 0 or text == "b"
     assert set(shown(result)) == set("abcdef")
+    part = client.histogram("t", "text", numbers=[*numbers, "100 * members where text IN ('a', 'b') / count"])
+    assert part.release_id == result.release_id
+    assert part.parameters.aggregates[3].title == "members_where_1_per_count"
+    for text, (_, values) in shown(part).items():
+        assert values[3] is not None
+        assert values[3].value == (100 if text in "ab" else 0)
     with pytest.raises(InvalidQuestion, match="members where CONDITION"):
         client.histogram("t", "text", numbers=["people where text = 'a'"])
     with pytest.raises(InvalidQuestion, match="aggregates: line 1, column 1"):

@@ -48,6 +48,8 @@ NUMBERS = {
     "rows": "COUNT(*) FILTER (WHERE n > 3)",
     "sum": "SUM(amount) FILTER (WHERE n > 3)",
     "average": "AVG(amount) FILTER (WHERE n > 4)",
+    "part of members": "100.0 * COUNT(DISTINCT m) FILTER (WHERE n > 3) / COUNT(DISTINCT m)",
+    "sum per member": "SUM(amount) FILTER (WHERE n > 3) / COUNT(DISTINCT m)",
 }
 ENDS = {"all": "", "cut by a number": " ORDER BY 3 DESC LIMIT 4"}
 
@@ -59,7 +61,9 @@ def met(count: int) -> int:
 
 def truth(name: str, count: int) -> float:
     """Return a number of an element with so many members before noise."""
-    return {"members": met(count), "rows": 2 * met(count), "sum": 4 * met(count), "average": 4}[name]
+    some = met(count)
+    numbers = {"members": some, "rows": 2 * some, "sum": 4 * some, "average": 4}
+    return {**numbers, "part of members": 100 * some / count, "sum per member": 4 * some / count}[name]
 
 
 def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> TypedHistogram:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
@@ -82,6 +83,7 @@ SAME = {
         "COUNT(DISTINCT m) FILTER (WHERE NOT (text = 'a' OR n < 4)), COUNT(DISTINCT m)",
         "COUNT(DISTINCT CASE WHEN text <> 'a' AND n > 3 THEN m END) AS few",
         "COUNT(DISTINCT m), COUNT(DISTINCT CASE WHEN n >= 4 AND text <> 'a' THEN m ELSE NULL END)",
+        "100.0 * COUNT(DISTINCT m) FILTER (WHERE n > 3 AND text <> 'a') / NULLIF(COUNT(DISTINCT m), 0) AS part",
         "DISTINCTCOUNT(m), DISTINCTCOUNT(m) FILTER (WHERE text <> 'a' AND text <> 'a' AND n > 3)",
     ),
     "rows beside members": (
@@ -153,6 +155,41 @@ def test_a_table_without_values_counts_with_conditions() -> None:
 
 
 @pytest.mark.parametrize(
+    ("quotient", "measure", "function", "factor"),
+    [
+        ("SUM(x) / COUNT(*)", Measure.EVENTS, AggregateFunction.SUM, 1),
+        ("COUNT(*) * 1.0 / COUNT(DISTINCT m)", Measure.DISTINCT_MEMBERS, AggregateFunction.ROWS, 1),
+        ("(SUM(x)::double / COUNT(DISTINCT m)) * 2", Measure.DISTINCT_MEMBERS, AggregateFunction.SUM, 2),
+        (
+            "CAST(COUNT(CASE WHEN n = 1 THEN 1 END) AS DOUBLE) / COUNT(*)",
+            Measure.EVENTS,
+            AggregateFunction.ROWS,
+            1,
+        ),
+        (
+            "COUNT(DISTINCT m) FILTER (WHERE n = 1) / (COUNT(DISTINCT m) / 100.0)",
+            None,
+            AggregateFunction.MEMBERS,
+            100,
+        ),
+    ],
+)
+def test_a_quotient_by_the_count_is_a_view_of_its_number(
+    quotient: str, measure: Measure | None, function: AggregateFunction, factor: int
+) -> None:
+    """It is of the same release as the number itself, which is divided by the count of its own measure."""
+    query = parse_sql(numbers(f"{quotient} AS q"), POLICY)
+    assert query.measure is (measure or Measure.DISTINCT_MEMBERS)
+    (number,) = query.aggregates
+    assert (number.function, number.per_count, number.alias) == (function, Fraction(factor), "q")
+    by_itself = replace(query, aggregates=(replace(number, per_count=None),))
+    first, second = (resolve(each, POLICY, now=0) for each in (query, by_itself))
+    assert canonical_bytes(first.query) == canonical_bytes(second.query)
+    of_release = [each.parameters.specified(drawn_by=(1, 1)) for each in (first, second)]
+    assert of_release[0] == of_release[1]
+
+
+@pytest.mark.parametrize(
     ("sql", "said"),
     [
         (numbers(f"{MEMBERS} FILTER (WHERE hidden = 1)"), "does not allow"),
@@ -160,6 +197,18 @@ def test_a_table_without_values_counts_with_conditions() -> None:
         (numbers("COUNT(*) FILTER (WHERE n = 1)", "counted"), "does not offer COUNT"),
         (numbers(f"{MEMBERS}, SUM(x) FILTER (WHERE n = 1)", "counted"), "no values of a column"),
         (numbers("COUNT(*) FILTER (WHERE n = 1 AND n = 2)"), "contradict"),
+        (numbers("SUM(x) / SUM(x) FILTER (WHERE n = 1)"), "a quotient is of a number by the count"),
+        (numbers("2 * SUM(x)"), "a quotient is of a number by the count"),
+        (numbers("COUNT(DISTINCT m) / COUNT(*)"), "a quotient by a second count"),
+        (numbers("COUNT(DISTINCT m), COUNT(*) / COUNT(*)"), "a quotient by a second count"),
+        (numbers("COUNT(*) / COUNT(*)"), "the count itself"),
+        (numbers("AVG(x) / COUNT(*)"), "an average divided by a count"),
+        (numbers("SUM(x) * 0 / COUNT(*)"), "0 in a product"),
+        (numbers("SUM(x) * -1 / COUNT(*)"), "a negative factor"),
+        (numbers("SUM(x) / NULLIF(COUNT(*), 1)"), "expected 0"),
+        (numbers("ROUND(SUM(x) / COUNT(*), 2)"), "leave it out and round"),
+        (numbers("SUM(x * 2) / COUNT(*)"), "arithmetic is not accepted"),
+        (numbers("AVG(x) FILTER (WHERE n = 1), SUM(x) FILTER (WHERE n = 1) / COUNT(*)"), "count of its own"),
         (numbers("COUNT(*) FILTER (n = 1)"), "expected WHERE"),
         (numbers("COUNT(CASE WHEN n = 1 THEN 1 ELSE 0 END)"), "expected nothing behind ELSE, which COUNT"),
         (numbers("SUM(CASE WHEN n = 1 THEN 1 ELSE 2 END)"), "expected ELSE 0"),

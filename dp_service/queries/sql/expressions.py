@@ -50,6 +50,8 @@ class ExpressionReader:
         self._tokens = tokens
         self._place = 0
         self._depth = 0
+        # Whether numbers may be multiplied and divided: where they are selected, and not in a function.
+        self.multiplies = False
 
     @property
     def next(self) -> Token:
@@ -194,16 +196,23 @@ class ExpressionReader:
     def value(self) -> Expression:
         """Read a value: a literal, a name, a function, or anything in parentheses."""
         first = self.next
-        found = self._signed()
+        found = self.signed()
         while self.takes("::"):
             if isinstance(found, tree.Cast) and isinstance(found.value, tree.Cast):
                 refuse(self.last, "more than 2 casts of one value are not accepted: leave them out")
-            found = self._cast_to(first, found)
+            found = self.cast_to(first, found)
+        if self.multiplies and isinstance(found, tree.Call | tree.Number | tree.Cast | tree.Product):
+            found = self.product(first, found)
         if self.next.kind == "sign" and self.next.text in _ARITHMETIC:
             refuse(self.next, _ARITHMETIC[self.next.text])
         return found
 
-    def _signed(self) -> Expression:
+    def product(self, first: Token, left: Expression) -> Expression:
+        """Read what a number is multiplied with and divided by, if anything."""
+        return left
+
+    def signed(self) -> Expression:
+        """Read a value without casts behind it: a sign may stand before a number."""
         first, signs = self.next, 0
         while self.next.text in ("-", "+") and self.next.kind == "sign":
             signs += 1
@@ -258,12 +267,12 @@ class ExpressionReader:
         self._deeper(self.expect("("))
         value = self.value()
         self.expect("AS")
-        found = self._cast_to(first, value)
+        found = self.cast_to(first, value)
         self.expect(")")
         self._depth -= 1
         return found
 
-    def _cast_to(self, first: Token, value: Expression) -> Expression:
+    def cast_to(self, first: Token, value: Expression) -> Expression:
         """Read a type behind a value: a literal becomes one of it, and a function stays what it is."""
         if self.next.word in _WIDER:
             return tree.Cast(first, self._wider(), value, "DOUBLE")
@@ -333,6 +342,7 @@ class ExpressionReader:
         distinct = self.takes("DISTINCT")
         if not distinct:
             self.takes("ALL")
+        multiplies, self.multiplies = self.multiplies, False
         arguments = () if self.next.text == ")" else self._expressions(self._argument)
         self.expect(")")
         self._depth -= 1
@@ -340,6 +350,7 @@ class ExpressionReader:
         where = self._filter() if self.takes("FILTER", "(") else None
         if self.next.word == "OVER":
             refuse(self.next, "a window function is not accepted: compute it from the rows of the answer")
+        self.multiplies = multiplies
         return without_case(tree.Call(name, self.last, name.word, arguments, distinct, within, where))
 
     def _argument(self) -> Expression:

@@ -82,6 +82,8 @@ def _is_one(node: tree.Expression) -> bool:
 
 def is_number(node: tree.Expression) -> bool:
     """Return whether a node is a number that is computed of many rows."""
+    if isinstance(node, tree.Product):
+        return True
     return isinstance(node, tree.Call) and (_counts(node) or node.name in _AGGREGATES or is_quantile(node))
 
 
@@ -141,12 +143,16 @@ def aggregate_of(call: tree.Call, scope: Scope, alias: Token | None = None) -> A
     name = None if alias is None else alias_name(alias)
     condition = _condition(call, scope)
     if _counts(call):
-        function = _NUMBERS[measure_of(call, scope)]
-        return Aggregate(function, alias=name, condition=condition)
+        return Aggregate(number_function(call, scope), alias=name, condition=condition)
     if call.distinct:
         refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values of several members all count")
     column = _only_column(call, tuple(map(_uncast, call.arguments)), scope)
     return Aggregate(_AGGREGATES[call.name], column, name, condition)
+
+
+def number_function(call: tree.Call, scope: Scope) -> AggregateFunction:
+    """Return which number a count is beside the question's own: of members, or of rows."""
+    return _NUMBERS[measure_of(call, scope)]
 
 
 def _condition(call: tree.Call, scope: Scope) -> tuple[Filter, ...]:

@@ -9,6 +9,7 @@ from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import Count, Number, is_count, is_number, numbers_of
 from dp_service.queries.sql.places import refuse, refused
+from dp_service.queries.sql.quotients import Quotient, quotient_of
 from dp_service.queries.sql.scope import Scope, alias_name, refused_node
 from dp_service.queries.sql.words import TRUNCATIONS, is_word_of_sql
 from dp_service.queries.structured import Aggregate, AskedQuantile, Measure
@@ -39,6 +40,7 @@ class SelectList:
     """What is selected, in the order of the text."""
 
     columns: tuple[Column, ...]
+    divided_by: Measure | None = None
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:
@@ -63,8 +65,9 @@ class SelectList:
     @property
     def counts_members(self) -> bool:
         """Whether members are counted, also with a condition: then the question's count is of them."""
-        of_members = Count(Measure.DISTINCT_MEMBERS) in self.columns
-        return of_members or any(each.function is AggregateFunction.MEMBERS for each in self.aggregates)
+        counted = (self.divided_by, *(each.measure for each in self.columns if isinstance(each, Count)))
+        numbers = [each.function for each in self.aggregates]
+        return Measure.DISTINCT_MEMBERS in counted or AggregateFunction.MEMBERS in numbers
 
     def counted(self, measure: Measure) -> Measure | Aggregate:
         """Return what a count that a clause writes is: the question's, or the second one beside it."""
@@ -122,7 +125,10 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
     Raises:
         QuestionError: Something of it is not accepted.
     """
-    found = SelectList(_beside_members([each for item in select.items for each in _selected(item, scope)]))
+    columns = [each for item in select.items for each in _selected(item, scope)]
+    divided_by = _divided_by(select, scope)
+    found = SelectList(_beside_members(columns, divided_by), divided_by)
+    _check_divided(select, found, scope)
     if sum(isinstance(each, Count) for each in found.columns) > 1:
         refuse(select.items[-1].value, "a count that is selected twice is not accepted")
     if found.quantiles and (found.count is not None or found.aggregates):
@@ -136,9 +142,31 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
     return found
 
 
-def _beside_members(columns: Sequence[Column]) -> tuple[Column, ...]:
+def _quotients(select: tree.Select, scope: Scope) -> Iterator[tuple[tree.Product, Quotient]]:
+    for item in select.items:
+        if isinstance(item.value, tree.Product):
+            yield item.value, quotient_of(item.value, item.alias, scope)
+
+
+def _divided_by(select: tree.Select, scope: Scope) -> Measure | None:
+    """Return by which count numbers are divided; None: by none."""
+    return next((each.measure for _, each in _quotients(select, scope)), None)
+
+
+def _check_divided(select: tree.Select, found: SelectList, scope: Scope) -> None:
+    """Refuse a quotient by another count than the question's."""
+    for product, each in _quotients(select, scope):
+        of_members = each.measure is Measure.DISTINCT_MEMBERS
+        if of_members is not found.counts_members:
+            refuse(
+                product,
+                "a quotient by a second count is not accepted: ask for both, and divide what comes back",
+            )
+
+
+def _beside_members(columns: Sequence[Column], divided_by: Measure | None) -> tuple[Column, ...]:
     """Return columns where a count of rows beside one of members is one more number, and not the question's count."""
-    if not SelectList(tuple(columns)).counts_members:
+    if not SelectList(tuple(columns), divided_by).counts_members:
         return tuple(columns)
     return tuple(
         Aggregate(AggregateFunction.ROWS, alias=each.alias) if each == Count(Measure.EVENTS) else each
@@ -165,7 +193,9 @@ def _name_and_alias(item: tree.Item) -> tuple[object, ...] | None:
 def _selected(item: tree.Item, scope: Scope) -> Iterator[Column]:
     if isinstance(item.value, tree.Star):
         refuse(item.value, _NO_ROWS)
-    if isinstance(item.value, tree.Call) and is_number(item.value):
+    if isinstance(item.value, tree.Product):
+        yield quotient_of(item.value, item.alias, scope).number
+    elif isinstance(item.value, tree.Call) and is_number(item.value):
         yield from numbers_of(item.value, item.alias, scope)
     else:
         yield _dimension(item, scope)
@@ -217,7 +247,9 @@ def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) 
     """
     if not found.aggregates:
         return Measure.DISTINCT_MEMBERS if found.quantiles else None
-    if any(each.function is AggregateFunction.ROWS for each in found.aggregates):
+    if found.divided_by is not None or any(
+        each.function is AggregateFunction.ROWS for each in found.aggregates
+    ):
         return Measure.EVENTS
     if all(each.function is AggregateFunction.SUM for each in found.aggregates):
         return Measure.DISTINCT_MEMBERS if scope.table.measures.distinct_members else Measure.EVENTS

@@ -107,6 +107,14 @@ class Cast(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Product(Node):
+    """Numbers multiplied by one another; those that `divides` says are divided by."""
+
+    parts: tuple[Expression, ...]
+    divides: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Row(Node):
     """Several expressions in parentheses."""
 
@@ -186,6 +194,7 @@ Expression = (
     | Call
     | Case
     | Cast
+    | Product
     | Row
     | All
     | Any

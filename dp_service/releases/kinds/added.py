@@ -15,6 +15,13 @@ OF_CONDITIONS = Statement(
 )
 
 
+OF_QUOTIENTS = Statement(
+    "sums.quotients",
+    "A number per count is divided by the count of its element, of which it is a part; its interval is that of their "
+    "quotient, and not of two intervals.",
+)
+
+
 def added_in_words(
     column: SummedValue, deviation: float, *, over_rows: bool, tau: int
 ) -> Iterator[Statement]:

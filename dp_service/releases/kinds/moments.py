@@ -35,7 +35,7 @@ from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsRe
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
-from dp_service.releases.kinds.added import OF_CONDITIONS, added_in_words
+from dp_service.releases.kinds.added import OF_CONDITIONS, OF_QUOTIENTS, added_in_words
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of, looks_of
 from dp_service.releases.kinds.cutting import fitting_list
 from dp_service.releases.kinds.kind import Fields, Value
@@ -56,7 +56,7 @@ from dp_service.releases.kinds.views import (
 )
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements
-from dp_service.terms import AggregateFunction, Element
+from dp_service.terms import Element
 from dp_service.values.bounds import Clamp
 
 Integers = NDArray[np.int64]
@@ -132,6 +132,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
                     "column": stated.columns[each.place].name,
                     "alias": each.alias,
                     "condition": stated.columns[each.place].condition,
+                    "per_count": each.per_count,
                 }
                 for each in stated.asked
             ],
@@ -194,7 +195,9 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             yield from added_in_words(
                 column, deviation, over_rows=self.parameters.sums_rows, tau=self.parameters.tau
             )
-        if any(each.function is AggregateFunction.AVERAGE for each in self.sums.asked):
+        if any(each.per_count is not None for each in self.sums.asked):
+            yield OF_QUOTIENTS
+        if any(each.is_quotient for each in self.sums.asked):
             yield Statement(
                 "sums.averages", "Where the interval of a count reaches down to 0, no average is shown."
             )
@@ -275,7 +278,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
 
     def _value(self, release: ReleasedMoments, asked: AskedAggregate, alpha: Fraction) -> Value:
         column, quantum = release.columns[asked.place], self._quantum(asked)
-        if asked.function is not AggregateFunction.AVERAGE:
+        if not asked.is_quotient:
             return lambda row: column.sum_of(row) * quantum
         least = least_certain_count(release, asked.place, alpha=alpha)
 
@@ -296,28 +299,25 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         if self.sums.ordered_by is None:
             return shown_by_count(release, most=most)
         first = self.sums.asked[self.sums.ordered_by]
-        match first.function:
-            case AggregateFunction.AVERAGE:
-                return shown_by_average(release, first.place, most=most, alpha=alpha)
-            case _:
-                return shown_by_sum(release, first.place, most=most)
+        if first.is_quotient:
+            return shown_by_average(release, first.place, most=most, alpha=alpha)
+        return shown_by_sum(release, first.place, most=most)
 
     def _answered(
         self, release: ReleasedMoments, asked: AskedAggregate, shown: ShownRows, alpha: Fraction
     ) -> AnsweredAggregate:
         column, quantum = release.columns[asked.place], self._quantum(asked)
-        match asked.function:
-            case AggregateFunction.AVERAGE:
-                values = map(column.average_of, shown.rows)
-                intervals = average_intervals(release, asked.place, shown, alpha=alpha)
-                found = zip(values, intervals, strict=True)
-                return ShownAverages(tuple(_in_units(*each, quantum) for each in found))
-            case _:
-                ends = sum_intervals(release, asked.place, shown, alpha=alpha)
-                return sums_shown(map(column.doubled_sum, shown.rows), ends, quantum)
+        if not asked.is_quotient:
+            ends = sum_intervals(release, asked.place, shown, alpha=alpha)
+            return sums_shown(map(column.doubled_sum, shown.rows), ends, quantum)
+        values = map(column.average_of, shown.rows)
+        intervals = average_intervals(release, asked.place, shown, alpha=alpha)
+        found = zip(values, intervals, strict=True)
+        return ShownAverages(tuple(_in_units(*each, quantum) for each in found))
 
     def _quantum(self, asked: AskedAggregate) -> Fraction:
-        return self.sums.columns[asked.place].quantum
+        """Return what one step of what is shown is worth: of a quotient, times its factor."""
+        return self.sums.columns[asked.place].quantum * (asked.per_count or 1)
 
 
 def sums_shown(doubled: Iterable[int], ends: Sequence[SumInterval], quantum: Fraction) -> ShownSums:

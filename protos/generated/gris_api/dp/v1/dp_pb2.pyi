@@ -294,16 +294,18 @@ class OwnCount(_message.Message):
     def __init__(self, share: _Optional[str] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
 class ShownAggregate(_message.Message):
-    __slots__ = ("function", "column", "alias", "condition")
+    __slots__ = ("function", "column", "alias", "condition", "per_count")
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     ALIAS_FIELD_NUMBER: _ClassVar[int]
     CONDITION_FIELD_NUMBER: _ClassVar[int]
+    PER_COUNT_FIELD_NUMBER: _ClassVar[int]
     function: _question_pb2.AggregateFunction
     column: str
     alias: str
     condition: int
-    def __init__(self, function: _Optional[_Union[_question_pb2.AggregateFunction, str]] = ..., column: _Optional[str] = ..., alias: _Optional[str] = ..., condition: _Optional[int] = ...) -> None: ...
+    per_count: str
+    def __init__(self, function: _Optional[_Union[_question_pb2.AggregateFunction, str]] = ..., column: _Optional[str] = ..., alias: _Optional[str] = ..., condition: _Optional[int] = ..., per_count: _Optional[str] = ...) -> None: ...
 
 class Sums(_message.Message):
     __slots__ = ("share", "columns", "aggregates", "ordered_by", "over_rows")

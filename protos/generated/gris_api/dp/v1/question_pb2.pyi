@@ -94,14 +94,16 @@ class Sharpening(_message.Message):
     def __init__(self, units: _Optional[_Iterable[int]] = ..., planned: bool = ..., data_version: _Optional[str] = ...) -> None: ...
 
 class Aggregate(_message.Message):
-    __slots__ = ("function", "column", "condition")
+    __slots__ = ("function", "column", "condition", "per_count")
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     CONDITION_FIELD_NUMBER: _ClassVar[int]
+    PER_COUNT_FIELD_NUMBER: _ClassVar[int]
     function: AggregateFunction
     column: str
     condition: str
-    def __init__(self, function: _Optional[_Union[AggregateFunction, str]] = ..., column: _Optional[str] = ..., condition: _Optional[str] = ...) -> None: ...
+    per_count: str
+    def __init__(self, function: _Optional[_Union[AggregateFunction, str]] = ..., column: _Optional[str] = ..., condition: _Optional[str] = ..., per_count: _Optional[str] = ...) -> None: ...
 
 class TimeBucket(_message.Message):
     __slots__ = ("length", "ranked")
