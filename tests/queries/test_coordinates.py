@@ -158,6 +158,8 @@ def test_a_table_without_values_counts_with_conditions() -> None:
     ("quotient", "measure", "function", "factor"),
     [
         ("SUM(x) / COUNT(*)", Measure.EVENTS, AggregateFunction.SUM, 1),
+        ("100 * AVG(CASE WHEN n = 1 THEN 1 ELSE 0 END)", Measure.EVENTS, AggregateFunction.ROWS, 100),
+        ("AVG(CASE WHEN n = 1 THEN x ELSE 0 END)", Measure.EVENTS, AggregateFunction.SUM, 1),
         ("COUNT(*) * 1.0 / COUNT(DISTINCT m)", Measure.DISTINCT_MEMBERS, AggregateFunction.ROWS, 1),
         ("(SUM(x)::double / COUNT(DISTINCT m)) * 2", Measure.DISTINCT_MEMBERS, AggregateFunction.SUM, 2),
         (
@@ -206,6 +208,11 @@ def test_a_quotient_by_the_count_is_a_view_of_its_number(
         (numbers("SUM(x) * 0 / COUNT(*)"), "0 in a product"),
         (numbers("SUM(x) * -1 / COUNT(*)"), "a negative factor"),
         (numbers("SUM(x) / NULLIF(COUNT(*), 1)"), "expected 0"),
+        (numbers("AVG(CASE WHEN n = 1 THEN x ELSE 1 END)"), "expected nothing behind ELSE"),
+        (
+            numbers("COUNT(DISTINCT m), AVG(CASE WHEN n = 1 THEN x ELSE 0 END)"),
+            "a quotient by a second count",
+        ),
         (numbers("ROUND(SUM(x) / COUNT(*), 2)"), "leave it out and round"),
         (numbers("SUM(x * 2) / COUNT(*)"), "arithmetic is not accepted"),
         (numbers("AVG(x) FILTER (WHERE n = 1), SUM(x) FILTER (WHERE n = 1) / COUNT(*)"), "count of its own"),

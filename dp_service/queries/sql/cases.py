@@ -1,4 +1,4 @@
-"""CASE in the place of an argument: another way to write FILTER."""
+"""CASE in the place of an argument: another way to write FILTER, or a quotient by the count of rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dp_service.queries.sql import tree
 from dp_service.queries.sql.places import refuse
 
 
-def without_case(call: tree.Call) -> tree.Call:
+def without_case(call: tree.Call) -> tree.Call | tree.Product:
     """Return a function of CASE WHEN condition THEN value END as one of the value, of the rows that meet the condition.
 
-    To a sum 0 is what no row is to it; everything else counts what stands behind ELSE.
+    To a sum 0 is what no row is to it; everything else counts what stands behind ELSE. An average with 0 for the other
+    rows is the sum divided by the number of all.
     """
     case = next((each for each in call.arguments if isinstance(each, tree.Case)), None)
     if case is None:
@@ -23,6 +24,10 @@ def without_case(call: tree.Call) -> tree.Call:
         )
     is_nothing = case.otherwise is None or isinstance(case.otherwise, tree.Null)
     is_zero = isinstance(case.otherwise, tree.Number) and not case.otherwise.text.strip("0.")
+    if is_zero and call.name in ("AVG", "MEAN"):
+        total = replace(call, name="SUM", arguments=(case.value,), where=case.condition)
+        rows = tree.Call(call.first, call.last, "COUNT", (tree.Star(call.first, call.first),))
+        return tree.Product(call.first, call.last, (total, rows), (False, True))
     if not is_nothing and not (is_zero and call.name == "SUM"):
         rest = (
             "ELSE 0" if call.name == "SUM" else f"nothing behind ELSE, which {call.name} takes into account"
