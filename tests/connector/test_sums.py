@@ -201,6 +201,24 @@ def test_numbers_of_the_rows_that_meet_a_condition_are_of_one_release(client: Pr
         client.histogram("t", "text", numbers=["members where whole = 1 +"])
 
 
+def test_numbers_in_another_order_are_the_same_release_with_their_own_values(client: PrivateClient) -> None:
+    """Conditions have numbers in the order of each question, and a list filtered by one is free."""
+    rows_of_a = "COUNT(*) FILTER (WHERE text = 'a') AS x"
+    people = "COUNT(DISTINCT member) FILTER (WHERE text IN ('a', 'b')) AS y"
+    asked_for = "SELECT text, COUNT(DISTINCT member), {}, {} FROM t GROUP BY text"
+    one, other = (
+        client.sql(asked_for.format(*numbers)) for numbers in ((rows_of_a, people), (people, rows_of_a))
+    )
+    assert one.release_id == other.release_id
+    for text, (_, values) in shown(one).items():
+        assert shown(other)[text][1] == values[::-1]
+    filtered = client.sql(f"{asked_for.format(people, rows_of_a)} HAVING x > 0")
+    assert [row.element for row in filtered.rows] == [("a",)]
+    assert filtered.charged.information == 0
+    said = [each.text for each in other.statements if each.code == "sums.number"]
+    assert any(text.startswith("Of the rows where condition 2 holds, at most 3") for text in said)
+
+
 def test_beside_counts_of_rows_sums_and_averages_are_over_rows(client: PrivateClient) -> None:
     """They have other names and other numbers than those of members, and are another release."""
     sql = SQL.replace("COUNT(DISTINCT member) AS people, SUM(number) AS spent", "COUNT(*), SUM(number)")

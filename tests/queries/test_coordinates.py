@@ -160,6 +160,7 @@ def test_a_table_without_values_counts_with_conditions() -> None:
         ("SUM(x) / COUNT(*)", Measure.EVENTS, AggregateFunction.SUM, 1),
         ("100 * AVG(CASE WHEN n = 1 THEN 1 ELSE 0 END)", Measure.EVENTS, AggregateFunction.ROWS, 100),
         ("AVG(CASE WHEN n = 1 THEN x ELSE 0 END)", Measure.EVENTS, AggregateFunction.SUM, 1),
+        ("CAST(SUM(x) / CAST(COUNT(*) AS NUMERIC) AS FLOAT)", Measure.EVENTS, AggregateFunction.SUM, 1),
         ("COUNT(*) * 1.0 / COUNT(DISTINCT m)", Measure.DISTINCT_MEMBERS, AggregateFunction.ROWS, 1),
         ("(SUM(x)::double / COUNT(DISTINCT m)) * 2", Measure.DISTINCT_MEMBERS, AggregateFunction.SUM, 2),
         (

@@ -37,7 +37,7 @@ _ARITHMETIC = {
 }
 _CASTS = ("DATE", "TIMESTAMP")
 # What a number is cast to so that nothing of it is lost.
-_WIDER = ("DOUBLE", "FLOAT", "REAL", "FLOAT8")
+_WIDER = ("DOUBLE", "FLOAT", "REAL", "FLOAT8", "NUMERIC", "DECIMAL")
 
 
 class ExpressionReader:
@@ -275,7 +275,9 @@ class ExpressionReader:
     def cast_to(self, first: Token, value: Expression) -> Expression:
         """Read a type behind a value: a literal becomes one of it, and a function stays what it is."""
         if self.next.word in _WIDER:
-            return tree.Cast(first, self._wider(), value, "DOUBLE")
+            last = self._wider()
+            # A quotient is exact, whatever it is cast to.
+            return value if isinstance(value, tree.Product) else tree.Cast(first, last, value, "DOUBLE")
         if self.next.word not in _CASTS:
             refuse(
                 self.next,
