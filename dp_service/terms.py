@@ -91,10 +91,12 @@ class ValueType(StrEnum):
 
 
 class AggregateFunction(StrEnum):
-    """What is computed of a column in each element: the sum, or the average, of its members' totals."""
+    """What is computed in each element: the sum or the average of a column, or how many members or rows there are."""
 
     SUM = "sum"
     AVERAGE = "average"
+    MEMBERS = "members"
+    ROWS = "rows"
 
 
 class RankFunction(StrEnum):

@@ -88,6 +88,13 @@ class QuestionFlags:
         metavar="COLUMN",
         asks="aggregates",
     )
+    numbers: list[str] = flag(
+        [],
+        "Of the rows that meet a condition in SQL: members, rows, sum:COLUMN or avg:COLUMN; repeatable.",
+        "--number",
+        metavar="'NUMBER where SQL'",
+        asks="aggregates",
+    )
     quantiles: list[str] = flag(
         [],
         "Instead of counts: quantiles of this column, such as amount:0.25,0.5,0.75; also min and max.",
@@ -95,7 +102,7 @@ class QuestionFlags:
     )
     order_by: str = flag(
         "",
-        "Rank by this sum or average, which is asked for, instead of by the count.",
+        "Rank by this sum, average or number, which is asked for, instead of by the count.",
         metavar="sum:COLUMN|avg:COLUMN",
         asks="ordered_by",
     )

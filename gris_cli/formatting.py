@@ -16,7 +16,14 @@ def format_aggregate(aggregate: Aggregate) -> str:
         return aggregate.alias
     is_average = aggregate.function is AggregateFunction.AVERAGE
     ends = (" of rows", " per row") if aggregate.over_rows else ("", " per member")
-    return f"{aggregate.function.value} of {aggregate.column}{ends[is_average]}"
+    of = f" of {aggregate.column}{ends[is_average]}" if aggregate.column else ""
+    where = "" if aggregate.condition is None else f" where condition {aggregate.condition} holds"
+    per_count = (
+        ""
+        if aggregate.per_count is None
+        else f", {formats.number(float(aggregate.per_count))} times per count"
+    )
+    return f"{aggregate.function.value}{of}{where}{per_count}"
 
 
 def format_total(result: PrivateResult) -> str:

@@ -88,6 +88,7 @@ def _question_of(flags: QuestionFlags) -> question_pb2.Question:
         counts=not flags.no_counts,
         sums=flags.sums,
         averages=flags.averages,
+        numbers=flags.numbers,
         order_by=flags.order_by or None,
         quantiles=_quantiles(flags.quantiles),
         bucket=flags.bucket or None,

@@ -144,6 +144,7 @@ def question_of(form: Form, table: TableEntry | None) -> question_pb2.Question:
         counts=not form.has("counts", "no"),
         sums=form.all("sum"),
         averages=form.all("avg"),
+        numbers=form.all("number"),
         quantiles={column: wanted for column, wanted in _quantiles(form, table) if wanted},
         bucket=f"{bucket}:{table.time.column}" if bucket and table.time is not None else None,
         ranked=form.has("ranked", "yes") and bool(bucket),

@@ -182,8 +182,12 @@ class Question(Arguments):
     counts: Truth = Field(None, description="false: only the ranking, which costs less. Default true.")
     sums: Names = Field(default_factory=list, description="Value columns to sum.")
     averages: Names = Field(default_factory=list, description="Value columns to average.")
+    numbers: Annotated[list[Name], Field(max_length=MAX_LISTED), BeforeValidator(lenient.texts)] = Field(
+        default_factory=list,
+        description="Of the rows that meet a condition: members where score > 3, rows where .., sum:COLUMN where ..",
+    )
     order_by: Text = Field(
-        None, description="sum:COLUMN or avg:COLUMN that is asked for; default: in the order of counts."
+        None, description="sum:COLUMN, avg:COLUMN or one of numbers; default: in the order of counts."
     )
     quantiles: Annotated[
         list[ColumnQuantiles], Field(max_length=MAX_LISTED), BeforeValidator(lenient.quantiles)
@@ -249,6 +253,7 @@ class Question(Arguments):
             counts=self.counts is not False,
             sums=self.sums,
             averages=self.averages,
+            numbers=self.numbers,
             order_by=lenient.order(self.order_by, counted),
             quantiles={each.column: each.of for each in self.quantiles},
             bucket=_bucket(self.bucket, table),

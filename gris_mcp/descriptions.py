@@ -69,6 +69,7 @@ EXAMPLES = {
     "counts": '{"counts": false}',
     "sums": '{"sums": ["amount"]}',
     "averages": '{"averages": ["amount"]}',
+    "numbers": """{"numbers": ["members where app = 'web'"]}""",
     "order_by": '{"sums": ["amount"], "order_by": "sum:amount"}',
     "quantiles": '{"quantiles": [{"column": "amount", "of": ["0.5", "max"]}]}',
     "bucket": '{"bucket": "month:day", "since": "2019-01-01", "until": "2020-01-01"}',

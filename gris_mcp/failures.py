@@ -111,7 +111,7 @@ _ARGUMENTS = {
     "dimensions": "by",
     "filters": "where",
     "omit_counts": "counts",
-    "aggregates": "sums, averages",
+    "aggregates": "sums, averages, numbers",
     "ordered_by": "order_by",
     "time_range": "since, until",
 }

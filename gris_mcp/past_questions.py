@@ -10,9 +10,10 @@ from gris_api.dp.v1 import question_pb2
 
 from pinot_connector.days import date_of
 from pinot_connector.json_values import to_json
+from pinot_connector.questions import NUMBERS
 
-_AGGREGATES = {question_pb2.AGGREGATE_FUNCTION_SUM: "sum", question_pb2.AGGREGATE_FUNCTION_AVERAGE: "avg"}
 _MEASURES = {question_pb2.MEASURE_EVENTS: "events", question_pb2.MEASURE_DISTINCT_VALUES: "distinct:"}
+_NUMBERS = {number: name for name, number in NUMBERS.items()}
 _RANKS = {question_pb2.RANK_FUNCTION_SMALLEST: "min", question_pb2.RANK_FUNCTION_LARGEST: "max"}
 _COMPARISONS = {
     question_pb2.COMPARISON_EQUAL: "=",
@@ -32,7 +33,7 @@ def arguments_of(question: question_pb2.Question) -> dict[str, Any]:
 
 
 def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]:
-    named = [f"{_AGGREGATES.get(each.function)}:{each.column}" for each in query.aggregates]
+    named = list(map(_number, query.aggregates))
     yield "table", query.table
     yield "by", list(query.dimensions)
     yield "k", query.k if query.HasField("k") else None
@@ -44,7 +45,17 @@ def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]
             yield name, _time(getattr(query.time_range, found))
     yield "counts", False if query.omit_counts else None
     for name, of in (("sums", "sum"), ("averages", "avg")):
-        yield name, [each.partition(":")[2] for each in named if each.partition(":")[0] == of]
+        plain = [each for each in query.aggregates if not (each.condition or each.per_count)]
+        columns = [each.column for each in plain if each.function == NUMBERS[of]]
+        yield name, columns
+    yield (
+        "numbers",
+        [
+            called
+            for called, each in zip(named, query.aggregates, strict=True)
+            if each.condition or each.per_count or not each.column
+        ],
+    )
     yield "order_by", named[query.ordered_by] if query.HasField("ordered_by") else None
     of_column: dict[str, list[str]] = {}
     for each in query.quantiles:
@@ -53,6 +64,12 @@ def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]
     yield "ranked", query.ranked or None
     yield "having", [_having(each, named) for each in query.having]
     yield "totals_by", query.totals_by
+
+
+def _number(aggregate: question_pb2.Aggregate) -> str:
+    name = _NUMBERS.get(aggregate.function, "")
+    of = f"{name}:{aggregate.column}" if aggregate.column else name
+    return f"{of} where {aggregate.condition}" if aggregate.condition else of
 
 
 def _condition(built: question_pb2.Filter) -> dict[str, Any]:

@@ -122,6 +122,7 @@ class ClientBase(ABC, Generic[Answered]):
         counts: bool = True,
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
+        numbers: Sequence[str] = (),
         order_by: str | None = None,
         having: str | Sequence[str] = (),
         totals_by: str | None = None,
@@ -144,9 +145,10 @@ class ClientBase(ABC, Generic[Answered]):
                 means its beginning in the zone of that column; a datetime needs a time zone.
             counts: whether to show noisy counts, in members or events, with intervals; a ranking alone costs less.
             sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
-            averages: the value columns whose averages to show, behind the sums: over members' totals, or over rows if
-                events are counted.
-            order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
+            averages: the value columns whose averages to show: over members' totals, or rows if events are counted.
+            numbers: numbers of the rows that meet a condition: `members where <condition>`, `rows where ..`,
+                `sum:<column> where ..`, `avg:<column> where ..`; or `rows` beside a count of members.
+            order_by: one of these, as `sum:<column>`, `avg:<column>` or as in `numbers`: the list is in its descending
                 order. None: it is in the order of its counts.
             having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
                 do not meet all of them are not shown, before the `k` largest are. They cost nothing.
@@ -183,6 +185,7 @@ class ClientBase(ABC, Generic[Answered]):
                 counts=counts,
                 sums=sums,
                 averages=averages,
+                numbers=numbers,
                 order_by=order_by,
                 having=having,
                 totals_by=totals_by,
@@ -201,6 +204,7 @@ class ClientBase(ABC, Generic[Answered]):
         counts: bool = True,
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
+        numbers: Sequence[str] = (),
         order_by: str | None = None,
         quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
         having: str | Sequence[str] = (),
@@ -225,16 +229,16 @@ class ClientBase(ABC, Generic[Answered]):
                 means its beginning in the zone of that column; a datetime needs a time zone.
             counts: whether to show noisy counts, in members or events, with intervals.
             sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
-            averages: the value columns whose averages to show, behind the sums: over members' totals, or over rows if
-                events are counted.
-            order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
+            averages: the value columns whose averages to show: over members' totals, or rows if events are counted.
+            numbers: numbers of the rows that meet a condition: `members where <condition>`, `rows where ..`,
+                `sum:<column> where ..`, `avg:<column> where ..`; or `rows` beside a count of members.
+            order_by: one of these, as `sum:<column>`, `avg:<column>` or as in `numbers`: the list is in its descending
                 order. None: it is in the order of its counts.
             quantiles: the quantiles of one column to show instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`,
                 with "min" and "max" for about the smallest and the largest value: in `Row.values`, in this order.
             having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
                 do not meet all of them are not shown. They cost nothing.
-            totals_by: one of two columns of `by`: totals over the other one are in `PrivateResult.totals`, each with
-                what the rows leave of it. They take a part of the units, at the same price.
+            totals_by: one of two columns of `by`, whose totals are shown as well; see `top_k`.
             max_cost: the most information units that the question may cost; see `ask`.
 
         Returns:
@@ -263,6 +267,7 @@ class ClientBase(ABC, Generic[Answered]):
                 counts=counts,
                 sums=sums,
                 averages=averages,
+                numbers=numbers,
                 order_by=order_by,
                 quantiles=quantiles,
                 having=having,
@@ -282,6 +287,7 @@ class ClientBase(ABC, Generic[Answered]):
         time_range: tuple[TimeBound, TimeBound] | None = None,
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
+        numbers: Sequence[str] = (),
         having: str | Sequence[str] = (),
         max_cost: int | None = None,
     ) -> Answered:
@@ -295,7 +301,7 @@ class ClientBase(ABC, Generic[Answered]):
             bucket: the policy's time column and how it is divided: `<length>:<column>`, such as `month:day`, with one
                 of day, week, month, quarter and year.
             by: columns to group by as well; an element has the bucket before their values.
-            measure, where, sums, averages, having, max_cost: see `histogram`.
+            measure, where, sums, averages, numbers, having, max_cost: see `histogram`.
             time_range: `(from, to)` on the policy's time column, without `to` itself. A day means its beginning in the
                 zone of that column; a datetime needs a time zone. The buckets are those in this range, and in closed
                 periods.
@@ -305,10 +311,7 @@ class ClientBase(ABC, Generic[Answered]):
 
         Raises:
             InvalidQuestion: an argument is malformed, or the range of time has no two ends; `field` says which.
-            RefusedByPolicy: the policy forbids the question.
-            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
-            AccountUnknown: the account has no budget.
-            GrisError: there is no result for another reason; see `errors`.
+            GrisError: there is no result for another reason; see `histogram`.
 
         Example:
             >>> year = datetime.date(2025, 1, 1), datetime.date(2026, 1, 1)
@@ -326,6 +329,7 @@ class ClientBase(ABC, Generic[Answered]):
                 time_range=time_range,
                 sums=sums,
                 averages=averages,
+                numbers=numbers,
                 bucket=bucket,
                 having=having,
             ),
@@ -341,6 +345,7 @@ class ClientBase(ABC, Generic[Answered]):
         time_range: tuple[TimeBound, TimeBound] | None = None,
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
+        numbers: Sequence[str] = (),
         quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
         max_cost: int | None = None,
     ) -> Answered:
@@ -351,19 +356,15 @@ class ClientBase(ABC, Generic[Answered]):
 
         Args:
             table: a table of the policy.
-            measure: what to count: distinct members (default), or events, that is rows, where the policy clips them.
-            where, time_range, sums, averages, quantiles, max_cost: see `histogram`.
+            measure: what to count: distinct members (default), or events, where the policy clips them.
+            where, time_range, sums, averages, numbers, quantiles, max_cost: see `histogram`.
 
         Returns:
-            The result: always one row, whose element has no values; its count is near 0 if nothing matches. It costs
-            one information unit and no call.
+            The result: always one row, whose element has no values; its count is near 0 if nothing matches.
 
         Raises:
             InvalidQuestion: an argument is malformed; `field` says which.
-            RefusedByPolicy: the policy forbids the question.
-            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
-            AccountUnknown: the account has no budget.
-            GrisError: there is no result for another reason; see `errors`.
+            GrisError: there is no result for another reason; see `histogram`.
 
         Example:
             >>> (row,) = client.total("feedback", where={"score": 1}).rows
@@ -383,6 +384,7 @@ class ClientBase(ABC, Generic[Answered]):
                 time_range=time_range,
                 sums=sums,
                 averages=averages,
+                numbers=numbers,
                 quantiles=quantiles,
             ),
             max_cost=max_cost,

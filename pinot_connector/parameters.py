@@ -7,7 +7,6 @@ from enum import Enum
 from fractions import Fraction
 
 from pinot_connector.formats import decimals
-from pinot_connector.questions import AggregateFunction
 from pinot_connector.value_parameters import (
     Aggregate,
     GridScale,
@@ -321,9 +320,7 @@ class Parameters:
             return (decimals(self.quantiles.column.quantum),) * len(self.quantiles.shown)
         of_columns = map(decimals, self.quanta)
         pairs = zip(self.aggregates, of_columns, strict=True)
-        return tuple(
-            digits if each.function is AggregateFunction.SUM else max(2, digits) for each, digits in pairs
-        )
+        return tuple(max(2, digits) if each.is_quotient else digits for each, digits in pairs)
 
     @property
     def has_days(self) -> bool:

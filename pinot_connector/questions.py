@@ -37,10 +37,12 @@ class Measure(Enum):
 
 
 class AggregateFunction(Enum):
-    """What is computed of a value column in each element: the sum or the average of members' totals, or of rows."""
+    """What is computed in each element: a column's sum or average, or how many members or rows meet a condition."""
 
     SUM = "sum"
     AVERAGE = "average"
+    MEMBERS = "members"
+    ROWS = "rows"
 
 
 class RankFunction(Enum):
@@ -81,10 +83,18 @@ _BUCKET = re.compile(r"(day|week|month|quarter|year):([A-Za-z_][A-Za-z0-9_]*)")
 _FUNCTIONS = numbers(AggregateFunction, question_pb2.AggregateFunction.DESCRIPTOR)
 _RANKS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)
 MEASURES = numbers(Measure, question_pb2.Measure.DESCRIPTOR)
-_ORDERS = {
+NUMBERS = {
     "sum": question_pb2.AGGREGATE_FUNCTION_SUM,
     "avg": question_pb2.AGGREGATE_FUNCTION_AVERAGE,
+    "members": question_pb2.AGGREGATE_FUNCTION_MEMBERS,
+    "rows": question_pb2.AGGREGATE_FUNCTION_ROWS,
 }
+"""What the numbers beside a count are called in texts; the first two are of a column."""
+_NUMBER = re.compile(
+    r"\s*(?:(?P<factor>[0-9.]+)\s*\*\s*)?(?:(?P<of>sum|avg)\s*:\s*(?P<column>[^\s:]+)|(?P<counted>members|rows))"
+    r"(?:\s+where\s+(?P<condition>.+?))?(?P<per_count>\s*/\s*count)?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def structured_question(
@@ -99,6 +109,7 @@ def structured_question(
     counts: bool = True,
     sums: Sequence[str] = (),
     averages: Sequence[str] = (),
+    numbers: Sequence[str] = (),
     order_by: str | None = None,
     quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
     bucket: str | None = None,
@@ -123,8 +134,13 @@ def structured_question(
         sums: the value columns whose sums to show beside the counts: of each member its total in an element counts, or
             if events are counted its rows.
         averages: the value columns whose averages to show, behind the sums: over the same.
-        order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
-            order, and `k` shows the elements where it is largest. None: the list is in the order of its counts.
+        numbers: what else to show, of the rows that meet a condition in SQL: `members where <condition>`, `rows where
+            <condition>`, `sum:<column> where <condition>`, `avg:<column> where <condition>`; and `rows` beside a count
+            of members. Which elements are shown does not depend on them. With ` / count` behind it a number is divided
+            by the count, perhaps times another: `100 * members where <condition> / count`.
+        order_by: one of these sums, averages or numbers, as `sum:<column>`, `avg:<column>` or as `numbers` has it: the
+            list is in its descending order, and `k` shows the elements where it is largest. None: the list is in the
+            order of its counts.
         quantiles: the quantiles to show of one column instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`;
             "min" and "max" among them stand for about the smallest and the largest value.
         bucket: the policy's time column, divided into buckets: `<length>:<column>`, such as `month:day`, for
@@ -153,6 +169,7 @@ def structured_question(
         aggregates=[
             *_aggregates(AggregateFunction.SUM, sums),
             *_aggregates(AggregateFunction.AVERAGE, averages),
+            *map(_number, checked_texts("aggregates", [numbers] if isinstance(numbers, str) else numbers)),
         ],
         quantiles=_quantiles(quantiles or {}),
     )
@@ -195,10 +212,25 @@ def _quantile(column: str, wanted: QuantileLike) -> question_pb2.Quantile:
     return question_pb2.Quantile(function=number, column=column, q=text)
 
 
+def _number(text: str) -> question_pb2.Aggregate:
+    found = _NUMBER.fullmatch(text)
+    if found is None or (found["factor"] and not found["per_count"]):
+        raise InvalidQuestion(
+            "aggregates",
+            "expected 'members where CONDITION', 'rows where CONDITION', 'sum:COLUMN where CONDITION', 'avg:COLUMN "
+            "where CONDITION', or 'rows' beside a count of members",
+        )
+    return question_pb2.Aggregate(
+        function=NUMBERS[(found["of"] or found["counted"]).lower()],
+        column=found["column"] or "",
+        condition=(found["condition"] or "").strip(),
+        per_count=(found["factor"] or "1") if found["per_count"] else "",
+    )
+
+
 def _place(field: str, named: str, aggregates: Sequence[question_pb2.Aggregate]) -> int:
-    name, _, column = named.partition(":")
-    for place, each in enumerate(aggregates):
-        if (each.function, each.column) == (_ORDERS.get(name), column):
+    for place, each in enumerate(aggregates if _NUMBER.fullmatch(named) else ()):
+        if each == _number(named):
             return place
     count = "count, or " if field == "having" else ""
     raise InvalidQuestion(

@@ -27,7 +27,9 @@ class SummedColumn:
 
     Of each member one number counts in each element: its total, between `lower` and `upper`, in steps of `quantum`.
     `share` is the column's part of the information units, and `noise_variance` that of its noise, in half steps. With
-    an `own_count` rows without a usable value count, and the column's sums and averages are of the others.
+    an `own_count` rows without a usable value count, and the column's sums and averages are of the others. Without a
+    name, members or rows are counted, as `function` says. `condition` is the number of the condition that its rows
+    meet, by the order of the question; None: they need not meet any.
     """
 
     name: str
@@ -37,24 +39,38 @@ class SummedColumn:
     share: Fraction
     noise_variance: Fraction
     own_count: OwnCount | None = None
+    function: AggregateFunction | None = None
+    condition: int | None = None
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A sum or an average that a result shows: of members' totals, or if `over_rows` of rows.
+    """A sum or an average that a result shows, of members' totals or if `over_rows` of rows; or a number of either.
 
-    `alias` is what a question in SQL calls it.
+    `alias` is what a question in SQL calls it. `condition` is the number of its condition, None if it has none.
+    With `per_count` it is divided by the count of its element, times that.
     """
 
     function: AggregateFunction
     column: str
     alias: str | None = None
     over_rows: bool = False
+    condition: int | None = None
+    per_count: Fraction | None = None
+
+    @property
+    def is_quotient(self) -> bool:
+        """Whether it is divided by a count: where that may be 0, there is none."""
+        return self.function is AggregateFunction.AVERAGE or self.per_count is not None
 
     @property
     def title(self) -> str:
         """What to call it where a result is displayed."""
-        return self.alias or _TITLES[self.function, self.over_rows].format(column=self.column)
+        if self.alias is not None:
+            return self.alias
+        named = _TITLES.get((self.function, self.over_rows), self.function.value).format(column=self.column)
+        where = f"_where_{self.condition}" if self.condition else ""
+        return f"{named}{where}{'' if self.per_count is None else '_per_count'}"
 
 
 # An average of totals is another number than an average of rows, and sums are bounded in other ways: names say which.

@@ -10,15 +10,18 @@ from dp_service.terms import AggregateFunction, GridSpec, MemberValue, RankFunct
 
 @dataclass(frozen=True)
 class SummedValue:
-    """A column that a release sums.
+    """What a release adds up of each member, or of its rows: the values of a column, or how many there are.
 
     Attributes:
-        name: The name of the column.
+        name: The name of the column; empty where members or rows are counted.
         quantum: What one step of its sums is worth.
         low: The least that a member's total in an element can be, in steps; over rows, that of a row.
         high: The most.
         share: The part of the release's units that its sums take.
         count_share: The part that a count of its own takes; None: it has none, and shares that of the elements.
+        function: SUM of a column; MEMBERS or ROWS where these are counted.
+        condition: The number of its condition, by the order in which the question names them, from 1 on; 0: it has
+            none. What the condition is, the question says, so this is no part of the release.
     """
 
     name: str
@@ -27,6 +30,14 @@ class SummedValue:
     high: int
     share: Fraction
     count_share: Fraction | None = None
+    function: AggregateFunction = AggregateFunction.SUM
+    condition: int = 0
+
+    @property
+    def called(self) -> str:
+        """What statements call it."""
+        of = self.name or self.function.value
+        return f"{of} where condition {self.condition} holds" if self.condition else of
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""
@@ -37,16 +48,26 @@ class SummedValue:
             ("high", self.high),
             ("sum_share", self.share),
             *([] if self.count_share is None else [("count_share", self.count_share)]),
+            *([] if self.function is AggregateFunction.SUM else [("number_of", self.function.name)]),
         ]
 
 
 @dataclass(frozen=True)
 class AskedAggregate:
-    """A sum or an average that the question shows: the place of its column in the release, and its alias in SQL."""
+    """A number that the question shows: the place of its coordinate in the release, and its alias in SQL.
+
+    `per_count`: times what it is shown divided by the count; None: it is shown as it is.
+    """
 
     function: AggregateFunction
     place: int
     alias: str = ""
+    per_count: Fraction | None = None
+
+    @property
+    def is_quotient(self) -> bool:
+        """Whether it is shown divided by a count, where that is not 0."""
+        return self.function is AggregateFunction.AVERAGE or self.per_count is not None
 
 
 @dataclass(frozen=True)

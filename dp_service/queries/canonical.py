@@ -28,13 +28,13 @@ from dp_service.queries.canonical_query import (
     QueryColumn,
     QueryDistinct,
     QueryQuantiles,
-    QueryValue,
     Restriction,
     TextRestriction,
     possible_values,
     query_column,
 )
 from dp_service.queries.columns import Column, Nulls
+from dp_service.queries.coordinates import added_up, query_value
 from dp_service.queries.dimensions import Extracted, is_of_time
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
@@ -43,7 +43,6 @@ from dp_service.queries.intervals import Interval, Intervals, complement, inters
 from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
 from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeColumn
-from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
 from dp_service.queries.value_sets import (
     ALL_TEXTS,
     Texts,
@@ -105,7 +104,7 @@ def canonicalise(
         measure=_counted(query, table, {each.name for each in grouped}),
         clip=table.clip_of(query),
         restrictions=tuple(each for each in restrictions if each is not None),
-        values=tuple(map(_query_value, summed_columns(query, table))),
+        values=added_up(query, table).coordinates,
         quantiles=_query_quantiles(query, table),
         conditions=conditions,
     )
@@ -208,27 +207,12 @@ def time_restriction(query: HistogramQuery, table: Table, closed_before: int | N
     return OrdinalRestriction(every, (every.universe,))
 
 
-def summed_columns(query: HistogramQuery, table: Table) -> tuple[ValueColumn, ...]:
-    """Return the columns that a question sums, each once, by name.
-
-    Raises:
-        RefusedByPolicyError: The policy does not list the values of one.
-    """
-    return tuple(table.value(name) for name in sorted({each.column for each in query.aggregates}))
-
-
 def _query_quantiles(query: HistogramQuery, table: Table) -> QueryQuantiles | None:
     if not query.quantiles:
         return None
     column = table.quantile(query.quantiles[0].column)
     salt = table_salt(table.name, _ROWS_OF_A_MEMBER) if column.member_value is MemberValue.ONE_ROW else b""
-    return QueryQuantiles(_query_value(column), column.member_value, column.spec, salt)
-
-
-def _query_value(column: ValueColumn | QuantileColumn) -> QueryValue:
-    keeps_nulls = column.nulls in (Nulls.KEEP, ValueNulls.KEEP)
-    has_own_count = column.nulls is ValueNulls.OWN_COUNT
-    return QueryValue(column.name, column.type, column.bounds, keeps_nulls, column.null_value, has_own_count)
+    return QueryQuantiles(query_value(column), column.member_value, column.spec, salt)
 
 
 def _mentioned(

@@ -6,6 +6,7 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
     Condition,
+    Coordinate,
     Every,
     OrdinalRestriction,
     PatternCondition,
@@ -41,7 +42,7 @@ def canonical_bytes(query: CanonicalQuery) -> bytes:
         length_prefixed(*map(_column_bytes, query.dimensions)),
         length_prefixed(*map(_restriction_bytes, query.restrictions)),
         # Nothing more without sums: such questions keep the fingerprints that they have.
-        *([length_prefixed(*map(_summed_bytes, query.values))] if query.values else []),
+        *([length_prefixed(*map(coordinate_bytes, query.values))] if query.values else []),
         *([] if query.quantiles is None else [_quantiles_bytes(query.quantiles)]),
         *(
             [length_prefixed(b"conditions", *map(condition_bytes, query.conditions))]
@@ -78,6 +79,18 @@ def _quantiles_bytes(quantiles: QueryQuantiles) -> bytes:
     )
 
 
+def coordinate_bytes(coordinate: Coordinate) -> bytes:
+    """Return the bytes of what is added up beside the count."""
+    if isinstance(coordinate, QueryValue):
+        return _summed_bytes(coordinate)
+    of = (coordinate.counted.encode(), str(coordinate.bounds.totals.high).encode())
+    return length_prefixed(b"number of rows", *of, *_met_bytes(coordinate.condition))
+
+
+def _met_bytes(condition: Condition | None) -> tuple[bytes, ...]:
+    return () if condition is None else (condition_bytes(condition),)
+
+
 def _summed_bytes(value: QueryValue) -> bytes:
     bounds = value.bounds
     ends = (bounds.rows.low, bounds.rows.high, bounds.totals.low, bounds.totals.high)
@@ -89,6 +102,7 @@ def _summed_bytes(value: QueryValue) -> bytes:
         *(str(end).encode() for end in ends),
         b"own count" if value.has_own_count else b"keep" if value.keeps_nulls else b"drop",
         null_value,
+        *_met_bytes(value.condition),
     )
 
 

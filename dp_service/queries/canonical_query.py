@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import PlainSerializer, PlainValidator
 
@@ -266,10 +266,12 @@ def possible_values(condition: Condition, column: str, values: tuple[Value, ...]
 
 @dataclass(frozen=True)
 class QueryValue:
-    """A column that the question sums.
+    """A column that the question sums, where it has a `condition` in the rows that meet it.
 
     `null_value` is left out like NULL, or stands for every value that is not usable if the policy keeps such rows. With
-    `has_own_count` rows whose value is not usable count, and the column has a count of the others beside its sum.
+    `has_own_count` rows whose value is not usable count, and the column has a count of the others beside its sum. With
+    a `condition` every row of the question counts; those that do not meet it, or whose value is not usable, are not
+    summed, and no part of an own count.
     """
 
     name: str
@@ -278,6 +280,24 @@ class QueryValue:
     keeps_nulls: bool
     null_value: Fraction | None
     has_own_count: bool = False
+    condition: Condition | None = None
+
+
+@dataclass(frozen=True)
+class QueryCount:
+    """A number of rows that the question counts beside its own count: those that meet `condition`, None: all.
+
+    Of one member in one element it is between the ends of `bounds.totals`: 0 and 1 where members are `counted`.
+    """
+
+    counted: Measure
+    bounds: ValueBounds
+    condition: Condition | None = None
+    has_own_count: ClassVar[bool] = False
+
+
+Coordinate = QueryValue | QueryCount
+"""What is added up over the members, or rows, of each element beside their number."""
 
 
 @dataclass(frozen=True)
@@ -308,9 +328,10 @@ class CanonicalQuery:
     `clip` is how many events of one member count in one element at most; None: all, or members are counted. Where
     events are counted and there are `values`, sums are over rows, and there is a clip.
     `restrictions` has at most one for each column and is sorted by the column's name; `conditions` are those that are
-    on several columns, or on no set of values, all of which must hold, sorted. `values` are the columns that
-    are summed, each once, sorted by name; a row counts only if it can be used in each of them. `quantiles` is the
-    column whose quantiles are asked for, None: none is.
+    on several columns, or on no set of values, all of which must hold, sorted. `values` is what is added up beside the
+    count, each once: columns by name, then what has a condition, and numbers of rows. A row counts only if it can be
+    used in each column that has neither a condition nor a count of its own. `quantiles` is the column whose quantiles
+    are asked for, None: none is.
     """
 
     table: str
@@ -319,19 +340,25 @@ class CanonicalQuery:
     measure: Measure | QueryDistinct
     clip: int | None
     restrictions: tuple[Restriction, ...]
-    values: tuple[QueryValue, ...] = ()
+    values: tuple[Coordinate, ...] = ()
     quantiles: QueryQuantiles | None = None
     conditions: tuple[Condition, ...] = ()
 
     @property
     def column_conditions(self) -> tuple[ColumnCondition, ...]:
-        """All conditions on columns, also those that others and dimensions consist of; a column may have several."""
-        own = (each for one in self.conditions for each in column_conditions(one))
+        """All conditions on columns, also of those that others, numbers and dimensions consist of."""
+        others = (*self.conditions, *self.conditions_of_values)
+        own = (each for one in others for each in column_conditions(one))
         return (*self.restrictions, *own, *(each for column in self.dimensions for each in column.conditions))
 
     @property
-    def used_values(self) -> tuple[QueryValue, ...]:
-        """The columns whose values a row must have to count: those that are summed, or that quantiles are of."""
+    def conditions_of_values(self) -> tuple[Condition, ...]:
+        """The conditions of `values`, which decide what is added up and not which rows count."""
+        return tuple(each.condition for each in self.values if each.condition is not None)
+
+    @property
+    def used_values(self) -> tuple[Coordinate, ...]:
+        """What is taken of the rows of a member: what is added up, or what quantiles are of."""
         return self.values if self.quantiles is None else (*self.values, self.quantiles.value)
 
     @property

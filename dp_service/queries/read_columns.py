@@ -6,7 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.queries.canonical_query import CanonicalQuery, ColumnCondition, OrdinalRestriction
+from dp_service.queries.canonical_query import (
+    CanonicalQuery,
+    ColumnCondition,
+    OrdinalRestriction,
+    QueryValue,
+)
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value
 from dp_service.queries.intervals import UNIVERSES, Interval, ordinal, written
@@ -54,8 +59,13 @@ class ReadValue:
 
 
 def values_read(query: CanonicalQuery) -> tuple[ReadValue, ...]:
-    """Return the columns that the query of a question sums, in the order of the sums."""
-    return tuple(ReadValue(value.name, value.type, value.null_value) for value in query.values)
+    """Return the columns that the query of a question sums, in the order of the sums; a number of rows has no name."""
+    return tuple(
+        ReadValue(value.name, value.type, value.null_value)
+        if isinstance(value, QueryValue)
+        else ReadValue("", ValueType.INT64, None)
+        for value in query.values
+    )
 
 
 def quantiles_read(query: CanonicalQuery) -> tuple[ReadValue, ...]:

@@ -28,27 +28,28 @@ from dp_service.queries.allowed_columns import (
     in_canonical_order,
     with_whole_lists,
 )
-from dp_service.queries.canonical import canonicalise, summed_columns
-from dp_service.queries.canonical_query import CanonicalQuery, QueryColumn, query_column
+from dp_service.queries.canonical import canonicalise
+from dp_service.queries.canonical_query import CanonicalQuery, QueryColumn, QueryValue, query_column
 from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
+from dp_service.queries.coordinates import added_up
 from dp_service.queries.derived_columns import Grouped, grouped_columns
-from dp_service.queries.dimensions import conditions_of_dimensions, label_of
+from dp_service.queries.dimensions import label_of
 from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.filters import In, Value, column_filters
 from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
+from dp_service.queries.policy_types import DEFAULT_SHARE
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
 from dp_service.queries.shown_elements import fetched_at_most, requested_k_of, shown_at_most
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.suggestions import listed
-from dp_service.queries.sums import require_whole_series, shown_with_sums, sums_released
+from dp_service.queries.sums import require_drawable, require_whole_series, shown_with_sums, sums_released
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.totals import releasing_totals
-from dp_service.queries.value_columns import ValueColumn
 from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
 
@@ -156,7 +157,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     for name in query.plain_dimensions:
         groupable(table, name)
     # What a function can be follows from the conditions, so these come before it.
-    conditions = in_canonical_order((*query.filters, *conditions_of_dimensions(query.dimensions)))
+    conditions = in_canonical_order(query.every_filter)
     for condition in conditions:
         check_filter(table, condition)
     check_patterns(table, conditions)
@@ -168,7 +169,6 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         check_shown(shown, restricted)
     if query.time_range is not None:
         table.time_column()
-    summed = summed_columns(query, table)
     require_quantiles(query, table, dimensions)
     canonical = canonicalise(
         query,
@@ -178,7 +178,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     )
     parameters = _parameters(query, table, dimensions, canonical, policy)
     member = table.member_column()
-    parameters = _summing(_bounded(parameters, canonical, table), query, table, summed)
+    parameters = _summing(_bounded(parameters, canonical, table), query, table)
     parameters = releasing_quantiles(parameters, query, table)
     parameters = releasing_totals(parameters, query, table)
     resolution = Resolution(
@@ -200,15 +200,8 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
 
 
 def _looked_up(query: HistogramQuery, table: Table) -> tuple[QueryColumn, ...]:
-    conditions = (
-        each
-        for one in (*query.filters, *conditions_of_dimensions(query.dimensions))
-        for each in column_filters(one)
-    )
-    columns = [
-        table.column(name)
-        for name in sorted({*query.plain_dimensions, *(each.column for each in conditions)})
-    ]
+    named = (each.column for one in query.every_filter for each in column_filters(one))
+    columns = [table.column(name) for name in sorted({*query.plain_dimensions, *named})]
     return tuple(query_column(column) for column in columns if column.lookup is not None)
 
 
@@ -260,16 +253,22 @@ def _bounded(parameters: ReleaseParameters, query: CanonicalQuery, table: Table)
     )
 
 
-def _summing(
-    parameters: ReleaseParameters, query: HistogramQuery, table: Table, summed: Sequence[ValueColumn]
-) -> ReleaseParameters:
-    """Return the parameters with what is summed, if anything is."""
-    if not summed:
+def _summing(parameters: ReleaseParameters, query: HistogramQuery, table: Table) -> ReleaseParameters:
+    """Return the parameters with what is added up beside the count, if anything is."""
+    if not query.aggregates:
         return parameters
+    added, bounded = added_up(query, table), parameters.contributions
     stated = None if table.contributions is None else table.contributions.sums
-    if stated is None:
+    if stated is None and any(isinstance(each, QueryValue) for each in added.coordinates):
         raise RefusedByPolicyError(Rule.MEASURE, f"the policy offers no sums for the table {table.name}")
-    sums = sums_released(query, summed, stated)
+    if bounded is None:
+        raise RefusedByPolicyError(
+            Rule.MEASURE,
+            f"the policy bounds no contributions for the table {table.name}, as a second count and numbers with a "
+            "condition need: ask for each count apart, with its condition in WHERE",
+        )
+    sums = sums_released(query, added, DEFAULT_SHARE if stated is None else stated.share)
+    require_drawable(sums, bounded, tau=parameters.tau, unit=parameters.epsilon_per)
     elements = _most_elements(parameters)
     k = shown_with_sums(parameters.k, len(query.aggregates), elements)
     require_whole_series(query, k, elements if parameters.domain is not None else None)

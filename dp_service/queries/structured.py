@@ -39,6 +39,7 @@ MAXIMUM_AGGREGATES = 16
 MAXIMUM_QUANTILES = 999
 MAXIMUM_QUANTILE_DENOMINATOR = 10_000
 MAXIMUM_HAVING = 16
+_IN_REACH = Fraction(1, 10**9)
 
 
 class Measure(StrEnum):
@@ -87,11 +88,43 @@ def _values(condition: ColumnFilter) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A sum or an average of a value column; `alias` is its name in SQL and no part of the question."""
+    """A sum or an average of a value column, or a number of members or rows beside the count.
+
+    Attributes:
+        function: Which of them.
+        column: The column; empty for a number of members or rows.
+        alias: Its name in SQL, and no part of the question.
+        condition: Conditions that all must hold of the rows that it is of; empty: it is of all that count.
+        per_count: Times what it is shown divided by the question's count; None: it is shown as it is.
+    """
 
     function: AggregateFunction
-    column: str
+    column: str = ""
     alias: str | None = field(default=None, compare=False)
+    condition: tuple[Filter, ...] = ()
+    per_count: Fraction | None = None
+
+    @property
+    def is_quotient(self) -> bool:
+        """Whether it is shown divided by a count, where that is not 0."""
+        return self.function is AggregateFunction.AVERAGE or self.per_count is not None
+
+    def __post_init__(self) -> None:
+        require_valid(
+            self.per_count is None
+            or (
+                self.function is not AggregateFunction.AVERAGE
+                and _IN_REACH <= self.per_count <= 1 / _IN_REACH
+            ),
+            "aggregates",
+            "expected a number other than an average to be divided by the count, times 10^-9 to 10^9",
+        )
+        counts = self.function in (AggregateFunction.MEMBERS, AggregateFunction.ROWS)
+        require_valid(
+            counts is not bool(self.column),
+            "aggregates",
+            "expected a column for a sum or an average, and none for a number of members or rows",
+        )
 
 
 @dataclass(frozen=True)
@@ -201,7 +234,7 @@ class HistogramQuery:
         require_valid(distinct, "dimensions", "expected each column to group by once")
         buckets = sum(isinstance(each, Truncated) for each in self.dimensions)
         require_valid(buckets <= 1, "dimensions", "expected buckets of one length to group by")
-        every = (*self.filters, *conditions_of_dimensions(self.dimensions))
+        every = self.every_filter
         conditions = sum(1 for each in every for _ in column_filters(each))
         require_valid(
             conditions <= MAXIMUM_FILTERS, "filters", f"expected at most {MAXIMUM_FILTERS} conditions"
@@ -297,10 +330,14 @@ class HistogramQuery:
     def row_filters(self) -> tuple[Filter, ...]:
         """Its conditions, and of each CASE without ELSE that one of its conditions holds."""
         without = [each for each in self.dimensions if isinstance(each, Cases) and each.otherwise is None]
-        return (
-            *self.filters,
-            *(AnyOf(tuple(condition for condition, _ in each.branches)) for each in without),
-        )
+        met = (AnyOf(tuple(condition for condition, _ in each.branches)) for each in without)
+        return (*self.filters, *met)
+
+    @property
+    def every_filter(self) -> tuple[Filter, ...]:
+        """Its conditions, those of its numbers and of what it groups by among them."""
+        of_numbers = (one for each in self.aggregates for one in each.condition)
+        return (*self.filters, *of_numbers, *conditions_of_dimensions(self.dimensions))
 
     @property
     def sums_rows(self) -> bool:
@@ -328,6 +365,18 @@ class HistogramQuery:
         )
         distinct = len(set(self.aggregates)) == len(self.aggregates)
         require_valid(distinct, "aggregates", "expected each sum and average once")
+        of_members = self.measure is Measure.DISTINCT_MEMBERS
+        of_count = AggregateFunction.MEMBERS if of_members else AggregateFunction.ROWS
+        require_valid(
+            all((each.function, each.condition) != (of_count, ()) for each in self.aggregates),
+            "aggregates",
+            "expected no number that is the count itself: it is shown anyway, so leave it out or give it a condition",
+        )
+        require_valid(
+            of_members or all(each.function is not AggregateFunction.MEMBERS for each in self.aggregates),
+            "measure",
+            "expected distinct members, which a number of members and one of rows are counted beside",
+        )
         require_valid(
             not self.omit_counts,
             "omit_counts",
@@ -367,9 +416,12 @@ class HistogramQuery:
             "expected none beside buckets of time and other functions: ask for the totals without them",
         )
         require_valid(
-            all(each.function is AggregateFunction.SUM for each in self.aggregates),
+            all(
+                each.function is AggregateFunction.SUM and not (each.condition or each.is_quotient)
+                for each in self.aggregates
+            ),
             "totals_by",
-            "expected none beside averages: those of parts do not add up; ask for sums and counts",
+            "expected none beside averages, numbers with a condition and a second count: ask for sums and one count",
         )
         require_valid(
             self.ordered_by is None and not self.having,

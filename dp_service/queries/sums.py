@@ -1,45 +1,72 @@
-"""What a question for sums and averages releases: which columns, and which part of the units each of them takes.
+"""What a question for sums and averages releases: what is added up, and which part of the units each of it takes.
 
-Nothing here depends on which sums and averages of a column are shown, so all of them come from one release.
+Nothing here depends on which sums and averages of a column are shown, so all of them come from one release; with a
+condition, sums alone and averages are two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
+from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased
+from dp_service.parameters.contributions import BoundedContributions
+from dp_service.queries.canonical_query import Coordinate, QueryValue
+from dp_service.queries.coordinates import AddedUp
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.structured import HistogramQuery
-from dp_service.queries.table_contributions import Sums
-from dp_service.queries.value_columns import ValueColumn, ValueNulls
-from dp_service.values.bounds import Clamp
+from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.terms import AggregateFunction
 
 MAXIMUM_VALUES_SHOWN = 1_000
 """How many sums and averages a result has at most, all elements together."""
 
 
-def sums_released(query: HistogramQuery, summed: Sequence[ValueColumn], sums: Sums) -> SumsReleased:
+def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> SumsReleased:
     """Return what is released besides counts.
 
     Args:
         query: The question.
-        summed: The columns that it sums, each once, by name.
-        sums: What the policy says of sums.
+        added: What it adds up.
+        share: The part of the units that its count takes.
     """
-    weights = sum(column.weight for column in summed)
-    places = {column.name: place for place, column in enumerate(summed)}
+    whole = sum(added.weights)
+    parts = [(1 - share) * Fraction(weight, whole) for weight in added.weights]
     return SumsReleased(
-        share=sums.share,
+        share=share,
         columns=tuple(
-            _summed_value(column, query, (1 - sums.share) * Fraction(column.weight, weights))
-            for column in summed
+            _summed_value(*each, query) for each in zip(added.coordinates, parts, added.numbers, strict=True)
         ),
         asked=tuple(
-            AskedAggregate(each.function, places[each.column], each.alias or "") for each in query.aggregates
+            AskedAggregate(each.function, place, each.alias or "", each.per_count)
+            for each, place in zip(query.aggregates, added.places, strict=True)
         ),
         ordered_by=query.ordered_by,
     )
+
+
+def require_drawable(sums: SumsReleased, bounded: BoundedContributions, *, tau: int, unit: Fraction) -> None:
+    """Refuse numbers whose noise cannot be drawn. The policy was checked for each of its columns by itself.
+
+    Args:
+        sums: What is released.
+        bounded: How contributions are bounded.
+        tau: How many rows of a member count in an element, 1 where members are counted.
+        unit: epsilon_per.
+
+    Raises:
+        QuestionError: The noise of one would be beyond what is drawn.
+    """
+    units = bounded.units - (0 if bounded.names is None else bounded.names.units)
+    distance = bounded.delta_0 * bounded.periods * (tau**2 * bounded.periods if bounded.of_events else 1)
+    of_unit = Fraction(distance) / (2 * units * unit**2 / 8)
+    for column in sums.columns:
+        # None is too small: each has a part of the units of which all would not be too many for a count.
+        most = max((column.high - column.low) ** 2 / column.share, 1 / (column.count_share or Fraction(1)))
+        if most * of_unit > MAX_VARIANCE:
+            raise QuestionError(
+                "aggregates",
+                f"expected numbers whose noise can be drawn, and that of {column.called} cannot: ask for fewer at once",
+            )
 
 
 def shown_with_sums(k: int | None, aggregates: int, elements: int | None) -> int | None:
@@ -84,15 +111,18 @@ def require_whole_series(query: HistogramQuery, shown: int | None, elements: int
     )
 
 
-def _summed_value(column: ValueColumn, query: HistogramQuery, share: Fraction) -> SummedValue:
-    bounds = column.bounds
+def _summed_value(coordinate: Coordinate, share: Fraction, number: int, query: HistogramQuery) -> SummedValue:
+    bounds = coordinate.bounds
     clamp = bounds.rows if query.sums_rows else bounds.totals
-    count_share = share_of_own_count(column, clamp) * share
+    # With this part for its own count, a column's SUM has the least error.
+    own = clamp.count_share * share if coordinate.has_own_count else None
+    name, function = "", AggregateFunction.SUM
+    if isinstance(coordinate, QueryValue):
+        name = coordinate.name
+    elif coordinate.counted is Measure.EVENTS:
+        function = AggregateFunction.ROWS
+    else:
+        function = AggregateFunction.MEMBERS
     return SummedValue(
-        column.name, bounds.quantum.size, clamp.low, clamp.high, share - count_share, count_share or None
+        name, bounds.quantum.size, clamp.low, clamp.high, share - (own or 0), own, function, number
     )
-
-
-def share_of_own_count(column: ValueColumn, clamp: Clamp) -> Fraction:
-    """Return which part of a column's share its own count takes, 0 if it has none: its SUM then has the least error."""
-    return clamp.count_share if column.nulls is ValueNulls.OWN_COUNT else Fraction(0)

@@ -15,10 +15,11 @@ from typing import TypeAlias
 
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
+from dp_service.queries.filters import Filter
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render, required_features
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.sql import with_condition, with_dimensions, with_places
+from dp_service.queries.sql import parse_condition, with_dimensions, with_places
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import Chosen, chosen
 from dp_service.server.errors import RequestError
@@ -129,9 +130,13 @@ class QuestionCache:
     def _query(self, question: question_pb2.Question, policy: Policy) -> HistogramQuery:
         match question.WhichOneof("form"):
             case "structured":
-                found = with_dimensions(structured_question(question.structured), policy)
-                condition = question.structured.condition
-                return with_condition(found, condition, policy) if condition else found
+                asked = question.structured
+
+                def condition(field: str, text: str, grouped: tuple[str, ...]) -> tuple[Filter, ...]:
+                    table = policy.table(asked.table)
+                    return parse_condition(text, table, policy, grouped=grouped, field=field)
+
+                return with_dimensions(structured_question(asked, condition), policy)
             case "sql":
                 return self._parsed_sql.question(question.sql, policy)
             case _:

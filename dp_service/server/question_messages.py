@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from typing import TypeAlias
 
 from google.protobuf import timestamp_pb2
 from gris_api.dp.v1 import question_pb2
@@ -16,22 +18,33 @@ from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS
 from dp_service.server.listing_messages import having_of
 from dp_service.server.messages import AGGREGATE_FUNCTIONS, MEASURES, RANK_FUNCTIONS
 
+ReadCondition: TypeAlias = Callable[[str, str, tuple[str, ...]], tuple[filters.Filter, ...]]
+"""Reads a condition in SQL, given the field that has it, its text, and the columns that the question groups by."""
 
-def structured_question(message: question_pb2.HistogramQuery) -> structured.HistogramQuery:
+
+def structured_question(
+    message: question_pb2.HistogramQuery, read_condition: ReadCondition
+) -> structured.HistogramQuery:
     """Return the structured question of a message.
+
+    Args:
+        message: The message.
+        read_condition: Reads its conditions in SQL.
 
     Raises:
         QuestionError: A part of the message is missing or out of range; `field` names it.
     """
+    dimensions = tuple(message.dimensions)
+    in_sql = read_condition("condition", message.condition, dimensions) if message.condition else ()
     return structured.HistogramQuery(
         table=message.table,
-        dimensions=tuple(message.dimensions),
+        dimensions=dimensions,
         measure=_counted(message),
-        filters=tuple(_filter(each) for each in message.filters),
+        filters=(*map(_filter, message.filters), *in_sql),
         time_range=_time_range(message.time_range) if message.HasField("time_range") else None,
         k=message.k if message.HasField("k") else None,
         omit_counts=message.omit_counts,
-        aggregates=tuple(map(_aggregate, message.aggregates)),
+        aggregates=tuple(_aggregate(each, read_condition) for each in message.aggregates),
         ordered_by=message.ordered_by if message.HasField("ordered_by") else None,
         quantiles=tuple(map(_quantile, message.quantiles)),
         ranked=message.ranked,
@@ -70,13 +83,21 @@ def _quantile(message: question_pb2.Quantile) -> structured.AskedQuantile:
     return structured.AskedQuantile(functions[message.function], message.column, q)
 
 
-def _aggregate(message: question_pb2.Aggregate) -> structured.Aggregate:
+def _aggregate(message: question_pb2.Aggregate, read_condition: ReadCondition) -> structured.Aggregate:
     functions = {number: function for function, number in AGGREGATE_FUNCTIONS.items()}
     if message.function not in functions:
         raise QuestionError(
-            "aggregates", "expected AGGREGATE_FUNCTION_SUM or AGGREGATE_FUNCTION_AVERAGE, and a column"
+            "aggregates",
+            "expected AGGREGATE_FUNCTION_SUM or AGGREGATE_FUNCTION_AVERAGE and a column, AGGREGATE_FUNCTION_MEMBERS "
+            "or AGGREGATE_FUNCTION_ROWS",
         )
-    return structured.Aggregate(functions[message.function], message.column)
+    condition = read_condition("aggregates", message.condition, ()) if message.condition else ()
+    if message.per_count and not _NUMBER.fullmatch(message.per_count):
+        raise QuestionError("aggregates", "expected a positive factor of a quotient, such as 100 or 1/2")
+    per_count = Fraction(message.per_count) if message.per_count else None
+    return structured.Aggregate(
+        functions[message.function], message.column, condition=condition, per_count=per_count
+    )
 
 
 def _filter(message: question_pb2.Filter) -> filters.Filter:

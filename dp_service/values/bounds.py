@@ -103,6 +103,11 @@ class ValueBounds:
         ends = [(step.exact_steps(low), step.exact_steps(high)) for low, high in (rows, totals)]
         return cls(step, Clamp(*ends[0]), Clamp(*ends[1]))
 
+    def with_zero(self) -> ValueBounds:
+        """Return the bounds of the same values where a row or a member may count with 0 instead."""
+        ends = (Clamp(min(each.low, 0), max(each.high, 0)) for each in (self.rows, self.totals))
+        return ValueBounds(self.quantum, *ends)
+
     def row(self, value: Value) -> int | None:
         """Return the clamped steps of a row's value, None if the row does not count."""
         if value is None or not is_usable(value):

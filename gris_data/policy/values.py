@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import duckdb
 
 from dp_service.queries.canonical import canonicalise
-from dp_service.queries.canonical_query import CanonicalQuery
+from dp_service.queries.canonical_query import CanonicalQuery, QueryValue
 from dp_service.queries.columns import Column
 from dp_service.queries.policy_values import total_name
 from dp_service.queries.render.dialects import DIALECTS
@@ -118,8 +118,9 @@ def _of_member(table: Table, value: _Valued) -> str:
 def _usable(table: Table, value: _Valued) -> list[str]:
     """Return which rows the column's own numbers are of, also where the others count without it."""
     (used,) = _asking(table, value).used_values
-    conditions = conditions_of_use if used.has_own_count else usable_conditions
-    return list(conditions(used, _DUCKDB))
+    if isinstance(used, QueryValue) and used.has_own_count:
+        return list(conditions_of_use(used, _DUCKDB))
+    return list(usable_conditions(used, _DUCKDB))
 
 
 def _of_rows(connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued) -> Clamped:

@@ -214,11 +214,11 @@ class EngineQuery:
     `Feature.BOUNDED_COPY` among `requires`, the table's file must say of itself that it is `bounded_copy`; with
     `Feature.PAIRS_COPY` the table must have the rows of `pairs_copy`. With
     `first_counts` the answer has one column more behind the counts, `gris_first_count`: integers, as the counts are.
-    `sums` are the columns that it sums: for each, the answer has one more column behind all counts, and behind these
-    `own_counts` columns with the counts of those that have one of their own. `quantiles` is the column whose quantiles
-    are asked for, None: there is none; `columns` then end with a `CellColumn`. With `double_sums` the engine may answer
-    with its sums as doubles: they are whole and small enough to be exact. With
-    `Feature.CLOSED_STREAM` the table must hold the rows of `stream`.
+    `sums` are the columns that it sums, without a name where rows are counted: for each, the answer has one more column
+    behind all counts, and behind these `own_counts` columns with the counts of those that have one of their own.
+    `quantiles` is the column whose quantiles are asked for, None: there is none; `columns` then end with a
+    `CellColumn`. With `double_sums` the engine may answer with its sums as doubles: they are whole and small enough to
+    be exact. With `Feature.CLOSED_STREAM` the table must hold the rows of `stream`.
     """
 
     table: str
@@ -238,8 +238,9 @@ class EngineQuery:
 
     @property
     def read_values(self) -> tuple[ReadValue, ...]:
-        """The columns of numbers that it reads, to be checked as `reads` are."""
-        return self.sums if self.quantiles is None else (*self.sums, self.quantiles)
+        """The columns of numbers that it reads, to be checked as `reads` are; where rows are counted there is none."""
+        of_sums = tuple(each for each in self.sums if each.name)
+        return of_sums if self.quantiles is None else (*of_sums, self.quantiles)
 
     @property
     def doubles(self) -> tuple[int, ...]:

@@ -167,6 +167,59 @@ def test_counts_sums_and_averages_are_those_of_the_reference(client: PrivateClie
     assert [row.values for row in again.rows] == [row.values for row in result.rows]
 
 
+def test_numbers_of_the_rows_that_meet_a_condition_are_of_one_release(client: PrivateClient) -> None:
+    """SQL and texts of Python ask the same; the count of all is what it is, and an order by one is free."""
+    chosen = "COUNT(DISTINCT member) FILTER (WHERE text IN ('a', 'b'))"
+    asked_for = f"{chosen}, COUNT(*), SUM(number) FILTER (WHERE text = 'b')"
+    result = client.sql(f"SELECT text, COUNT(DISTINCT member), {asked_for} FROM t GROUP BY text")  # noqa: S608
+    numbers = ["members where text = 'b' OR text = 'a'", "rows", "sum:number where text IN ('b', 'b')"]
+    again = client.histogram("t", "text", numbers=numbers, order_by="rows")
+    assert [each.title for each in again.parameters.aggregates] == [
+        "members_where_1",
+        "rows",
+        "sum_number_where_2",
+    ]
+    assert again.release_id == result.release_id
+    assert (again.charged.information, again.charged.calls) == (0, 0)
+    for text, (count, (met, every, spent)) in shown(result).items():
+        assert met is not None
+        assert every is not None
+        assert spent is not None
+        assert count is not None
+        assert met.value == (count if text in "ab" else 0)
+        assert count <= every.value <= 3 * count
+        assert spent.value == 0 or text == "b"
+    assert set(shown(result)) == set("abcdef")
+    part = client.histogram("t", "text", numbers=[*numbers, "100 * members where text IN ('a', 'b') / count"])
+    assert part.release_id == result.release_id
+    assert part.parameters.aggregates[3].title == "members_where_1_per_count"
+    for text, (_, values) in shown(part).items():
+        assert values[3] is not None
+        assert values[3].value == (100 if text in "ab" else 0)
+    with pytest.raises(InvalidQuestion, match="members where CONDITION"):
+        client.histogram("t", "text", numbers=["people where text = 'a'"])
+    with pytest.raises(InvalidQuestion, match="aggregates: line 1, column 1"):
+        client.histogram("t", "text", numbers=["members where whole = 1 +"])
+
+
+def test_numbers_in_another_order_are_the_same_release_with_their_own_values(client: PrivateClient) -> None:
+    """Conditions have numbers in the order of each question, and a list filtered by one is free."""
+    rows_of_a = "COUNT(*) FILTER (WHERE text = 'a') AS x"
+    people = "COUNT(DISTINCT member) FILTER (WHERE text IN ('a', 'b')) AS y"
+    asked_for = "SELECT text, COUNT(DISTINCT member), {}, {} FROM t GROUP BY text"
+    one, other = (
+        client.sql(asked_for.format(*numbers)) for numbers in ((rows_of_a, people), (people, rows_of_a))
+    )
+    assert one.release_id == other.release_id
+    for text, (_, values) in shown(one).items():
+        assert shown(other)[text][1] == values[::-1]
+    filtered = client.sql(f"{asked_for.format(people, rows_of_a)} HAVING x > 0")
+    assert [row.element for row in filtered.rows] == [("a",)]
+    assert filtered.charged.information == 0
+    said = [each.text for each in other.statements if each.code == "sums.number"]
+    assert any(text.startswith("Of the rows where condition 2 holds, at most 3") for text in said)
+
+
 def test_beside_counts_of_rows_sums_and_averages_are_over_rows(client: PrivateClient) -> None:
     """They have other names and other numbers than those of members, and are another release."""
     sql = SQL.replace("COUNT(DISTINCT member) AS people, SUM(number) AS spent", "COUNT(*), SUM(number)")

@@ -20,6 +20,7 @@ from dp_service.releases.release_ids import (
     release_specification,
 )
 from dp_service.terms import (
+    AggregateFunction,
     BoundedBy,
     Consistency,
     CountNoise,
@@ -139,6 +140,7 @@ SUMMED_AS: Changes = [
     {"share": Fraction(1, 2)},
     {"count_share": None},
     {"count_share": Fraction(1, 8)},
+    {"function": AggregateFunction.ROWS},
 ]
 TOTALLED: Changes = [{"place": 1}, {"share": Fraction(1, 2)}, {"one_value": True}]
 RANKED: Changes = [
@@ -157,7 +159,7 @@ PARTS: list[tuple[Any, Changes, set[str]]] = [
     (NAMES, NAMED, set()),
     (BEFORE, BEFORE_IT, {"planned"}),
     (SUMS, SUMMING, {"asked", "ordered_by"}),
-    (SUMMED, SUMMED_AS, set()),
+    (SUMMED, SUMMED_AS, {"condition"}),
     (TOTALS, TOTALLED, {"column"}),
     (QUANTILES, RANKED, {"rule", "asked", "ordered_by"}),
 ]

@@ -120,6 +120,17 @@ KINDS = {
         f"SELECT country, {_PEOPLE}, SUM(amount) AS paid FROM clamped GROUP BY country ORDER BY paid DESC LIMIT 1",
         "intervals.simultaneous",
     ),
+    "numbers with conditions": _kind(
+        f"SELECT country, {_PEOPLE}, COUNT(*), {_PEOPLE} FILTER (WHERE day < '2024-01-08'), AVG(amount) FILTER (WHERE "
+        "day < '2024-01-08'), SUM(CASE WHEN day >= '2024-01-20' THEN price ELSE 0 END) AS late FROM clamped "
+        "GROUP BY country",
+        *("sums.conditions", "sums.number", "sums.own_count"),
+    ),
+    "quotients": _kind(
+        f"SELECT country, {_PEOPLE}, 100.0 * {_PEOPLE} FILTER (WHERE day < '2024-01-08') / {_PEOPLE} AS early, "
+        f"SUM(amount) / {_PEOPLE} FROM clamped GROUP BY country ORDER BY early DESC",
+        *("sums.quotients", "sums.averages"),
+    ),
     "sums of two looks": _kind(f"SELECT city, {_PEOPLE}, SUM(price) FROM looks GROUP BY city", "sums.of"),
     "empty sums": _kind(
         f"SELECT city, {_PEOPLE}, SUM(price) FROM looks WHERE day < '2020-01-01' GROUP BY city", "sums.of"

@@ -12,8 +12,8 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.filters import Value
 from dp_service.queries.render.columns import column_expression
+from dp_service.queries.render.conditions import value_of_number, written_condition
 from dp_service.queries.render.dialects import Dialect, literal
-from dp_service.queries.render.predicates import value_of_number, written
 from dp_service.queries.render.time_expressions import is_own_timestamp, local_times
 from dp_service.terms import ColumnType
 
@@ -68,7 +68,7 @@ def _time_key(
 def _case(case: QueryCase, dialect: Dialect, *, is_nested: bool) -> str:
     """Write a CASE that is never NULL; a condition that a row's NULL does not meet is none that it meets."""
     branches = [
-        f"WHEN {written(condition, dialect, is_nested=is_nested)} THEN {_answer(value, dialect)}"
+        f"WHEN {written_condition(condition, dialect, is_nested=is_nested)} THEN {_answer(value, dialect)}"
         for condition, value in case.branches
     ]
     otherwise = _answer(case.otherwise, dialect)

@@ -30,7 +30,6 @@ from dp_service.queries.canonical_query import CanonicalQuery, QueryDistinct
 from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.pairs import PairsRange
 from dp_service.queries.render.columns import column_expression
-from dp_service.queries.render.conditions import conditions_of_question, text_conditions, where_condition
 from dp_service.queries.render.dialects import Dialect, identifier
 from dp_service.queries.render.distinct import VALUE_COLUMN, kept_values, united_values
 from dp_service.queries.render.expressions import grouping_keys
@@ -39,6 +38,7 @@ from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound
 from dp_service.queries.render.pairs import pairs_conditions, within_copy
 from dp_service.queries.render.quantiles import STEP_COLUMN, chosen_rows, counts_of_cells, member_value
 from dp_service.queries.render.sums import at_most, measured, measures, row_steps, sums
+from dp_service.queries.render.where import conditions_of_question, text_conditions, where_condition
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Measure
 from dp_service.terms import MemberValue

@@ -16,6 +16,10 @@ A value is brought between two whole numbers around the clamps before it is mult
 row is clamped before anything is added up: whether a sum fails would tell of somebody's rows. Rows whose value cannot
 be used are left out by a condition, before members are bounded; or, of a column with a count of its own, by that column
 alone: its total and how many rows it is of are formed from the others, and c is their number.
+
+What has a condition adds 0 for each row that does not meet it, and so does a number of rows, which adds 1 for the
+others. Which rows and elements of a member count does not depend on that: a condition is a function of one row, and is
+evaluated before rows are added up, as the number of steps is.
 """
 
 from __future__ import annotations
@@ -26,16 +30,19 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dp_service.queries.answer_columns import MEMBER_COUNT_COLUMN
-from dp_service.queries.canonical_query import CanonicalQuery, QueryValue
+from dp_service.queries.canonical_query import CanonicalQuery, Coordinate, QueryCount, QueryValue
 from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_values import own_count_name, sum_name, total_name, used_name
+from dp_service.queries.render.conditions import written_condition
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.terms import ValueType
 from dp_service.values.bounds import Clamp
 
 
-def usable_conditions(value: QueryValue, dialect: Dialect) -> Iterator[str]:
-    """Write which rows count in a column, unless those that cannot be used count with a number of their own."""
+def usable_conditions(value: Coordinate, dialect: Dialect) -> Iterator[str]:
+    """Write which rows count in a column, unless those that cannot be used count with a number of their own, or 0."""
+    if isinstance(value, QueryCount) or value.condition is not None:
+        return
     if not (value.keeps_nulls or value.has_own_count):
         yield from conditions_of_use(value, dialect)
 
@@ -108,16 +115,23 @@ def _over_members(number: str, query: CanonicalQuery, dialect: Dialect) -> str:
     return total if query.dimensions else f"COALESCE({total}, 0)"
 
 
-def _member_total(value: QueryValue, dialect: Dialect) -> str:
-    """Write the sum of a member's rows in an element, each of them rounded and clamped."""
-    if value.has_own_count:
+def _member_total(value: Coordinate, dialect: Dialect) -> str:
+    """Write the sum of a member's rows in an element, each of them rounded and clamped, or their number."""
+    if isinstance(value, QueryCount):
+        return "COUNT(*)" if value.condition is None else f"SUM({_used_or_not(value, '1', dialect)})"
+    if value.has_own_count or value.condition is not None:
         return f"SUM({_used_or_not(value, _clamped(_steps(value, dialect), value.bounds.rows), dialect)})"
     return f"SUM({row_steps(value, dialect)})"
 
 
-def _used_or_not(value: QueryValue, number: str, dialect: Dialect) -> str:
-    """Write a whole number for the rows whose value can be used, and 0 for the others."""
-    usable = " AND ".join(conditions_of_use(value, dialect))
+def _used_or_not(value: Coordinate, number: str, dialect: Dialect) -> str:
+    """Write a whole number for the rows that meet the condition and whose value can be used, and 0 for the others."""
+    conditions: list[str] = []
+    if isinstance(value, QueryValue) and not value.keeps_nulls:
+        conditions += conditions_of_use(value, dialect)
+    if value.condition is not None:
+        conditions.append(written_condition(value.condition, dialect, is_nested=True))
+    usable = " AND ".join(conditions)
     return f"CAST(CASE WHEN {usable} THEN {number} ELSE 0 END AS BIGINT)"
 
 
@@ -133,14 +147,14 @@ def within_totals(number: str, value: QueryValue) -> str:
     return _clamped(number, value.bounds.totals)
 
 
-def _centred_total(value: QueryValue, place: int, dialect: Dialect) -> str:
+def _centred_total(value: Coordinate, place: int, dialect: Dialect) -> str:
     """Write what one member adds to the sum of a column: 2 s - (low + high)."""
     totals = value.bounds.totals
     clamped = _clamped(identifier(total_name(place), dialect), totals)
     return f"2 * {clamped} - ({totals.centre})"
 
 
-def _centred_rows(value: QueryValue, place: int, tau: int, dialect: Dialect) -> str:
+def _centred_rows(value: Coordinate, place: int, tau: int, dialect: Dialect) -> str:
     """Write what the rows of one member add to the sum of a column, at most tau of them: 2 S' - (low + high) rows."""
     rows, total = value.bounds.rows, identifier(total_name(place), dialect)
     count = identifier(used_name(place) if value.has_own_count else MEMBER_COUNT_COLUMN, dialect)

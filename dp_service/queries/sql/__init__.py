@@ -5,10 +5,11 @@
     [ORDER BY number [DESC] [, dims [ASC]]] [LIMIT k | FETCH FIRST k ROWS ONLY]
 
 One of dims may be DATE_TRUNC('month', time): then ORDER BY may also be dims [ASC] alone, as it is without ORDER BY.
-Numbers are one count, with sums and averages, or percentiles (`numbers`). A count comes with every sum and average,
-whether or not it is selected. Beside a count of members SUM and AVG are over members' totals, one number of each member
-in each element; beside COUNT(*) they are over rows, and so is AVG alone. Without dims the count is one total. Without a
-number, but with a count in ORDER BY, the question is about the order alone.
+Numbers are one count, with sums and averages and counts of rows that meet a condition, or percentiles (`numbers`). A
+count comes with all of them, whether or not it is selected; beside one of members there may be one of rows. Beside a
+count of members SUM and AVG are over members' totals, one number of each member in each element; beside COUNT(*) alone
+they are over rows, and so is AVG alone. Without dims the count is one total. Without a number, but with a count in
+ORDER BY, the question is about the order alone.
 
 GROUPING SETS asks for two columns, and for totals by one of them; then there is neither ORDER BY nor LIMIT. Beside
 percentiles there is no LIMIT, and ORDER BY is with one of them. The smallest number comes first in a list of a known
@@ -30,7 +31,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf, prod
-from typing import NoReturn, TypeGuard, TypeVar
+from typing import NoReturn, TypeVar
 
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.canonical_conditions import flattened as all_of
@@ -39,7 +40,8 @@ from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import Filter, column_filters
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.clauses import place_of, placed_in
-from dp_service.queries.sql.conditions import filters_of, having_of, says_that_rows_are
+from dp_service.queries.sql.conditions import filters_of
+from dp_service.queries.sql.having import having_of, says_that_rows_are
 from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, totals_by
 from dp_service.queries.sql.places import RefusedHereError, located, refuse
 from dp_service.queries.sql.probes import is_probe, probe_of
@@ -55,7 +57,7 @@ from dp_service.queries.sql.select_list import (
 from dp_service.queries.sql.statements import StatementReader
 from dp_service.queries.sql.tokens import tokens_of
 from dp_service.queries.sql.wrappers import flattened
-from dp_service.queries.structured import MAXIMUM_K, Counted, Free, HistogramQuery
+from dp_service.queries.structured import MAXIMUM_K, Counted, Free, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
 
 _Answer = TypeVar("_Answer")
@@ -75,20 +77,23 @@ def parse_sql(text: str, policy: Policy) -> HistogramQuery:
     return located(lambda: _read(text, policy), text, policy.names)
 
 
-def with_condition(query: HistogramQuery, text: str, policy: Policy) -> HistogramQuery:
-    """Add a condition in SQL, as it stands behind WHERE, to a structured question.
+def parse_condition(
+    text: str, table: Table, policy: Policy, *, grouped: tuple[str, ...] = (), field: str = "condition"
+) -> tuple[Filter, ...]:
+    """Read a condition in SQL, as it stands behind WHERE, of a structured question.
 
     Args:
-        query: The question.
         text: The condition.
-        policy: Provides the types of the table's columns.
+        table: The table that the question is about.
+        policy: Provides all names, which messages may repeat.
+        grouped: The columns that the question groups by.
+        field: The field of the question that has the condition.
 
     Raises:
         QuestionError: A construct is not accepted; the message names it, and where it stands.
         RefusedByPolicyError: The policy does not list a name.
     """
-    found = located(lambda: _condition(query, text, policy), text, policy.names, field="condition")
-    return replace(query, filters=query.filters + found)
+    return located(lambda: _condition(text, table, grouped), text, policy.names, field=field)
 
 
 def with_dimensions(query: HistogramQuery, policy: Policy) -> HistogramQuery:
@@ -123,14 +128,9 @@ def _dimension_of(text: str, table: Table, policy: Policy) -> SelectedDimension:
     )
 
 
-def _is_name(dimension: Dimension) -> TypeGuard[str]:
-    return isinstance(dimension, str)
-
-
-def _condition(query: HistogramQuery, text: str, policy: Policy) -> tuple[Filter, ...]:
+def _condition(text: str, table: Table, grouped: tuple[str, ...]) -> tuple[Filter, ...]:
     root = StatementReader(tokens_of(text)).whole_condition()
-    table = policy.table(query.table)
-    found = filters_of(root, Scope(table, table.name), tuple(filter(_is_name, query.dimensions)))
+    found = filters_of(root, Scope(table, table.name), grouped)
     if found is None:
         refuse(root, "a condition that no row meets is accepted in a whole statement alone")
     return found
@@ -263,6 +263,8 @@ def _measure(select: tree.Select, selected: SelectList, ordered: Order, scope: S
     """Return what is counted: what the select list says, or ORDER BY, or what comes with a sum."""
     if selected.count is not None:
         return selected.count.measure
+    if selected.counts_members:
+        return Measure.DISTINCT_MEMBERS
     found = ordered.measure or measure_without_count(selected, select, scope)
     if found is None:
         member = scope.table.member

@@ -1,12 +1,9 @@
-"""WHERE and HAVING: conditions on columns into filters, conditions on numbers into what is shown of a release."""
+"""WHERE and FILTER: conditions on columns into filters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 
-from dp_service.parameters.release import HavingCondition
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.filters import (
     AllOf,
@@ -22,37 +19,25 @@ from dp_service.queries.filters import (
 )
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.literals import value_of
-from dp_service.queries.sql.numbers import is_count, measure_of
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, refused_node
 from dp_service.queries.sql.words import EXTRACTIONS, PARTS
 from dp_service.terms import ColumnType, Comparison
 
 _MAXIMUM_DIGITS = 40
-_TURNED = {
+TURNED = {
     Comparison.LESS: Comparison.GREATER,
     Comparison.AT_MOST: Comparison.AT_LEAST,
     Comparison.GREATER: Comparison.LESS,
     Comparison.AT_LEAST: Comparison.AT_MOST,
 }
-_OPPOSITE = {
-    Comparison.EQUAL: Comparison.NOT_EQUAL,
-    Comparison.NOT_EQUAL: Comparison.EQUAL,
-    Comparison.LESS: Comparison.AT_LEAST,
-    Comparison.AT_MOST: Comparison.GREATER,
-    Comparison.GREATER: Comparison.AT_MOST,
-    Comparison.AT_LEAST: Comparison.LESS,
-}
-_HAVING = (
-    "expected HAVING with the count, or a sum or an average that is selected, compared with numbers by =, <>, <, <=, "
-    ">, >= or BETWEEN, joined by AND; conditions on columns are in WHERE"
-)
+"""The comparison of two sides that change places."""
 
 
 def filters_of(
     root: tree.Expression | None, scope: Scope, grouped: tuple[str, ...]
 ) -> tuple[Filter, ...] | None:
-    """Return the conditions of WHERE, all of which must hold; those that hold of every row say nothing.
+    """Return the conditions of WHERE or FILTER, all of which must hold; those that hold of every row say nothing.
 
     Args:
         root: The condition; None: there is none.
@@ -92,7 +77,7 @@ def _holds(node: tree.Expression) -> bool | None:
             return None if inner is None else not inner
         case tree.Compared(left=tree.Number() as left, right=tree.Number() as right):
             # Tools write conditions that say nothing, and some that no row meets.
-            return node.comparison.holds(_fraction(left), _fraction(right))
+            return node.comparison.holds(fraction_of(left), fraction_of(right))
     return None
 
 
@@ -163,7 +148,7 @@ class _Filters:
     def _comparison(self, node: tree.Compared) -> Filter:
         left, right, comparison = node.left, node.right, node.comparison
         if isinstance(right, tree.Name) and not isinstance(left, tree.Name):
-            left, right, comparison = right, left, _TURNED.get(comparison, comparison)
+            left, right, comparison = right, left, TURNED.get(comparison, comparison)
         column = self._column(left)
         value = value_of(right, column)
         match comparison:
@@ -208,58 +193,12 @@ class _Filters:
         return self._scope.column(node)
 
 
-def having_of(
-    root: tree.Expression, place_of: Callable[[tree.Expression], int | None]
-) -> Iterator[HavingCondition]:
-    """Yield the conditions of a HAVING clause.
-
-    Args:
-        root: The clause's condition.
-        place_of: The place of the sum or average that a node names, None for the count.
+def fraction_of(node: tree.Number) -> Fraction:
+    """Return the number that is written.
 
     Raises:
-        QuestionError: A condition is not accepted.
+        QuestionError: It has more than 40 digits, or an exponent.
     """
-    for part in tree.conjunction(root):
-        node = _without_not(part)
-        match node:
-            case tree.Not(condition=tree.IsNull(value=number)):
-                # What is released has a value.
-                place_of(number)
-            case tree.Compared(right=tree.Number() as number):
-                yield HavingCondition(place_of(node.left), node.comparison, _fraction(number))
-            case tree.Compared(left=tree.Number() as number):
-                turned = _TURNED.get(node.comparison, node.comparison)
-                yield HavingCondition(place_of(node.right), turned, _fraction(number))
-            case tree.Between(low=tree.Number() as low, high=tree.Number() as high):
-                place = place_of(node.value)
-                yield HavingCondition(place, Comparison.AT_LEAST, _fraction(low))
-                yield HavingCondition(place, Comparison.AT_MOST, _fraction(high))
-            case _:
-                refuse(node, _HAVING)
-
-
-def says_that_rows_are(root: tree.Expression, scope: Scope) -> bool:
-    """Return whether a condition is COUNT(..) > 0, which tools write of a total that is shown if there are rows."""
-    match root:
-        case tree.Compared(
-            comparison=sign, left=left, right=tree.Number(text="0" | "1" as text, negative=False)
-        ):
-            least = {"0": Comparison.GREATER, "1": Comparison.AT_LEAST}[text]
-            if isinstance(left, tree.Call) and is_count(left) and sign is least:
-                measure_of(left, scope)
-                return True
-    return False
-
-
-def _without_not(node: tree.Expression) -> tree.Expression:
-    """Return a comparison with its opposite in the place of NOT before it; there is no third truth of a number."""
-    if isinstance(node, tree.Not) and isinstance(node.condition, tree.Compared):
-        return replace(node.condition, comparison=_OPPOSITE[node.condition.comparison])
-    return node
-
-
-def _fraction(node: tree.Number) -> Fraction:
     if len(node.text) > _MAXIMUM_DIGITS or "e" in node.text.lower():
         refuse(node, "expected a decimal number of at most 40 digits")
     number = Fraction(node.text)

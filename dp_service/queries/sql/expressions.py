@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.cases import without_case
 from dp_service.queries.sql.places import Span, refuse
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.tree import Expression
@@ -36,7 +37,7 @@ _ARITHMETIC = {
 }
 _CASTS = ("DATE", "TIMESTAMP")
 # What a number is cast to so that nothing of it is lost.
-_WIDER = ("DOUBLE", "FLOAT", "REAL", "FLOAT8")
+_WIDER = ("DOUBLE", "FLOAT", "REAL", "FLOAT8", "NUMERIC", "DECIMAL")
 
 
 class ExpressionReader:
@@ -49,6 +50,8 @@ class ExpressionReader:
         self._tokens = tokens
         self._place = 0
         self._depth = 0
+        # Whether numbers may be multiplied and divided: where they are selected, and not in a function.
+        self.multiplies = False
 
     @property
     def next(self) -> Token:
@@ -193,16 +196,23 @@ class ExpressionReader:
     def value(self) -> Expression:
         """Read a value: a literal, a name, a function, or anything in parentheses."""
         first = self.next
-        found = self._signed()
+        found = self.signed()
         while self.takes("::"):
             if isinstance(found, tree.Cast) and isinstance(found.value, tree.Cast):
                 refuse(self.last, "more than 2 casts of one value are not accepted: leave them out")
-            found = self._cast_to(first, found)
+            found = self.cast_to(first, found)
+        if self.multiplies and isinstance(found, tree.Call | tree.Number | tree.Cast | tree.Product):
+            found = self.product(first, found)
         if self.next.kind == "sign" and self.next.text in _ARITHMETIC:
             refuse(self.next, _ARITHMETIC[self.next.text])
         return found
 
-    def _signed(self) -> Expression:
+    def product(self, first: Token, left: Expression) -> Expression:
+        """Read what a number is multiplied with and divided by, if anything."""
+        return left
+
+    def signed(self) -> Expression:
+        """Read a value without casts behind it: a sign may stand before a number."""
         first, signs = self.next, 0
         while self.next.text in ("-", "+") and self.next.kind == "sign":
             signs += 1
@@ -257,6 +267,7 @@ class ExpressionReader:
         """Read CASE; values before WHEN are compared with those behind it."""
         first = self.take()
         self._deeper(first)
+        multiplies, self.multiplies = self.multiplies, False
         operand = None if self.next.word == "WHEN" else self.value()
         conditions: list[Expression] = []
         values: list[Expression] = []
@@ -269,6 +280,7 @@ class ExpressionReader:
         otherwise = self.value() if self.takes("ELSE") else None
         self.expect("END")
         self._depth -= 1
+        self.multiplies = multiplies
         return tree.Case(first, self.last, tuple(conditions), tuple(values), otherwise)
 
     def _when(self, operand: Expression | None) -> Expression:
@@ -295,15 +307,17 @@ class ExpressionReader:
         self._deeper(self.expect("("))
         value = self.value()
         self.expect("AS")
-        found = self._cast_to(first, value)
+        found = self.cast_to(first, value)
         self.expect(")")
         self._depth -= 1
         return found
 
-    def _cast_to(self, first: Token, value: Expression) -> Expression:
+    def cast_to(self, first: Token, value: Expression) -> Expression:
         """Read a type behind a value: a literal becomes one of it, and a function stays what it is."""
         if self.next.word in _WIDER:
-            return tree.Cast(first, self._wider(), value, "DOUBLE")
+            last = self._wider()
+            # A quotient is exact, whatever it is cast to.
+            return value if isinstance(value, tree.Product) else tree.Cast(first, last, value, "DOUBLE")
         if self.next.word not in _CASTS:
             refuse(
                 self.next,
@@ -370,15 +384,22 @@ class ExpressionReader:
         distinct = self.takes("DISTINCT")
         if not distinct:
             self.takes("ALL")
+        multiplies, self.multiplies = self.multiplies, False
         arguments = () if self.next.text == ")" else self._expressions(self.value)
         self.expect(")")
         self._depth -= 1
         within = self._within() if self.takes("WITHIN") else None
-        if self.next.word == "FILTER" and self.ahead().text == "(":
-            refuse(self.next, "FILTER (WHERE ..) is not accepted: ask once more with the condition in WHERE")
+        where = self._filter() if self.takes("FILTER", "(") else None
         if self.next.word == "OVER":
             refuse(self.next, "a window function is not accepted: compute it from the rows of the answer")
-        return tree.Call(name, self.last, name.word, arguments, distinct, within)
+        self.multiplies = multiplies
+        return without_case(tree.Call(name, self.last, name.word, arguments, distinct, within, where))
+
+    def _filter(self) -> Expression:
+        self.expect("WHERE")
+        found = self.condition()
+        self.expect(")")
+        return found
 
     def _within(self) -> tree.Key:
         first = self.expect("GROUP", "(")

@@ -4,6 +4,7 @@
     COUNT(*), COUNT(1), COUNT(member), SUM(1)          rows: those without a member never count
     COUNT(DISTINCT column), DISTINCTCOUNT(column) ..   distinct values of a column of which the policy offers them
     SUM(value), AVG(value)                             of the count beside it: of members' totals, or of rows
+    COUNT(..) FILTER (WHERE ..), SUM(CASE WHEN ..) ..  the same of the rows that meet a condition
     PERCENTILE(value, 50), QUANTILE(value, 0.5) ..     a quantile of the members' values
     MIN(value), MAX(value)                             about the smallest and the largest value
 
@@ -17,7 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from dp_service.queries.filters import Filter
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.conditions import filters_of
 from dp_service.queries.sql.places import Placed, placed, refuse, refused
 from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.queries.sql.tokens import Token
@@ -30,6 +33,10 @@ _AGGREGATES = {
     "SUM": AggregateFunction.SUM,
     "AVG": AggregateFunction.AVERAGE,
     "MEAN": AggregateFunction.AVERAGE,
+}
+_NUMBERS = {
+    Measure.DISTINCT_MEMBERS: AggregateFunction.MEMBERS,
+    Measure.EVENTS: AggregateFunction.ROWS,
 }
 _MAXIMUM_DIGITS = 12
 _WRONG_COUNT = (
@@ -64,10 +71,12 @@ Number = Count | Aggregate | AskedQuantile
 
 
 def is_count(node: tree.Expression) -> bool:
-    """Return whether a node counts members or rows, or tries to."""
-    return isinstance(node, tree.Call) and (
-        node.name == "COUNT" or node.name in COUNTS_OF_MEMBERS or _sums_ones(node)
-    )
+    """Return whether a node counts members or rows, or tries to, without a condition of its own."""
+    return isinstance(node, tree.Call) and node.where is None and _counts(node)
+
+
+def _counts(call: tree.Call) -> bool:
+    return call.name == "COUNT" or call.name in COUNTS_OF_MEMBERS or _sums_ones(call)
 
 
 def _sums_ones(call: tree.Call) -> bool:
@@ -82,12 +91,16 @@ def _is_one(node: tree.Expression) -> bool:
 
 def is_number(node: tree.Expression) -> bool:
     """Return whether a node is a number that is computed of many rows."""
-    return isinstance(node, tree.Call) and (is_count(node) or node.name in _AGGREGATES or is_quantile(node))
+    if isinstance(node, tree.Product):
+        return True
+    return isinstance(node, tree.Call) and (_counts(node) or node.name in _AGGREGATES or is_quantile(node))
 
 
 def is_aggregate(node: tree.Expression) -> bool:
-    """Return whether a node is a sum or an average."""
-    return isinstance(node, tree.Call) and node.name in _AGGREGATES and not is_count(node)
+    """Return whether a node is a sum or an average, or a count with a condition."""
+    if not isinstance(node, tree.Call) or is_count(node):
+        return False
+    return node.name in _AGGREGATES or _counts(node)
 
 
 def is_quantile(node: tree.Expression) -> bool:
@@ -149,12 +162,39 @@ def measure_of(call: tree.Call, scope: Scope) -> Counted:
 
 
 def aggregate_of(call: tree.Call, scope: Scope, alias: Token | None = None) -> Aggregate:
-    """Return a sum or an average."""
+    """Return a sum or an average, or a count with a condition."""
     _check_within(call)
+    name = None if alias is None else alias_name(alias)
+    condition = _condition(call, scope)
+    if _counts(call):
+        return Aggregate(number_function(call, scope), alias=name, condition=condition)
     if call.distinct:
         refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values of several members all count")
     column = _only_column(call, tuple(map(_uncast, call.arguments)), scope)
-    return Aggregate(_AGGREGATES[call.name], column, None if alias is None else alias_name(alias))
+    return Aggregate(_AGGREGATES[call.name], column, name, condition)
+
+
+def number_function(call: tree.Call, scope: Scope) -> AggregateFunction:
+    """Return which number a count is beside the question's own: of members, or of rows."""
+    measure = measure_of(call, scope)
+    if isinstance(measure, DistinctValues):
+        refuse(
+            call,
+            "distinct values beside another number, or with FILTER, are not accepted: ask for them alone",
+        )
+    return _NUMBERS[measure]
+
+
+def _condition(call: tree.Call, scope: Scope) -> tuple[Filter, ...]:
+    """Return the condition of FILTER or CASE; empty: there is none."""
+    if call.where is None:
+        return ()
+    found = filters_of(call.where, scope, ())
+    if not found:
+        refuse(
+            call.where, "a condition that every row meets, or none, is not accepted in a number: leave it out"
+        )
+    return found
 
 
 def _uncast(node: tree.Expression) -> tree.Expression:
@@ -177,6 +217,8 @@ def _check_within(call: tree.Call) -> None:
 
 
 def _quantiles(call: tree.Call, alias: Token | None, scope: Scope) -> Iterator[AskedQuantile]:
+    if call.where is not None:
+        refuse(call.where, f"a condition in {call.name} is not accepted: ask once more with it in WHERE")
     if call.distinct:
         refuse(call, f"DISTINCT in {call.name} is not accepted: quantiles are of one value for each member")
     name = None if alias is None else alias_name(alias)

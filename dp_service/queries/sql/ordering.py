@@ -20,7 +20,7 @@ from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.row_functions import is_function
 from dp_service.queries.sql.scope import Scope, refused_node, whole_number
 from dp_service.queries.sql.select_list import Column, Dimension, SelectList
-from dp_service.queries.structured import Aggregate, AskedQuantile, Counted
+from dp_service.queries.structured import Aggregate, AskedQuantile, Counted, Measure
 from dp_service.queries.tables import Table
 
 _ELEMENT_ORDER = (
@@ -114,10 +114,12 @@ def _number_at(
     if isinstance(node, tree.Call) and is_number(node) and (selected.quantiles or is_quantile(node)):
         return _selected_quantile(node, selected, scope)
     if isinstance(node, tree.Call) and is_count(node):
-        measure = measure_of(node, scope)
-        if selected.count is not None and selected.count.measure != measure:
+        counted = selected.counted(measure_of(node, scope))
+        of_members = Measure.DISTINCT_MEMBERS if selected.counts_members else None
+        count = of_members if selected.count is None else selected.count.measure
+        if count is not None and isinstance(counted, Measure) and counted is not count:
             refuse(node, "expected ORDER BY with the count that is selected")
-        return measure
+        return counted
     if isinstance(node, tree.Call) and is_aggregate(node):
         return _selected_aggregate(node, selected, scope)
     position = whole_number(node)
@@ -175,7 +177,8 @@ def place_of_number(
     if isinstance(node, tree.Call) and is_aggregate(node):
         named = _selected_aggregate(node, selected, scope)
     elif isinstance(node, tree.Call) and is_count(node):
-        named = Count(measure_of(node, scope))
+        counted = selected.counted(measure_of(node, scope))
+        named = counted if isinstance(counted, Aggregate) else Count(counted)
     else:
         called = selected.number_called(node)
         named = called if isinstance(called, Count | Aggregate) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dp_service.queries import dimensions as structured
@@ -10,9 +10,10 @@ from dp_service.queries.dimensions import columns_of
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import Count, Number, check_listed, is_count, is_number, numbers_of
 from dp_service.queries.sql.places import refuse
+from dp_service.queries.sql.quotients import Quotient, quotient_of
 from dp_service.queries.sql.row_functions import column_of, dimension_of, is_function
 from dp_service.queries.sql.scope import Scope, alias_name
-from dp_service.queries.structured import Aggregate, AskedQuantile, Measure
+from dp_service.queries.structured import Aggregate, AskedQuantile, Counted, Measure
 from dp_service.terms import AggregateFunction
 
 _NO_ROWS = (
@@ -36,6 +37,7 @@ class SelectList:
     """What is selected, in the order of the text."""
 
     columns: tuple[Column, ...]
+    divided_by: Measure | None = None
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:
@@ -56,6 +58,18 @@ class SelectList:
     def aggregates(self) -> tuple[Aggregate, ...]:
         """The sums and averages."""
         return tuple(each for each in self.columns if isinstance(each, Aggregate))
+
+    @property
+    def counts_members(self) -> bool:
+        """Whether members are counted, also with a condition: then the question's count is of them."""
+        counted = (self.divided_by, *(each.measure for each in self.columns if isinstance(each, Count)))
+        numbers = [each.function for each in self.aggregates]
+        return Measure.DISTINCT_MEMBERS in counted or AggregateFunction.MEMBERS in numbers
+
+    def counted(self, measure: Counted) -> Counted | Aggregate:
+        """Return what a count that a clause writes is: the question's, or the second one beside it."""
+        of_rows = Aggregate(AggregateFunction.ROWS)
+        return of_rows if measure is Measure.EVENTS and of_rows in self.aggregates else measure
 
     @property
     def quantiles(self) -> tuple[AskedQuantile, ...]:
@@ -102,11 +116,12 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
     Raises:
         QuestionError: Something of it is not accepted.
     """
-    columns = tuple(each for item in select.items for each in _selected(item, scope))
-    counts = [i for i, each in enumerate(columns) if isinstance(each, Count)]
-    if len(counts) > 1:
-        refuse(select.items[-1].value, "a second count is not accepted: ask for each apart")
-    found = SelectList(columns)
+    columns = [each for item in select.items for each in _selected(item, scope)]
+    divided_by = _divided_by(select, scope)
+    found = SelectList(_beside_members(columns, divided_by), divided_by)
+    _check_divided(select, found, scope)
+    if sum(isinstance(each, Count) for each in found.columns) > 1:
+        refuse(select.items[-1].value, "a count that is selected twice is not accepted")
     if found.quantiles and (found.count is not None or found.aggregates):
         number = next(each.value for each in select.items if is_number(each.value))
         refuse(
@@ -119,6 +134,38 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
         if isinstance(item.value, tree.Call) and is_number(item.value):
             check_listed(item.value, scope)
     return found
+
+
+def _quotients(select: tree.Select, scope: Scope) -> Iterator[tuple[tree.Product, Quotient]]:
+    for item in select.items:
+        if isinstance(item.value, tree.Product):
+            yield item.value, quotient_of(item.value, item.alias, scope)
+
+
+def _divided_by(select: tree.Select, scope: Scope) -> Measure | None:
+    """Return by which count numbers are divided; None: by none."""
+    return next((each.measure for _, each in _quotients(select, scope)), None)
+
+
+def _check_divided(select: tree.Select, found: SelectList, scope: Scope) -> None:
+    """Refuse a quotient by another count than the question's."""
+    for product, each in _quotients(select, scope):
+        of_members = each.measure is Measure.DISTINCT_MEMBERS
+        if of_members is not found.counts_members:
+            refuse(
+                product,
+                "a quotient by a second count is not accepted: ask for both, and divide what comes back",
+            )
+
+
+def _beside_members(columns: Sequence[Column], divided_by: Measure | None) -> tuple[Column, ...]:
+    """Return columns where a count of rows beside one of members is one more number, and not the question's count."""
+    if not SelectList(tuple(columns), divided_by).counts_members:
+        return tuple(columns)
+    return tuple(
+        Aggregate(AggregateFunction.ROWS, alias=each.alias) if each == Count(Measure.EVENTS) else each
+        for each in columns
+    )
 
 
 def without_repeats(select: tree.Select) -> tree.Select:
@@ -139,7 +186,9 @@ def _name_and_alias(item: tree.Item) -> tuple[object, ...] | None:
 def _selected(item: tree.Item, scope: Scope) -> Iterator[Column]:
     if isinstance(item.value, tree.Star):
         refuse(item.value, _NO_ROWS)
-    if isinstance(item.value, tree.Call) and is_number(item.value):
+    if isinstance(item.value, tree.Product):
+        yield quotient_of(item.value, item.alias, scope).number
+    elif isinstance(item.value, tree.Call) and is_number(item.value):
         yield from numbers_of(item.value, item.alias, scope)
     else:
         yield dimension_selected(item, scope)
@@ -161,6 +210,10 @@ def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) 
     """
     if not found.aggregates:
         return Measure.DISTINCT_MEMBERS if found.quantiles else None
+    if found.divided_by is not None or any(
+        each.function is AggregateFunction.ROWS for each in found.aggregates
+    ):
+        return Measure.EVENTS
     if all(each.function is AggregateFunction.SUM for each in found.aggregates):
         return Measure.DISTINCT_MEMBERS if scope.table.measures.distinct_members else Measure.EVENTS
     if scope.table.measures.events is None:

@@ -186,8 +186,33 @@ class StatementReader(ExpressionReader):
 
     def _item(self) -> tree.Item:
         self._check_comma()
+        self.multiplies = True
         value = self.condition()
+        self.multiplies = False
         return tree.Item(value, self._alias())
+
+    def product(self, first: Token, left: Expression) -> Expression:
+        """Read what a number is multiplied with and divided by, if anything."""
+        parts, divides = [left], [False]
+        while self.next.kind == "sign" and self.next.text in ("*", "/"):
+            divides.append(self.take().text == "/")
+            parts.append(self._not_zero() if self.takes("NULLIF", "(") else self._operand())
+        return left if len(parts) == 1 else tree.Product(first, self.last, tuple(parts), tuple(divides))
+
+    def _operand(self) -> Expression:
+        first, found = self.next, self.signed()
+        while self.takes("::"):
+            found = self.cast_to(first, found)
+        return found
+
+    def _not_zero(self) -> Expression:
+        found = self._operand()
+        self.expect(",")
+        if self.next.text != "0":
+            self.unexpected("0")
+        self.take()
+        self.expect(")")
+        return found
 
     def _check_comma(self) -> None:
         if self.next.text == "," or self.next.word == "FROM":

@@ -80,12 +80,16 @@ class Key(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A function and its arguments; `distinct`: DISTINCT stands before them; `within`: WITHIN GROUP's order."""
+    """A function and its arguments; `distinct`: DISTINCT stands before them; `within`: WITHIN GROUP's order.
+
+    `where` is the condition of FILTER, or of a CASE in the place of the argument.
+    """
 
     name: str
     arguments: tuple[Expression, ...]
     distinct: bool = False
     within: Key | None = None
+    where: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,14 @@ class Cast(Node):
 
     value: Expression
     to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Node):
+    """Numbers multiplied by one another; those that `divides` says are divided by."""
+
+    parts: tuple[Expression, ...]
+    divides: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +195,9 @@ Expression = (
     | Null
     | Star
     | Call
+    | Case
     | Cast
+    | Product
     | Row
     | All
     | Any

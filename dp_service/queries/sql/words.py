@@ -82,7 +82,10 @@ _YEARS = (
 )
 _DAYS = "write DATE_TRUNC('day', column) to group, or a range of days to filter"
 _TODAY = "write the day itself, as in DATE '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00', or leave it out"
-_OF_CASE = "write CASE WHEN condition THEN value ELSE value END to group by it, or ask once for each case"
+_OF_CASE = (
+    "write COUNT(*) FILTER (WHERE condition) or SUM(CASE WHEN condition THEN value ELSE 0 END) with one condition, or "
+    "GROUP BY CASE WHEN .. END"
+)
 _SKETCH = (
     "it returns a sketch of the data; write PERCENTILE(value, 50), which returns a cell of a public grid"
 )
@@ -162,7 +165,7 @@ def is_read(word: str) -> bool:
     return (
         NO_NAMES.fullmatch(upper) is not None
         or is_function(upper)
-        or upper in ("TRUE", "FALSE", "DATE", "TIMESTAMP", "EXPLAIN", "PLAN")
+        or upper in ("TRUE", "FALSE", "DATE", "TIMESTAMP", "EXPLAIN", "PLAN", "FILTER")
     )
 
 

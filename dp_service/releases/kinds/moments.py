@@ -35,6 +35,7 @@ from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsRe
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
+from dp_service.releases.kinds.added import OF_CONDITIONS, OF_QUOTIENTS, added_in_words
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of, looks_of
 from dp_service.releases.kinds.cutting import fitting_list
 from dp_service.releases.kinds.kind import Fields, Value
@@ -54,8 +55,8 @@ from dp_service.releases.kinds.views import (
     ShownSums,
 )
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.releases.statements import Statement, elements, short
-from dp_service.terms import AggregateFunction, Element
+from dp_service.releases.statements import Statement, elements
+from dp_service.terms import Element
 from dp_service.values.bounds import Clamp
 
 Integers = NDArray[np.int64]
@@ -126,7 +127,13 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             "share": stated.share,
             "columns": [self._column_said(*each) for each in enumerate(stated.columns)],
             "aggregates": [
-                {"function": each.function, "column": stated.columns[each.place].name, "alias": each.alias}
+                {
+                    "function": each.function,
+                    "column": stated.columns[each.place].name,
+                    "alias": each.alias,
+                    "condition": stated.columns[each.place].condition,
+                    "per_count": each.per_count,
+                }
                 for each in stated.asked
             ],
             "ordered_by": stated.ordered_by,
@@ -137,6 +144,8 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         of_count = self.moments.own_count_variance(place)
         return {
             "name": column.name,
+            "function": None if column.name else column.function,
+            "condition": column.condition,
             "quantum": column.quantum,
             "lower": column.low * column.quantum,
             "upper": column.high * column.quantum,
@@ -179,27 +188,29 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             f"Sums and averages are of {of} The counts take {share} of the units.",
             values=(str(share),),
         )
+        if any(column.condition for column in self.sums.columns):
+            yield OF_CONDITIONS
         for place, column in enumerate(self.sums.columns):
-            yield self._clamped(place, column)
-            if column.count_share is not None:
-                yield Statement(
-                    "sums.own_count",
-                    f"Rows without a value of {column.name} count; its sums and averages are of the others, whose own "
-                    f"count takes {column.count_share} of the units.",
-                    column.name,
-                )
-        if any(each.function is AggregateFunction.AVERAGE for each in self.sums.asked):
+            deviation = sum_deviation(self.moments, place, column)
+            yield from added_in_words(
+                column, deviation, over_rows=self.parameters.sums_rows, tau=self.parameters.tau
+            )
+        if any(each.per_count is not None for each in self.sums.asked):
+            yield OF_QUOTIENTS
+        if any(each.is_quotient for each in self.sums.asked):
             yield Statement(
                 "sums.averages", "Where the interval of a count reaches down to 0, no average is shown."
             )
         if self.sums.ordered_by is not None:
             first = self.sums.asked[self.sums.ordered_by]
-            name = self.sums.columns[first.place].name
+            column = self.sums.columns[first.place]
+            of = f"the {first.function.value} of {column.called}" if column.name else column.called
+            name = column.name
             listing = self.parameters.listing
             direction = "ascending" if listing is not None and listing.smallest_first else "descending"
             yield Statement(
                 "order.of_sum",
-                f"The list is in {direction} order of the {first.function.value} of {name}. Where it is cut, intervals "
+                f"The list is in {direction} order of {of}. Where it is cut, intervals "
                 "are so wide that those of all counts that were released cover together, and so do those of the sums "
                 "and averages of each column.",
                 name,
@@ -218,18 +229,6 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         domain, most = self.parameters.domain, MAXIMUM_VALUES_SHOWN // len(self.sums.asked)
         ends_early = self.parameters.k == most and (domain is None or most < len(domain))
         return most if ends_early else None
-
-    def _clamped(self, place: int, column: SummedValue) -> Statement:
-        summed = "row's value" if self.parameters.sums_rows else "member's total"
-        low, high = (short(end * column.quantum) for end in (column.low, column.high))
-        deviation = sum_deviation(self.moments, place, column)
-        return Statement(
-            "sums.clamped",
-            f"A {summed} of {column.name} counts with {low} to {high}, in steps of {short(column.quantum)}. "
-            f"It takes {column.share} of the units, and its sums carry noise of standard deviation {deviation:.6g}.",
-            column.name,
-            (low, high),
-        )
 
     def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
         """Yield what the intervals of a list cover, and where averages are missing."""
@@ -287,7 +286,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
 
     def _value(self, release: ReleasedMoments, asked: AskedAggregate, alpha: Fraction) -> Value:
         column, quantum = release.columns[asked.place], self._quantum(asked)
-        if asked.function is AggregateFunction.SUM:
+        if not asked.is_quotient:
             return lambda row: column.sum_of(row) * quantum
         least = least_certain_count(release, asked.place, alpha=alpha)
 
@@ -308,28 +307,25 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         if self.sums.ordered_by is None:
             return shown_by_count(release, most=most)
         first = self.sums.asked[self.sums.ordered_by]
-        match first.function:
-            case AggregateFunction.SUM:
-                return shown_by_sum(release, first.place, most=most)
-            case AggregateFunction.AVERAGE:
-                return shown_by_average(release, first.place, most=most, alpha=alpha)
+        if first.is_quotient:
+            return shown_by_average(release, first.place, most=most, alpha=alpha)
+        return shown_by_sum(release, first.place, most=most)
 
     def _answered(
         self, release: ReleasedMoments, asked: AskedAggregate, shown: ShownRows, alpha: Fraction
     ) -> AnsweredAggregate:
         column, quantum = release.columns[asked.place], self._quantum(asked)
-        match asked.function:
-            case AggregateFunction.SUM:
-                ends = sum_intervals(release, asked.place, shown, alpha=alpha)
-                return sums_shown(map(column.doubled_sum, shown.rows), ends, quantum)
-            case AggregateFunction.AVERAGE:
-                values = map(column.average_of, shown.rows)
-                intervals = average_intervals(release, asked.place, shown, alpha=alpha)
-                found = zip(values, intervals, strict=True)
-                return ShownAverages(tuple(_in_units(*each, quantum) for each in found))
+        if not asked.is_quotient:
+            ends = sum_intervals(release, asked.place, shown, alpha=alpha)
+            return sums_shown(map(column.doubled_sum, shown.rows), ends, quantum)
+        values = map(column.average_of, shown.rows)
+        intervals = average_intervals(release, asked.place, shown, alpha=alpha)
+        found = zip(values, intervals, strict=True)
+        return ShownAverages(tuple(_in_units(*each, quantum) for each in found))
 
     def _quantum(self, asked: AskedAggregate) -> Fraction:
-        return self.sums.columns[asked.place].quantum
+        """Return what one step of what is shown is worth: of a quotient, times its factor."""
+        return self.sums.columns[asked.place].quantum * (asked.per_count or 1)
 
 
 def sums_shown(doubled: Iterable[int], ends: Sequence[SumInterval], quantum: Fraction) -> ShownSums:

@@ -12,12 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dp_service.queries.canonical_query import QueryCount
 from dp_service.queries.policy import Policy
 from pinot_connector.engines.base import Engine, Feature
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import DataChanged, EngineRefused, GrisError
 from tests.campaigns.one_row.forms import Form
-from tests.campaigns.one_row.rows import ORDINARY, TYPES, Row, odd_rows, selected
+from tests.campaigns.one_row.rows import MET, ORDINARY, TYPES, Row, odd_rows, selected
 from tests.support.engine_queries import engine_query
 from tests.support.texts import as_texts
 
@@ -124,8 +125,15 @@ def _answered(engine: Engine, form: Form) -> Counter[tuple[Any, ...]]:
     except DataChanged:
         # The rows have just been replaced; a client asks again as well.
         answer = engine.run(query, engine.data_version(form.table))
-    elements = zip(*answer.elements, strict=True) if query.columns else [()] * len(answer.counts)
-    return Counter(dict(zip(elements, answer.counts, strict=True)))
+    elements = [*zip(*answer.elements, strict=True)] if query.columns else [()] * len(answer.counts)
+    found = Counter(dict(zip(elements, answer.counts, strict=True)))
+    if form.counted is not None:
+        # An own count as it is; otherwise a sum of 2 - 1 for each row that meets the condition, and -1 for the others.
+        met = answer.sums[-1]
+        if isinstance(form.counted, QueryCount):
+            met = [(each + count) // 2 for each, count in zip(met, answer.counts, strict=True)]
+        found.update({(*element, MET): number for element, number in zip(elements, met, strict=True)})
+    return found
 
 
 def _short(row: Row) -> str:

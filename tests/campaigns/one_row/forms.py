@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dp_service.queries.canonical_query import QueryCount, QueryValue
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, read_policy
@@ -57,7 +58,8 @@ tables:
     member: member
     contributions: {{bound: in_query, delta_0: 1, units: 10, min_count: 1,
                      sums: {{max_members: 1000, max_rows: 100000}}}}
-    measures: {{distinct_members: true, distinct: {{text: 2, number: 3, small: 1, day: 1}}}}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}},
+               distinct: {{text: 2, number: 3, small: 1, day: 1}}}}
     columns: {_COLUMNS.replace("NULLS", "")}
     values:
       price: {{type: decimal, quantum: '0.01', lower: -5, upper: 20, row_lower: -5, row_upper: 20}}
@@ -172,8 +174,16 @@ class Form:
     @property
     def names(self) -> frozenset[str]:
         """The columns of the table that the engine's query looks at."""
-        values = {each.name for each in self.resolution.query.used_values}
+        values = {each.name for each in self.resolution.query.used_values if isinstance(each, QueryValue)}
         return frozenset(values | {each.name for each in self.resolution.reads})
+
+    @property
+    def counted(self) -> QueryCount | QueryValue | None:
+        """The number of the rows that meet a condition, by itself or as a column's own count; None: there is none."""
+        for each in self.resolution.query.values:
+            if isinstance(each, QueryCount) or (each.condition is not None and each.has_own_count):
+                return each
+        return None
 
 
 def conditions() -> Iterator[str]:
@@ -193,6 +203,13 @@ def conditions() -> Iterator[str]:
 
 
 _COUNTED = "COUNT(DISTINCT member)"
+# The rows that count are then all, and those that meet the condition are in a number beside them.
+_OF_SOME = (
+    "COUNT(*), COUNT(*) FILTER (WHERE {})",
+    "COUNT(*), SUM(CASE WHEN {} THEN price ELSE 0 END)",
+    f"{_COUNTED}, COUNT(DISTINCT CASE WHEN {{}} THEN member END)",
+    f"{_COUNTED}, AVG(whole) FILTER (WHERE {{}})",
+)
 # What a question groups by names a column as a condition does, and may be looked at before any condition is.
 _GROUPED = ("text", "number", "small", "flag", "day", "topic", "label")
 # What the first of two looks may have named, of columns other than that of the rows' own numbers.
@@ -220,6 +237,8 @@ def forms(under: Policy) -> Iterator[Form]:
         values = f"COUNT(DISTINCT {_DISTINCT[number % len(_DISTINCT)]})"
         yield from _form(f"SELECT who, {values} FROM summed WHERE {condition} GROUP BY who", under)
         yield from _form(f"SELECT {values} FROM summed WHERE {condition}", under)
+        of_some = _OF_SOME[number % len(_OF_SOME)].format(condition)
+        yield from _form(f"SELECT who, {of_some} FROM summed GROUP BY who", under)
         by = _GROUPED[number % len(_GROUPED)]
         yield from _form(f"SELECT {by}, {_COUNTED} FROM dropped WHERE {condition} GROUP BY {by}", under)
         month = "DATE_TRUNC('month', day)"

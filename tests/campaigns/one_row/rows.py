@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
+from dp_service.queries.canonical_query import QueryValue
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.dimensions import Cases, Dimension, Truncated, columns_of
 from dp_service.queries.elements import date_of, days_of
@@ -173,6 +174,9 @@ def selected(form: Form, policy: Policy, rows: Sequence[Row]) -> Counter[tuple[A
         element = _element(form, row, table)
         if element is not None:
             found.setdefault(element, set()).add(_counted(form, row, table))
+            if form.counted is not None:
+                met = found.setdefault((*element, MET), set())
+                met |= {row.member} if _is_met(form, row, table) else set()
     return Counter({element: len(members) for element, members in found.items()})
 
 
@@ -181,14 +185,37 @@ def _counted(form: Form, row: Row, table: Table) -> object:
     return _value(row, table.column(measure.column)) if isinstance(measure, DistinctValues) else row.member
 
 
+MET = "met"
+"""Stands behind an element whose number of rows that meet a condition is counted."""
+
+
+def _is_met(form: Form, row: Row, table: Table) -> bool:
+    """Return whether a row that counts meets the condition of a number, and has the value that it is of."""
+
+    def value_of(name: str) -> Any:
+        return _value(row, table.column(name))
+
+    def null_of(name: str) -> Any:
+        return table.column(name).value_for_null
+
+    if isinstance(form.counted, QueryValue) and not _is_usable(getattr(row, form.counted.name)):
+        return False
+    (number,) = form.query.aggregates
+    return all(holds(_in_integers(each, table), value_of, null_of) for each in number.condition)
+
+
+def _is_usable(value: Any) -> bool:
+    return not (value is None or value == _LEAST or not math.isfinite(value))
+
+
 def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
     """Return the element that a row counts in; None: in none."""
     looked_at = {name: getattr(row, name) for name in form.names}
     if any(isinstance(each, bytes) for each in looked_at.values()) or row.member in (None, "null"):
         return None
-    used = [each for each in form.resolution.query.used_values if not each.keeps_nulls]
-    values = {each.name: looked_at[each.name] for each in used}
-    if any(each is None or each == _LEAST or not math.isfinite(each) for each in values.values()):
+    used = [each for each in form.resolution.query.used_values if isinstance(each, QueryValue)]
+    used = [each for each in used if not each.keeps_nulls and each.condition is None]
+    if not all(_is_usable(looked_at[each.name]) for each in used):
         return None
 
     def value_of(name: str) -> Any:

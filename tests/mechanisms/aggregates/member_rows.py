@@ -44,4 +44,13 @@ def sums_of(data: DataSet, groups: int, summing: Summing) -> tuple[GroupSums, ..
 
 def reference(column: SummedColumn, rows_of_member: int | None = None) -> Summing:
     """Return the package's own way."""
-    return lambda members: group_sums(members, [column], rows_of_member=rows_of_member)
+    return derived([column], lambda value: (value,), rows_of_member)
+
+
+def derived(
+    columns: Sequence[SummedColumn], of_row: Callable[[Value], Row], rows_of_member: int | None = None
+) -> Summing:
+    """Return the package's own way for what follows from the value of each row alone."""
+    return lambda members: group_sums(
+        [[of_row(row[0]) for row in rows] for rows in members], columns, rows_of_member=rows_of_member
+    )

@@ -7,7 +7,7 @@ and, given that no newcomer is shown, Renyi divergences of at most alpha rho.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,12 +17,12 @@ from dp_service.mechanisms import Currency
 from dp_service.mechanisms.aggregates import BoundMoments, SumShare
 from dp_service.mechanisms.bounded import ContributionBound, Counted
 from dp_service.values.bounds import Clamp, ValueBounds
-from dp_service.values.member_sums import ColumnSum, GroupSums, SummedColumn
+from dp_service.values.member_sums import ColumnSum, GroupSums, Row, SummedColumn
 from dp_service.values.quantum import Quantum, Value
 from tests.mechanisms.bounded.laws import Floats, Grid, joint, worst_excess, worst_rho
 from tests.mechanisms.bounded.promises import Worst
 
-from .member_rows import Member, Summing, members, neighbours, reference, sums_of
+from .member_rows import Member, Summing, derived, members, neighbours, reference, sums_of
 
 CURRENCY = Currency(Fraction(2), Fraction(1, 20))
 """One unit is rho = 1/2, so that noise is of a few units."""
@@ -182,6 +182,44 @@ def moments(
     return Moments(asked, possible, most_members, reference(summed, tau), base)
 
 
+def where_positive(
+    *columns: SummedColumn,
+    of_row: Callable[[Value], Row],
+    values: Sequence[Value],
+    base: tuple[tuple[int, int], ...],
+    min_count: int | None = 1,
+    delta_0: int = 1,
+    tau: int | None = None,
+    units: int = 2,
+    most_rows: int = 2,
+    most_members: int = 1,
+) -> Moments:
+    """Return the promise of a release of several numbers of the same rows, each with an equal share."""
+    counted = Counted.MEMBERS if tau is None else Counted.EVENTS
+    clamps = [each.bounds.totals if tau is None else each.bounds.rows for each in columns]
+    part = Fraction(1, 2 * len(columns))
+    asked = BoundMoments(
+        CURRENCY,
+        Fraction(units),
+        ContributionBound(delta_0, tau or 1, 1, counted),
+        min_count,
+        HALF,
+        tuple(SumShare(clamp, part) for clamp in clamps),
+    )
+    possible = tuple(members(values, len(base), most_rows=most_rows, delta_0=delta_0))
+    return Moments(asked, possible, most_members, derived(columns, of_row, tau), base)
+
+
+def is_positive(value: Value) -> Row:
+    """Return whether a row meets the condition, as 1 or 0."""
+    return (int(isinstance(value, int) and value > 0),)
+
+
+def positive(value: Value) -> Row:
+    """Return whether a row meets the condition, and its value where it does."""
+    return (*is_positive(value), value if isinstance(value, int) and value > 0 else 0)
+
+
 VALUES: tuple[Value, ...] = (None, -4, 1, 9)
 NAN = float("nan")
 
@@ -206,4 +244,33 @@ FAST = [
         units=4,
     ),
     moments(column((0, 2), (0, 2), stands_for_missing=1), values=VALUES, base=((2, 1),)),
+    # Members with a row that meets a condition, in one group and in two; their rows, at most two; both with a sum.
+    where_positive(column((0, 1), (0, 1)), of_row=is_positive, values=VALUES, base=((0, 0),), most_members=3),
+    where_positive(
+        column((0, 1), (0, 1)), of_row=is_positive, values=VALUES, base=((30, -4),), most_members=2
+    ),
+    where_positive(
+        column((0, 1), (0, 1)), of_row=is_positive, values=(-4, 1), base=((3, 1), (0, 0)), delta_0=2, units=8
+    ),
+    where_positive(
+        column((0, 2), (0, 1)), of_row=is_positive, values=VALUES, base=((2, 0),), most_rows=3, min_count=None
+    ),
+    where_positive(
+        column((0, 1), (0, 1)),
+        column((0, 2), (0, 2)),
+        of_row=positive,
+        values=VALUES,
+        base=((2, 0),),
+        units=16,
+    ),
+    # Over rows, of a member at most two of three.
+    where_positive(
+        column((0, 1), (0, 1)),
+        of_row=is_positive,
+        values=(-4, 1),
+        base=((4, 1),),
+        tau=2,
+        most_rows=3,
+        units=4,
+    ),
 ]

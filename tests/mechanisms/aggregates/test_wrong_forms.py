@@ -11,8 +11,8 @@ from dp_service.values.member_sums import ColumnSum, GroupSums, Row, SummedColum
 from dp_service.values.quantum import is_usable
 from tests.mechanisms.bounded.laws import ROUNDING_ERROR
 
-from .member_rows import Summing
-from .promises import Moments, column, moments
+from .member_rows import Summing, derived
+from .promises import Moments, column, is_positive, moments, where_positive
 
 Members = Sequence[Sequence[Row]]
 
@@ -97,6 +97,38 @@ def test_sums_of_hidden_groups_break_their_promise() -> None:
     promise = moments(column((0, 2), (0, 2)), values=(0, 1), base=((0, 0),))
     assert is_kept(promise)
     assert replace(promise, hides_sums=False).worst().excess > 0.5
+
+
+def test_numbers_of_rows_that_are_not_bounded_break_their_promise() -> None:
+    """A member with three rows that meet the condition counts as one; over rows as two of three, whichever they are."""
+    of_members = column((0, 1), (0, 1))
+    promise = where_positive(of_members, of_row=is_positive, values=(-4, 1), base=((30, 0),), most_rows=3)
+    unbounded = column((0, 3), (0, 1))
+    assert is_kept(promise)
+    assert replace(promise, summing=derived([unbounded], is_positive)).worst().relative_rho > 1.5
+    over_rows = where_positive(
+        of_members, of_row=is_positive, values=(-4, 1), base=((40, 0),), tau=2, most_rows=3
+    )
+    assert is_kept(over_rows)
+
+    def of_every_row(members: Members) -> GroupSums:
+        count = sum(min(len(rows), 2) for rows in members)
+        met = sum(int(value > 0) for rows in members for (value,) in rows if isinstance(value, int))
+        return GroupSums(count, (ColumnSum(2 * met - count, None),))
+
+    assert replace(over_rows, summing=of_every_row).worst().relative_rho > 1.5
+
+
+def test_a_condition_that_decides_which_members_count_breaks_the_promise() -> None:
+    """n of those that meet it beside a number that is centred by all: a member moves that by more than its share."""
+    promise = where_positive(column((0, 1), (0, 1)), of_row=is_positive, values=(-4, 1), base=((30, 0),))
+
+    def of_others(members: Members) -> GroupSums:
+        met = [any(is_positive(row[0])[0] for row in rows) for rows in members if rows]
+        return GroupSums(sum(met), (ColumnSum(3 * sum(met) - len(met), None),))
+
+    assert is_kept(promise)
+    assert replace(promise, summing=of_others).worst().relative_rho > 1.5
 
 
 def test_more_rows_than_tau_break_sums_over_rows() -> None:

@@ -295,7 +295,10 @@ MALFORMED = {
         "a window function is not accepted",
     ),
     "named window": (PLAIN.replace("member_id)", "member_id) OVER w"), "a window function"),
-    "FILTER": (PLAIN.replace("member_id)", "member_id) FILTER (WHERE score = 1)"), r"FILTER \(WHERE \.\.\)"),
+    "FILTER": (
+        PLAIN.replace("member_id)", "member_id) FILTER (WHERE 1 = 1)"),
+        "a condition that every row meets",
+    ),
     "OFFSET": (f"{PLAIN} OFFSET 3", "OFFSET is not"),
     "MySQL's offset": (PLAIN.replace("LIMIT 5", "LIMIT 5, 10"), "OFFSET is not"),
     "FOR UPDATE": (f"{PLAIN} FOR UPDATE", "FOR after a number"),
@@ -473,7 +476,10 @@ MALFORMED = {
         "exactly the selected columns",
     ),
     "no count": ("SELECT article_id FROM engagement GROUP BY article_id LIMIT 5", "COUNT"),
-    "two counts": (PLAIN.replace(" FROM", ", COUNT(*) FROM"), "a second count"),
+    "two counts": (
+        PLAIN.replace(" FROM", ", COUNT(DISTINCT member_id) FROM"),
+        "a count that is selected twice",
+    ),
     "a total beside a column": (
         "SELECT country, COUNT(*) FROM engagement",
         "expected GROUP BY with the selected columns: GROUP BY country",
@@ -482,7 +488,7 @@ MALFORMED = {
         "SELECT COUNT(*) FROM engagement GROUP BY country",
         "expected GROUP BY with exactly the selected columns",
     ),
-    "two totals": ("SELECT COUNT(*), COUNT(DISTINCT member_id) FROM engagement", "a second count"),
+    "two totals": ("SELECT COUNT(*), COUNT(1) FROM engagement", "a count that is selected twice"),
     "a total with a condition on it": (
         "SELECT COUNT(*) FROM engagement HAVING COUNT(*) > 5",
         "total is always shown",

@@ -95,7 +95,8 @@ def asked(
     measure: Measure = Measure.DISTINCT_MEMBERS,
 ) -> HistogramQuery:
     """Return a question for the sum and the average of columns, over members' totals or over rows."""
-    aggregates = [Aggregate(function, column) for column in columns for function in AggregateFunction]
+    functions = (AggregateFunction.SUM, AggregateFunction.AVERAGE)
+    aggregates = [Aggregate(function, column) for column in columns for function in functions]
     return HistogramQuery(table, by, measure, aggregates=tuple(aggregates))
 
 

@@ -264,7 +264,7 @@ class NamesLook(_message.Message):
     def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
 class SummedColumn(_message.Message):
-    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "own_count")
+    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "own_count", "function", "condition")
     NAME_FIELD_NUMBER: _ClassVar[int]
     QUANTUM_FIELD_NUMBER: _ClassVar[int]
     LOWER_FIELD_NUMBER: _ClassVar[int]
@@ -272,6 +272,8 @@ class SummedColumn(_message.Message):
     SHARE_FIELD_NUMBER: _ClassVar[int]
     NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
     OWN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
     name: str
     quantum: str
     lower: str
@@ -279,7 +281,9 @@ class SummedColumn(_message.Message):
     share: str
     noise_variance: str
     own_count: OwnCount
-    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., own_count: _Optional[_Union[OwnCount, _Mapping]] = ...) -> None: ...
+    function: _question_pb2.AggregateFunction
+    condition: int
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., own_count: _Optional[_Union[OwnCount, _Mapping]] = ..., function: _Optional[_Union[_question_pb2.AggregateFunction, str]] = ..., condition: _Optional[int] = ...) -> None: ...
 
 class OwnCount(_message.Message):
     __slots__ = ("share", "noise_variance")
@@ -290,14 +294,18 @@ class OwnCount(_message.Message):
     def __init__(self, share: _Optional[str] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
 class ShownAggregate(_message.Message):
-    __slots__ = ("function", "column", "alias")
+    __slots__ = ("function", "column", "alias", "condition", "per_count")
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     ALIAS_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
+    PER_COUNT_FIELD_NUMBER: _ClassVar[int]
     function: _question_pb2.AggregateFunction
     column: str
     alias: str
-    def __init__(self, function: _Optional[_Union[_question_pb2.AggregateFunction, str]] = ..., column: _Optional[str] = ..., alias: _Optional[str] = ...) -> None: ...
+    condition: int
+    per_count: str
+    def __init__(self, function: _Optional[_Union[_question_pb2.AggregateFunction, str]] = ..., column: _Optional[str] = ..., alias: _Optional[str] = ..., condition: _Optional[int] = ..., per_count: _Optional[str] = ...) -> None: ...
 
 class Sums(_message.Message):
     __slots__ = ("share", "columns", "aggregates", "ordered_by", "over_rows")

@@ -20,6 +20,8 @@ class AggregateFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AGGREGATE_FUNCTION_UNSPECIFIED: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_SUM: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_AVERAGE: _ClassVar[AggregateFunction]
+    AGGREGATE_FUNCTION_MEMBERS: _ClassVar[AggregateFunction]
+    AGGREGATE_FUNCTION_ROWS: _ClassVar[AggregateFunction]
 
 class Comparison(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -44,6 +46,8 @@ MEASURE_DISTINCT_VALUES: Measure
 AGGREGATE_FUNCTION_UNSPECIFIED: AggregateFunction
 AGGREGATE_FUNCTION_SUM: AggregateFunction
 AGGREGATE_FUNCTION_AVERAGE: AggregateFunction
+AGGREGATE_FUNCTION_MEMBERS: AggregateFunction
+AGGREGATE_FUNCTION_ROWS: AggregateFunction
 COMPARISON_UNSPECIFIED: Comparison
 COMPARISON_EQUAL: Comparison
 COMPARISON_NOT_EQUAL: Comparison
@@ -77,12 +81,16 @@ class Sharpening(_message.Message):
     def __init__(self, units: _Optional[_Iterable[int]] = ..., planned: bool = ..., data_version: _Optional[str] = ...) -> None: ...
 
 class Aggregate(_message.Message):
-    __slots__ = ("function", "column")
+    __slots__ = ("function", "column", "condition", "per_count")
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
     COLUMN_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
+    PER_COUNT_FIELD_NUMBER: _ClassVar[int]
     function: AggregateFunction
     column: str
-    def __init__(self, function: _Optional[_Union[AggregateFunction, str]] = ..., column: _Optional[str] = ...) -> None: ...
+    condition: str
+    per_count: str
+    def __init__(self, function: _Optional[_Union[AggregateFunction, str]] = ..., column: _Optional[str] = ..., condition: _Optional[str] = ..., per_count: _Optional[str] = ...) -> None: ...
 
 class HavingCondition(_message.Message):
     __slots__ = ("aggregate", "comparison", "bound")

@@ -1,0 +1,132 @@
+"""What a question adds up beside its count: each coordinate of its release once, and of which of them each number is.
+
+A coordinate adds up one number of each member in each element, or of its rows: the total of a value column, also in the
+rows alone that meet a condition, or how many rows there are, or whether there is one. All are bounded as sums are, so
+the argument of `mechanisms.aggregates.bound_moments` holds for them: which rows count, in which elements a member
+counts, and with how many rows, is decided before by the question alone, and a condition by each row alone.
+
+The sum of a column where a condition holds is 0 for a member without such a row, so its ends are those of the column
+and 0. Where an average is asked for, which 0 would distort, the coordinate has a count of its own instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dp_service.queries.canonical_bytes import condition_bytes, coordinate_bytes
+from dp_service.queries.canonical_conditions import conditions_of
+from dp_service.queries.canonical_query import Condition, Coordinate, Every, QueryCount, QueryValue
+from dp_service.queries.columns import Nulls
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.filters import Filter
+from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
+from dp_service.queries.tables import Table
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
+from dp_service.terms import AggregateFunction
+from dp_service.values.bounds import Clamp, ValueBounds
+from dp_service.values.quantum import Quantum
+
+
+@dataclass(frozen=True)
+class AddedUp:
+    """The coordinates of a question, in an order that no spelling changes.
+
+    Attributes:
+        coordinates: Each once: columns by name, then what has a condition, and numbers of rows.
+        weights: The part of each in what the count leaves of the units, relative to those of the others.
+        numbers: For each the number of its condition, by the order in which the question names them, from 1 on; 0: it
+            has none.
+        places: For each sum, average and number of rows of the question the place of its coordinate.
+    """
+
+    coordinates: tuple[Coordinate, ...]
+    weights: tuple[int, ...]
+    numbers: tuple[int, ...]
+    places: tuple[int, ...]
+
+
+def added_up(query: HistogramQuery, table: Table) -> AddedUp:
+    """Return what a question adds up beside its count.
+
+    Raises:
+        RefusedByPolicyError: The policy does not list the values of a column, or offers no count of rows.
+        QuestionError: No row can meet a condition.
+    """
+    asked = [(each, _condition(each.condition, table)) for each in query.aggregates]
+    averaged = {
+        _key(each, condition) for each, condition in asked if each.function is AggregateFunction.AVERAGE
+    }
+    found: dict[bytes, tuple[Coordinate, int, int]] = {}
+    conditions: dict[bytes, int] = {}
+    of: list[bytes] = []
+    for each, condition in asked:
+        number = 0
+        if condition is not None:
+            number = conditions.setdefault(condition_bytes(condition), len(conditions) + 1)
+        coordinate, weight = _coordinate(each, condition, _key(each, condition) in averaged, query, table)
+        if each.per_count is not None and coordinate.has_own_count:
+            raise QuestionError(
+                "aggregates",
+                f"{each.column}: expected an average, and no quotient by the count: it has a count of its own",
+            )
+        name = coordinate_bytes(coordinate)
+        found.setdefault(name, (coordinate, weight, number))
+        of.append(name)
+    order = sorted(found, key=lambda name: (*_rank(found[name][0]), name))
+    in_order = [found[name] for name in order]
+    return AddedUp(
+        tuple(coordinate for coordinate, _, _ in in_order),
+        tuple(weight for _, weight, _ in in_order),
+        tuple(number for _, _, number in in_order),
+        tuple(map(order.index, of)),
+    )
+
+
+def query_value(column: ValueColumn | QuantileColumn) -> QueryValue:
+    """Return a column whose values a question needs."""
+    keeps_nulls = column.nulls in (Nulls.KEEP, ValueNulls.KEEP)
+    has_own_count = column.nulls is ValueNulls.OWN_COUNT
+    return QueryValue(column.name, column.type, column.bounds, keeps_nulls, column.null_value, has_own_count)
+
+
+def _rank(coordinate: Coordinate) -> tuple[int, str]:
+    is_plain = isinstance(coordinate, QueryValue) and coordinate.condition is None
+    return (0, coordinate.name) if is_plain and isinstance(coordinate, QueryValue) else (1, "")
+
+
+def _key(aggregate: Aggregate, condition: Condition | None) -> tuple[str, bytes]:
+    return aggregate.column, b"" if condition is None else condition_bytes(condition)
+
+
+def _condition(filters: tuple[Filter, ...], table: Table) -> Condition | None:
+    """Return the condition of a number; None: it has none, or every row meets it."""
+    found = conditions_of(filters, table)
+    if not found:
+        return None
+    return found[0] if len(found) == 1 else Every(found)
+
+
+def _coordinate(
+    aggregate: Aggregate, condition: Condition | None, averaged: bool, query: HistogramQuery, table: Table
+) -> tuple[Coordinate, int]:
+    """Return of what a number is, and its weight."""
+    counted = _COUNTED.get(aggregate.function)
+    if counted is not None:
+        most = 1 if counted is Measure.DISTINCT_MEMBERS else table.tau(Measure.EVENTS)
+        bounds = ValueBounds(Quantum(Fraction(1)), Clamp(0, 1), Clamp(0, most))
+        return QueryCount(counted, bounds, condition), 1
+    column = table.value(aggregate.column)
+    value = query_value(column)
+    if condition is None:
+        return value, column.weight
+    if averaged:
+        return replace(value, has_own_count=True, condition=condition), column.weight
+    bounds = value.bounds.with_zero()
+    return replace(value, bounds=bounds, has_own_count=False, condition=condition), column.weight
+
+
+_COUNTED = {
+    AggregateFunction.MEMBERS: Measure.DISTINCT_MEMBERS,
+    AggregateFunction.ROWS: Measure.EVENTS,
+}

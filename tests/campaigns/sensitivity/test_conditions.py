@@ -1,0 +1,200 @@
+"""Numbers of the rows that meet a condition: a member changes each by no more than was priced, and its wrong forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dp_service.queries.canonical_query import CanonicalQuery, Coordinate
+from dp_service.queries.policy import Policy, parse_policy
+from dp_service.queries.render import render, sums, where
+from dp_service.queries.render.dialects import Dialect, identifier
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from tests.support.examples import examples
+from tests.support.queries.sums import NOW, ROWS, Row
+
+from .sums import Asked, faults
+
+POLICY = """
+epsilon_per: 1
+delta: 1e-6
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    contributions:
+      {{bound: in_query, delta_0: {delta_0}, units: 10, min_count: 1, sums: {{max_members: 1000, max_rows: 100000}}}}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    columns:
+      member: {{type: string}}
+      text: {{type: string, group_by: true, filter: [in, not_in]{domain}}}
+      whole: {{type: int64, filter: [in, not_in, range]}}
+    values:
+      whole: {{type: int64, lower: {lower}, upper: 10, row_lower: -4, row_upper: 15, nulls: {nulls}}}
+      number: {{type: decimal, quantum: '0.25', lower: -10, upper: 10}}
+"""
+CONDITIONS = (
+    "whole > 1",
+    "whole <= 1",
+    "text <> 'a'",
+    "text = 'b' OR whole = 3",
+    "whole IS NOT NULL",
+    "NOT (whole < 0 AND text LIKE 'a%')",
+)
+OF_MEMBERS = (
+    "COUNT(DISTINCT member) FILTER (WHERE {})",
+    "COUNT(*) FILTER (WHERE {})",
+    "COUNT(*)",
+    "SUM(whole) FILTER (WHERE {})",
+    "SUM(CASE WHEN {} THEN number ELSE 0 END)",
+    "AVG(whole) FILTER (WHERE {})",
+    "AVG(number) FILTER (WHERE {})",
+    "SUM(whole)",
+)
+OF_ROWS = (OF_MEMBERS[1], *OF_MEMBERS[3:])
+
+
+def policy(*, delta_0: int = 2, known: bool = False, lower: int = 5, nulls: str = "drop") -> Policy:
+    """Return a policy whose values are conditions as well."""
+    domain = ", domain: [a, b, z]" if known else ""
+    return parse_policy(POLICY.format(delta_0=delta_0, domain=domain, lower=lower, nulls=nulls))
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> str:
+    """Draw a question for some numbers with conditions."""
+    count, forms = draw(st.sampled_from([("COUNT(DISTINCT member)", OF_MEMBERS), ("COUNT(*)", OF_ROWS)]))
+    chosen = draw(st.lists(st.sampled_from(forms), min_size=1, max_size=4, unique=True))
+    numbers = [each.format(draw(st.sampled_from(CONDITIONS))) for each in chosen]
+    by = draw(st.sampled_from(["text, ", "text, ", ""]))
+    return f"SELECT {by}{count}, {', '.join(numbers)} FROM t{' GROUP BY text' if by else ''}"  # noqa: S608
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(80), deadline=None)
+@given(
+    rows=ROWS,
+    sql=statements(),
+    delta_0=st.integers(1, 2),
+    known=st.booleans(),
+    lower=st.sampled_from([-3, 0, 5]),
+    nulls=st.sampled_from(["drop", "own_count"]),
+)
+def test_a_member_changes_numbers_with_conditions_within_the_price(
+    asked_of: Asked, *, rows: list[Row], sql: str, delta_0: int, known: bool, lower: int, nulls: str
+) -> None:
+    """Members with rows that meet a condition, that do not, and of both; NULL, 2^63, repeated and negative values."""
+    under = policy(delta_0=delta_0, known=known, lower=lower, nulls=nulls)
+    assert faults(asked_of, parse_sql(sql, under), under, rows) == []
+
+
+# Ada has a row that meets the condition in each text, and others.
+HEAVY = [Row("ada", text, value, float(value)) for text in "abc" for value in (20, 20, 20, -30)]
+HEAVY += [Row("bob", "a", 1, 1.0), Row("eve", "b", None, None), Row("eve", "a", 9, 2.0)]
+SQL = "SELECT text, COUNT(DISTINCT member), {} FROM t GROUP BY text"
+BEYOND = "a member changes a sum by more than its width"
+
+
+def found_of(asked_of: Asked, number: str, counted: str = "COUNT(DISTINCT member)") -> list[str]:
+    """Return what is wrong with one number."""
+    under = policy()
+    sql = SQL.replace("COUNT(DISTINCT member)", counted).format(number)
+    return faults(asked_of, parse_sql(sql, under), under, HEAVY)
+
+
+@pytest.mark.parametrize("number", [each.format("whole > 1") for each in OF_MEMBERS])
+def test_the_true_query_has_no_fault(asked_of: Asked, number: str) -> None:
+    """Nothing is found of the rows on which every wrong query is."""
+    assert found_of(asked_of, number) == []
+
+
+def unclamped(value: Coordinate, place: int, dialect: Dialect) -> str:
+    """Write the number as it is: of a member all rows that meet the condition."""
+    return f"2 * {identifier(f'gris_total_{place + 1}', dialect)} - ({value.bounds.totals.centre})"
+
+
+def every_row(value: Coordinate, place: int, tau: int, dialect: Dialect) -> str:
+    """Write the number of all of a member's rows, centred by those that count."""
+    total, count = (identifier(name, dialect) for name in (f"gris_total_{place + 1}", "gris_member_count"))
+    return f"2 * {total} - ({value.bounds.rows.centre}) * LEAST({count}, {tau})"
+
+
+@pytest.mark.parametrize("number", [each.format("whole > 1") for each in OF_MEMBERS[:5]])
+def test_numbers_without_a_bound_of_their_own_are_found(
+    asked_of: Asked, monkeypatch: pytest.MonkeyPatch, number: str
+) -> None:
+    """Ada has three rows that meet the condition: she would move a count of members by 3, and one of rows beyond 2."""
+    monkeypatch.setattr(sums, "_centred_total", unclamped)
+    assert BEYOND in found_of(asked_of, number)
+
+
+@pytest.mark.parametrize(
+    "number", ["COUNT(*) FILTER (WHERE whole > 1)", "SUM(whole) FILTER (WHERE whole > 1)"]
+)
+def test_a_condition_over_rows_that_were_not_bounded_is_found(
+    asked_of: Asked, monkeypatch: pytest.MonkeyPatch, number: str
+) -> None:
+    """Of Ada's four rows two count: more of them may not meet a condition."""
+    assert found_of(asked_of, number, "COUNT(*)") == []
+    monkeypatch.setattr(sums, "_centred_rows", every_row)
+    assert BEYOND in found_of(asked_of, number, "COUNT(*)")
+
+
+def test_an_average_of_members_without_a_row_is_found(
+    asked_of: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eve has no such row in b: she must not move the sum by low + high beside an own count of nobody."""
+    real = sums._over_members
+
+    def of_everybody(number: str, query: CanonicalQuery, dialect: Dialect) -> str:
+        return real(number.removesuffix(f" * ({sums.at_most(1, 'gris_used_1', dialect)})"), query, dialect)
+
+    monkeypatch.setattr(sums, "_over_members", of_everybody)
+    assert BEYOND in found_of(asked_of, "AVG(whole) FILTER (WHERE whole > 1)")
+
+
+def test_a_condition_that_also_leaves_rows_out_is_found(
+    asked_of: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bounding is of the question's rows: by those of the condition, a count of all members would be another one."""
+    under = policy()
+    resolution = resolve(parse_sql(SQL.format("COUNT(*) FILTER (WHERE whole > 1)"), under), under, now=NOW)
+    unconditioned = resolve(parse_sql(SQL.format("COUNT(*)"), under), under, now=NOW)
+
+    def counts(asked: Resolution) -> list[tuple[object, ...]]:
+        asked_of.write(HEAVY)
+        return [row[:2] for row in asked_of.connection.execute(render(asked, "duckdb")).fetchall()]
+
+    true = counts(unconditioned)
+    assert counts(resolution) == true
+    real = where.conditions_of_question
+
+    def with_its_own(*args: object, **given: object) -> object:
+        yield from real(*args, **given)  # type: ignore[arg-type]
+        yield "whole > 1"
+
+    monkeypatch.setattr(where, "conditions_of_question", with_its_own)
+    assert counts(resolution) != true
+
+
+def nothing_otherwise(value: Coordinate, number: str, dialect: Dialect) -> str:
+    """Write a number without what it is where the condition does not hold."""
+    return _REAL(value, number, dialect).replace("ELSE 0", "ELSE NULL")
+
+
+_REAL: Callable[[Coordinate, str, Dialect], str] = sums._used_or_not
+
+
+def test_null_in_the_place_of_0_is_found(asked_of: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member without a row that meets the condition has a total of 0, and an element of such members a number."""
+    under = policy()
+    resolution = resolve(parse_sql(SQL.format("COUNT(*) FILTER (WHERE whole > 100)"), under), under, now=NOW)
+    asked_of.write(HEAVY)
+    assert None not in asked_of.connection.execute(render(resolution, "duckdb")).fetchall()[0]
+    monkeypatch.setattr(sums, "_used_or_not", nothing_otherwise)
+    answer = asked_of.connection.execute(render(resolution, "duckdb")).fetchall()
+    assert any(None in row for row in answer)

@@ -1,0 +1,119 @@
+"""Intervals of numbers with conditions cover as often as is said, given that they are shown."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.releases.histogram import TypedHistogram, checked_histogram
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.plan import Plan
+from dp_service.releases.releasing import release
+from dp_service.releases.translation import IssueContext, plan_for
+from dp_service.terms import ColumnType
+from tests.dp.identities import KEY
+
+RELEASES = 300
+CONFIDENCE = 0.8
+DATA = {
+    "few large": [900, 500, 480, 60, 40, 3],
+    "many equal": [40] * 25,
+    "many tiny": [12, 9, 7, 6, 5, 4, 3, 3, 2, 2, *[1] * 15],
+}
+POLICY = """
+epsilon_per: 0.5
+delta: 1e-3
+count_noise: gaussian
+tables:
+  t:
+    member: m
+    contributions:
+      {{bound: in_query, delta_0: 2, units: 20, min_count: 1, sums: {{max_members: 100000, max_rows: 1000000}}}}
+    measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
+    columns:
+      m: {{type: string}}
+      item: {{type: string, group_by: true{domain}}}
+      n: {{type: int64, filter: [range]}}
+    values: {{amount: {{type: int64, lower: 2, upper: 10}}}}
+"""
+# Of the members some have rows that meet the condition: two each, with a total of 4.
+NUMBERS = {
+    "members": "COUNT(DISTINCT m) FILTER (WHERE n > 3)",
+    "rows": "COUNT(*) FILTER (WHERE n > 3)",
+    "sum": "SUM(amount) FILTER (WHERE n > 3)",
+    "average": "AVG(amount) FILTER (WHERE n > 4)",
+    "part of members": "100.0 * COUNT(DISTINCT m) FILTER (WHERE n > 3) / COUNT(DISTINCT m)",
+    "sum per member": "SUM(amount) FILTER (WHERE n > 3) / COUNT(DISTINCT m)",
+}
+ENDS = {"all": "", "cut by a number": " ORDER BY 3 DESC LIMIT 4"}
+
+
+def met(count: int) -> int:
+    """Return how many of so many members have rows that meet the condition."""
+    return count * 2 // 3
+
+
+def truth(name: str, count: int) -> float:
+    """Return a number of an element with so many members before noise."""
+    some = met(count)
+    numbers = {"members": some, "rows": 2 * some, "sum": 4 * some, "average": 4}
+    return {**numbers, "part of members": 100 * some / count, "sum per member": 4 * some / count}[name]
+
+
+def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> TypedHistogram:
+    """Return what an engine answers, by the ends of each number and its count."""
+    names, kind = [f"n{place:02}" for place in range(len(counts))], kind_of(plan.parameters)
+    of_member = {(0, 1): 1, (0, 3): 2, (0, 10): 4}
+    sums, own = [], []
+    for value, clamp in zip(resolution.query.values, kind.clamps, strict=True):
+        if value.has_own_count:
+            sums.append([met(count) * (8 - clamp.centre) for count in counts])
+            own.append([met(count) for count in counts])
+        else:
+            total = of_member[clamp.low, clamp.high]
+            sums.append([2 * total * met(count) - clamp.centre * count for count in counts])
+    return checked_histogram(
+        (ColumnType.STRING,),
+        [names],
+        counts,
+        [*sums, *own],
+        row_limit=plan.row_limit,
+        clamps=kind.clamps,
+        own_counts=kind.own_counts,
+    )
+
+
+def misses(counts: list[int], *, known: bool, end: str) -> Iterator[tuple[str, bool]]:
+    """Yield for each number that is shown in any release whether its interval misses it."""
+    names = ", ".join(f"n{place:02}" for place in range(len(counts)))
+    policy = parse_policy(POLICY.format(domain=f", domain: [{names}]" if known else ""))
+    sql = f"SELECT item, COUNT(DISTINCT m), {', '.join(NUMBERS.values())} FROM t GROUP BY item{end}"  # noqa: S608
+    resolution = resolve(parse_sql(sql, policy), policy, now=0)
+    for number in range(RELEASES):
+        plan = plan_for(resolution, f"v{number}", KEY, IssueContext(0, bytes(32)))
+        found = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
+        true = [counts[int(str(element[0])[1:])] for element in found.elements]
+        for name, aggregate in zip(NUMBERS, found.shown.aggregates, strict=True):
+            for count, answer in zip(true, aggregate.answers, strict=True):
+                if answer is not None:
+                    yield name, not answer.lower <= truth(name, count) <= answer.upper
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("known", "end"), [(True, "all"), (False, "all"), (False, "cut by a number")])
+@pytest.mark.parametrize("data", DATA)
+def test_intervals_of_numbers_cover_them(data: str, known: bool, end: str) -> None:
+    """A sum and an average are each wrong at most half as often as a count may be."""
+    tried, missed = Counter[str](), Counter[str]()
+    for name, misses_it in misses(DATA[data], known=known, end=ENDS[end]):
+        tried[name] += 1
+        missed[name] += misses_it
+    level = (1 - CONFIDENCE) / 2
+    for name, number in tried.items():
+        assert missed[name] <= number * level + 5 * math.sqrt(number * level * (1 - level)), name

@@ -1,0 +1,334 @@
+"""Numbers beside the count: what SQL asks for, which spellings mean one question, and what a row adds to each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+
+import duckdb
+import pytest
+
+from dp_service.bounding.order import kept, table_salt
+from dp_service.queries.canonical_bytes import canonical_bytes
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.render import render
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
+from dp_service.terms import AggregateFunction
+from dp_service.values.bounds import Clamp, ValueBounds
+from dp_service.values.member_sums import SummedColumn, group_sums
+from dp_service.values.quantum import Quantum, Value
+
+_COLUMNS = """
+      m: {type: string}
+      text: {type: string, group_by: true, filter: [in, not_in]}
+      n: {type: int64, group_by: true, filter: [in, not_in, range]}
+      hidden: {type: int64}"""
+POLICY = parse_policy(f"""
+epsilon_per: 1
+delta: 1e-6
+count_noise: gaussian
+tables:
+  t:
+    member: m
+    contributions: {{bound: in_query, delta_0: 2, units: 10, sums: {{max_members: 1000, max_rows: 100000}}}}
+    measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
+    columns: {_COLUMNS}
+    values:
+      x: {{type: int64, lower: 2, upper: 10, row_lower: 0, row_upper: 10}}
+  unbounded:
+    member: m
+    measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
+    columns: {_COLUMNS}
+  counted:
+    member: m
+    contributions: {{bound: in_query, delta_0: 2, units: 10}}
+    measures: {{distinct_members: true}}
+    columns: {_COLUMNS}
+""")
+
+
+COARSE = parse_policy(f"""
+epsilon_per: 0.001
+delta: 1e-6
+count_noise: gaussian
+tables:
+  counted:
+    member: m
+    contributions: {{bound: in_query, delta_0: 1, units: 1}}
+    measures: {{distinct_members: true, events: {{tau: 40000, tau_is: clipped}}}}
+    columns: {_COLUMNS}
+""")
+
+
+def resolved(sql: str) -> Resolution:
+    """Return a question as the policy resolves it."""
+    return resolve(parse_sql(sql, POLICY), POLICY, now=0)
+
+
+def numbers(selected: str, table: str = "t") -> str:
+    """Return a question for some numbers by text."""
+    return f"SELECT text, {selected} FROM {table} GROUP BY text"  # noqa: S608
+
+
+MEMBERS = "COUNT(DISTINCT m)"
+SAME = {
+    "members": (
+        "COUNT(DISTINCT m), COUNT(DISTINCT m) FILTER (WHERE n > 3 AND text <> 'a')",
+        "COUNT(DISTINCT m) FILTER (WHERE NOT (text = 'a' OR n < 4)), COUNT(DISTINCT m)",
+        "COUNT(DISTINCT CASE WHEN text <> 'a' AND n > 3 THEN m END) AS few",
+        "COUNT(DISTINCT m), COUNT(DISTINCT CASE WHEN n >= 4 AND text <> 'a' THEN m ELSE NULL END)",
+        "100.0 * COUNT(DISTINCT m) FILTER (WHERE n > 3 AND text <> 'a') / NULLIF(COUNT(DISTINCT m), 0) AS part",
+        "DISTINCTCOUNT(m), DISTINCTCOUNT(m) FILTER (WHERE text <> 'a' AND text <> 'a' AND n > 3)",
+    ),
+    "rows beside members": (
+        f"{MEMBERS}, COUNT(*)",
+        f"COUNT(*), {MEMBERS}",
+        f"{MEMBERS}, SUM(1) AS all_of_them",
+    ),
+    "some rows": (
+        "COUNT(*), COUNT(*) FILTER (WHERE n IN (1, 2))",
+        "SUM(CASE WHEN n = 2 OR n = 1 THEN 1 ELSE 0 END)",
+        "COUNT(*), COUNT(CASE WHEN n BETWEEN 1 AND 2 THEN 1 END)",
+        "COUNT(CASE WHEN n IN (2, 1, 2) THEN m END)",
+    ),
+    "a sum": (
+        f"{MEMBERS}, SUM(x) FILTER (WHERE n = 1)",
+        f"SUM(CASE WHEN n = 1 THEN x ELSE 0 END), {MEMBERS}",
+        "SUM(CASE WHEN n = 1 THEN x END) AS y",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_spellings_of_one_number_are_one_question(name: str) -> None:
+    """CASE or FILTER, in any order, with any alias, and however the condition is written."""
+    found = {canonical_bytes(resolved(numbers(each)).query) for each in SAME[name]}
+    assert len(found) == 1
+    specified = {str(resolved(numbers(each)).parameters.specified(drawn_by=(1, 1))) for each in SAME[name]}
+    assert len(specified) == 1
+
+
+def test_other_numbers_are_other_questions() -> None:
+    """A condition of a number is none of the question, nor one of another number, nor that of an average."""
+    texts = [
+        *(each[0] for each in SAME.values()),
+        MEMBERS,
+        f"{MEMBERS}, AVG(x) FILTER (WHERE n = 1)",
+        f"{MEMBERS}, SUM(x)",
+        f"{MEMBERS}, SUM(x) FILTER (WHERE n = 2)",
+        f"{MEMBERS}, COUNT(*) FILTER (WHERE n = 1)",
+        f"{MEMBERS}, COUNT(*) FILTER (WHERE n = 1), SUM(x)",
+        f"{MEMBERS}, {MEMBERS} FILTER (WHERE n = 1)",
+    ]
+    asked = [resolved(numbers(each)).query for each in texts]
+    asked.append(resolved(f"SELECT text, SUM(x) FROM t WHERE n = 1 GROUP BY text").query)  # noqa: F541
+    assert len(set(map(canonical_bytes, asked))) == len(asked)
+
+
+def test_a_question_without_numbers_with_conditions_has_the_order_and_the_shares_that_it_had() -> None:
+    """Columns come by their names; a number with a condition comes behind them and takes a part of the rest."""
+    sums = resolved(
+        numbers(f"{MEMBERS}, SUM(x) FILTER (WHERE n = 2), COUNT(*), SUM(x), AVG(x)")
+    ).parameters.sums
+    assert sums is not None
+    assert [(each.name, each.function.value, each.condition) for each in sums.columns] == [
+        ("x", "sum", 0),
+        ("x", "sum", 1),
+        ("", "rows", 0),
+    ]
+    assert [each.share for each in sums.columns] == [Fraction(1, 6)] * 3
+    assert [each.place for each in sums.asked] == [1, 2, 0, 0]
+    assert (sums.columns[1].low, sums.columns[2].high) == (0, 3)
+
+
+def test_a_table_without_values_counts_with_conditions() -> None:
+    """Only a bound of contributions is needed; half of the units are those of the count."""
+    sums = resolved(numbers(f"{MEMBERS} FILTER (WHERE n = 1)", "counted")).parameters.sums
+    assert sums is not None
+    assert (sums.share, sums.columns[0].share) == (Fraction(1, 2), Fraction(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("quotient", "measure", "function", "factor"),
+    [
+        ("SUM(x) / COUNT(*)", Measure.EVENTS, AggregateFunction.SUM, 1),
+        ("100 * AVG(CASE WHEN n = 1 THEN 1 ELSE 0 END)", Measure.EVENTS, AggregateFunction.ROWS, 100),
+        ("AVG(CASE WHEN n = 1 THEN x ELSE 0 END)", Measure.EVENTS, AggregateFunction.SUM, 1),
+        ("CAST(SUM(x) / CAST(COUNT(*) AS NUMERIC) AS FLOAT)", Measure.EVENTS, AggregateFunction.SUM, 1),
+        ("COUNT(*) * 1.0 / COUNT(DISTINCT m)", Measure.DISTINCT_MEMBERS, AggregateFunction.ROWS, 1),
+        ("(SUM(x)::double / COUNT(DISTINCT m)) * 2", Measure.DISTINCT_MEMBERS, AggregateFunction.SUM, 2),
+        (
+            "CAST(COUNT(CASE WHEN n = 1 THEN 1 END) AS DOUBLE) / COUNT(*)",
+            Measure.EVENTS,
+            AggregateFunction.ROWS,
+            1,
+        ),
+        (
+            "COUNT(DISTINCT m) FILTER (WHERE n = 1) / (COUNT(DISTINCT m) / 100.0)",
+            None,
+            AggregateFunction.MEMBERS,
+            100,
+        ),
+    ],
+)
+def test_a_quotient_by_the_count_is_a_view_of_its_number(
+    quotient: str, measure: Measure | None, function: AggregateFunction, factor: int
+) -> None:
+    """It is of the same release as the number itself, which is divided by the count of its own measure."""
+    query = parse_sql(numbers(f"{quotient} AS q"), POLICY)
+    assert query.measure is (measure or Measure.DISTINCT_MEMBERS)
+    (number,) = query.aggregates
+    assert (number.function, number.per_count, number.alias) == (function, Fraction(factor), "q")
+    by_itself = replace(query, aggregates=(replace(number, per_count=None),))
+    first, second = (resolve(each, POLICY, now=0) for each in (query, by_itself))
+    assert canonical_bytes(first.query) == canonical_bytes(second.query)
+    of_release = [each.parameters.specified(drawn_by=(1, 1)) for each in (first, second)]
+    assert of_release[0] == of_release[1]
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        (numbers(f"{MEMBERS} FILTER (WHERE hidden = 1)"), "does not allow"),
+        (numbers(f"{MEMBERS} FILTER (WHERE x = 1)"), "value column"),
+        (numbers("COUNT(*) FILTER (WHERE n = 1)", "counted"), "does not offer COUNT"),
+        (numbers(f"{MEMBERS}, SUM(x) FILTER (WHERE n = 1)", "counted"), "no values of a column"),
+        (numbers("COUNT(*) FILTER (WHERE n = 1 AND n = 2)"), "contradict"),
+        (numbers("SUM(x) / SUM(x) FILTER (WHERE n = 1)"), "a quotient is of a number by the count"),
+        (numbers("2 * SUM(x)"), "a quotient is of a number by the count"),
+        (numbers("COUNT(DISTINCT m) / COUNT(*)"), "a quotient by a second count"),
+        (numbers("COUNT(DISTINCT m), COUNT(*) / COUNT(*)"), "a quotient by a second count"),
+        (numbers("COUNT(*) / COUNT(*)"), "the count itself"),
+        (numbers("AVG(x) / COUNT(*)"), "an average divided by a count"),
+        (numbers("SUM(x) * 0 / COUNT(*)"), "0 in a product"),
+        (numbers("SUM(x) * -1 / COUNT(*)"), "a negative factor"),
+        (numbers("SUM(x) / NULLIF(COUNT(*), 1)"), "expected 0"),
+        (numbers("AVG(CASE WHEN n = 1 THEN x ELSE 1 END)"), "expected nothing behind ELSE"),
+        (
+            numbers("COUNT(DISTINCT m), AVG(CASE WHEN n = 1 THEN x ELSE 0 END)"),
+            "a quotient by a second count",
+        ),
+        (numbers("ROUND(SUM(x) / COUNT(*), 2)"), "leave it out and round"),
+        (numbers("SUM(x * 2) / COUNT(*)"), "arithmetic is not accepted"),
+        (numbers("AVG(x) FILTER (WHERE n = 1), SUM(x) FILTER (WHERE n = 1) / COUNT(*)"), "count of its own"),
+        (numbers("COUNT(*) FILTER (n = 1)"), "expected WHERE"),
+        (numbers("COUNT(CASE WHEN n = 1 THEN 1 ELSE 0 END)"), "expected nothing behind ELSE, which COUNT"),
+        (numbers("SUM(CASE WHEN n = 1 THEN 1 ELSE 2 END)"), "expected ELSE 0"),
+        (numbers("COUNT(CASE WHEN n = 1 THEN 1 WHEN n = 2 THEN 1 END)"), "a second WHEN"),
+        (numbers("COUNT(CASE n WHEN 1 THEN 1 END)"), "a value behind CASE"),
+        (numbers("COUNT(CASE WHEN n = 1 THEN 1 END) FILTER (WHERE n = 2)"), "CASE beside another argument"),
+        ("SELECT COUNT(DISTINCT m), COUNT(*) FROM unbounded", "bounds no contributions"),
+        (
+            f"{numbers(f'{MEMBERS} FILTER (WHERE n = 1)')} ORDER BY COUNT(*) DESC",
+            "the count that is selected",
+        ),
+    ],
+)
+def test_what_the_policy_does_not_allow_is_refused(sql: str, said: str) -> None:
+    """A condition of a number needs the leave that one in WHERE needs."""
+    with pytest.raises((QuestionError, RefusedByPolicyError), match=said):
+        resolved(sql)
+
+
+def test_a_number_whose_noise_cannot_be_drawn_is_refused() -> None:
+    """The policy does not know which numbers are asked for at once."""
+    with pytest.raises(QuestionError, match="whose noise can be drawn"):
+        resolve(parse_sql(numbers(f"{MEMBERS}, COUNT(*)", "counted"), COARSE), COARSE, now=0)
+
+
+def test_a_number_that_is_the_count_is_refused() -> None:
+    """It would be drawn, and paid for, twice."""
+    for measure, function in (
+        (Measure.DISTINCT_MEMBERS, AggregateFunction.MEMBERS),
+        (Measure.EVENTS, AggregateFunction.ROWS),
+    ):
+        with pytest.raises(QuestionError, match="the count itself"):
+            HistogramQuery("t", ("text",), measure, aggregates=(Aggregate(function),))
+    with pytest.raises(QuestionError, match="expected a column"):
+        Aggregate(AggregateFunction.SUM)
+    with pytest.raises(QuestionError, match="expected a column"):
+        Aggregate(AggregateFunction.ROWS, "x")
+
+
+def column(rows: tuple[int, int], totals: tuple[int, int], *, own: bool = False) -> SummedColumn:
+    """Return how a number is added up, by the reference."""
+    return SummedColumn(ValueBounds(Quantum(Fraction(1)), Clamp(*rows), Clamp(*totals)), None, own)
+
+
+def meets(n: int | None) -> bool:
+    """Return what SQL says of n > 3."""
+    return n is not None and n > 3
+
+
+def counted(n: int | None, _: int | None) -> Value:
+    """Return 1 for a row that meets the condition."""
+    return int(meets(n))
+
+
+def added(n: int | None, x: int | None) -> Value:
+    """Return what a row adds to a sum; one without a value adds nothing."""
+    return x if meets(n) and x is not None else 0
+
+
+def averaged(n: int | None, x: int | None) -> Value:
+    """Return the value of a row that an average is of; None: it is not of this row."""
+    return x if meets(n) else None
+
+
+def every(_: int | None, __: int | None) -> Value:
+    """Return 1."""
+    return 1
+
+
+FORMS = [
+    (MEMBERS, f"{MEMBERS} FILTER (WHERE n > 3)", counted, column((0, 1), (0, 1))),
+    (MEMBERS, "COUNT(*) FILTER (WHERE n > 3)", counted, column((0, 1), (0, 3))),
+    (MEMBERS, "COUNT(*)", every, column((0, 1), (0, 3))),
+    (MEMBERS, "SUM(x) FILTER (WHERE n > 3)", added, column((0, 10), (0, 10))),
+    (MEMBERS, "AVG(x) FILTER (WHERE n > 3)", averaged, column((0, 10), (2, 10), own=True)),
+    ("COUNT(*)", "COUNT(*) FILTER (WHERE n > 3)", counted, column((0, 1), (0, 3))),
+    ("COUNT(*)", "SUM(x) FILTER (WHERE n > 3)", added, column((0, 10), (0, 10))),
+    ("COUNT(*)", "AVG(x) FILTER (WHERE n > 3)", averaged, column((0, 10), (2, 10), own=True)),
+]
+
+
+@pytest.mark.parametrize(("count", "number", "of_row", "summed"), FORMS)
+def test_an_engine_adds_up_what_the_reference_does(
+    count: str, number: str, of_row: Callable[[int | None, int | None], Value], summed: SummedColumn
+) -> None:
+    """Over rows of members with several texts, bounded by the question's rows and clipped among them alone."""
+    chosen = Random(3)
+    values = (None, -7, 0, 1, 5, 30, 2**63 - 1)
+    rows = [
+        (
+            f"m{chosen.randrange(9)}",
+            chosen.choice("abc"),
+            chosen.choice((None, *range(8))),
+            chosen.choice(values),
+        )
+        for _ in range(150)
+    ]
+    members: dict[str, dict[str, list[tuple[Value]]]] = defaultdict(lambda: defaultdict(list))
+    for member, text, n, x in rows:
+        members[member][text].append((of_row(n, x),))
+    groups: dict[str, list[list[tuple[Value]]]] = defaultdict(list)
+    for member, texts in members.items():
+        for (text,) in kept(table_salt("t", "all"), member, [(each,) for each in texts], 2):
+            groups[text].append(texts[text])
+    tau = None if count == MEMBERS else 3
+    expected = {}
+    for element, found in groups.items():
+        sums = group_sums(found, [summed], rows_of_member=tau)
+        own = () if sums.columns[0].count is None else (sums.columns[0].count,)
+        expected[element] = (sums.count, sums.columns[0].centred, *own)
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (m VARCHAR, text VARCHAR, n BIGINT, x BIGINT)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+        answer = connection.execute(render(resolved(numbers(f"{count}, {number}")), "duckdb")).fetchall()
+    assert {row[0]: row[1:] for row in answer} == expected
