@@ -40,10 +40,11 @@ import duckdb
 import httpx
 
 from deploy.pinot.cluster import PinotCluster, Ports
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import Filter, In, TimeRange
 from dp_service.queries.policy import read_policy
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from examples.load import load, load_pairs
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices

@@ -16,12 +16,12 @@ from gris_cli.examples import locations_of
 from gris_cli.flag_groups import flags_of
 from gris_cli.flags import AskFlags, QuestionFlags
 from pinot_connector.errors import InvalidQuestion
+from pinot_connector.liveness import is_liveness_check
 from pinot_connector.questions import (
     Condition,
     In,
     NotIn,
     TimeBound,
-    is_liveness_check,
     sharpened_question,
     sql_question,
     structured_question,

@@ -27,7 +27,8 @@ from pinot_connector import formats
 from pinot_connector.budgets import questions_left
 from pinot_connector.catalog import Catalog
 from pinot_connector.errors import GrisError, InvalidQuestion, RefusedByPolicy
-from pinot_connector.questions import is_liveness_check, sql_question
+from pinot_connector.liveness import is_liveness_check
+from pinot_connector.questions import sql_question
 from pinot_connector.sync_client import GatewayClient, PrivateClient
 
 PROMPT = "gris> "

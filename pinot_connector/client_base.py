@@ -302,9 +302,7 @@ class ClientBase(ABC, Generic[Answered]):
                 of day, week, month, quarter and year.
             by: columns to group by as well; an element has the bucket before their values.
             measure, where, sums, averages, numbers, having, max_cost: see `histogram`.
-            time_range: `(from, to)` on the policy's time column, without `to` itself. A day means its beginning in the
-                zone of that column; a datetime needs a time zone. The buckets are those in this range, and in closed
-                periods.
+            time_range: as `histogram` has it; the buckets are those in it, and in closed periods.
 
         Returns:
             The result: one row for each bucket, named by its first day, also where nothing was counted.

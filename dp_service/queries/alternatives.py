@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
+from dp_service.queries.asked_numbers import DistinctValues, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.queries.tables import Policy, Table
 from dp_service.terms import Answering

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from dp_service.bounding.order import table_salt
+from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.canonical_bytes import _ROWS_OF_A_MEMBER
 from dp_service.queries.canonical_conditions import conditions_of, flattened
 from dp_service.queries.canonical_query import (
@@ -40,7 +41,7 @@ from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter, TimeRange, Value, column_filters
 from dp_service.queries.intervals import Interval, Intervals, complement, intersection, ordinal, points
-from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.value_sets import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dp_service.noise.encoding import length_prefixed
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
     Condition,
@@ -26,7 +27,6 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.filters import Value
 from dp_service.queries.intervals import ordinal
-from dp_service.queries.structured import Measure
 
 _ROWS_OF_A_MEMBER = "rows of a member"
 """What the salt is of by which one row of a member is chosen: not of its elements."""

@@ -12,11 +12,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import PlainSerializer, PlainValidator
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value, pattern_of
 from dp_service.queries.intervals import Interval, Intervals, ordinal, universe_of
-from dp_service.queries.structured import Measure
 from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType

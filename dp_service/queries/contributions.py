@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo
 from dp_service.bounding import relative_counts
 from dp_service.bounding.order import table_salt
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, QueryBucket, QueryDistinct
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy_types import MAXIMUM_NAMES
-from dp_service.queries.structured import Measure
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, Names
 from dp_service.queries.tables import Table
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit

@@ -14,13 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dp_service.queries.asked_numbers import Aggregate, Measure
 from dp_service.queries.canonical_bytes import condition_bytes, coordinate_bytes
 from dp_service.queries.canonical_conditions import conditions_of
 from dp_service.queries.canonical_query import Condition, Coordinate, Every, QueryCount, QueryValue
 from dp_service.queries.columns import Nulls
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter
-from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
 from dp_service.terms import AggregateFunction

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from dp_service.noise.encoding import length_prefixed
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, column_conditions
 from dp_service.queries.elements import date_of, days_of, timestamp_of
 from dp_service.queries.intervals import Interval
 from dp_service.queries.pairs_manifest import CopiedPeriod, PairsManifest
-from dp_service.queries.structured import Measure
 from dp_service.queries.tables import PreparedPairs, Table
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit, first_day, start_of_day
 from dp_service.terms import ColumnType

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.queries.answer_columns import FIRST_COUNT_COLUMN
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy_choice import faults_of_choice
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_totals import faults_of_totals
-from dp_service.queries.structured import Measure
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
 from dp_service.queries.tables import Policy, Table, TauIs
 from dp_service.terms import BoundedBy, Consistency, CountNoise

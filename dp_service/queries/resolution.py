@@ -28,6 +28,7 @@ from dp_service.queries.allowed_columns import (
     in_canonical_order,
     with_whole_lists,
 )
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_query import CanonicalQuery, QueryColumn, QueryValue, query_column
 from dp_service.queries.columns import Column
@@ -44,7 +45,7 @@ from dp_service.queries.policy_types import DEFAULT_SHARE
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
 from dp_service.queries.shown_elements import fetched_at_most, requested_k_of, shown_at_most
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import require_drawable, require_whole_series, shown_with_sums, sums_released
 from dp_service.queries.tables import Policy, Table

@@ -11,10 +11,11 @@ from fractions import Fraction
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import Coordinate, QueryValue
 from dp_service.queries.coordinates import AddedUp
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import AggregateFunction
 
 MAXIMUM_VALUES_SHOWN = 1_000

@@ -14,13 +14,14 @@ from typing import Annotated
 from pydantic import Field
 
 from dp_service.noise.encoding import length_prefixed
+from dp_service.queries.asked_numbers import Counted, DistinctValues, Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.pairs_manifest import PairsManifest
 from dp_service.queries.policy_types import MAXIMUM_EPSILON_PER, Exact, Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
-from dp_service.queries.structured import Counted, DistinctValues, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.suggestions import instead_of, quoted
 from dp_service.queries.table_contributions import Choice, Contributions
 from dp_service.queries.time_parts import TimePart

@@ -18,6 +18,7 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.queries.alternatives import without_bound
+from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.contributions import most_names
 from dp_service.queries.dimensions import Extracted
@@ -25,7 +26,6 @@ from dp_service.queries.elements import elements_of_domain
 from dp_service.queries.filters import Value
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.structured import DistinctValues
 from dp_service.queries.table_contributions import Choice, Contributions, Names
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn

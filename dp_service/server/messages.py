@@ -16,7 +16,7 @@ from gris_api.common.v1 import cost_pb2, histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.mechanisms.parameters import Cost
-from dp_service.queries import filters, structured
+from dp_service.queries import asked_numbers, filters
 from dp_service.queries.contributions import PreparedCopy
 from dp_service.queries.elements import days_of
 from dp_service.queries.pairs import PairsRange
@@ -87,7 +87,7 @@ def _written(field: Any, value: object) -> Any:
 
 
 _numbers = cache(numbers)
-MEASURES = numbers(structured.Measure, question_pb2.Measure.DESCRIPTOR)
+MEASURES = numbers(asked_numbers.Measure, question_pb2.Measure.DESCRIPTOR)
 COLUMN_TYPES = numbers(ColumnType, histogram_pb2.ColumnType.DESCRIPTOR)
 TIME_UNITS = numbers(TimeUnit, dp_pb2.TimeUnit.DESCRIPTOR)
 MECHANISMS = numbers(MechanismName, dp_pb2.Mechanism.DESCRIPTOR)

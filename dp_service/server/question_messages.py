@@ -11,7 +11,7 @@ from typing import TypeAlias
 from google.protobuf import timestamp_pb2
 from gris_api.dp.v1 import question_pb2
 
-from dp_service.queries import filters, structured
+from dp_service.queries import asked_numbers, filters, structured
 from dp_service.queries.elements import date_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS
@@ -53,12 +53,12 @@ def structured_question(
     )
 
 
-def _counted(message: question_pb2.HistogramQuery) -> structured.Counted:
+def _counted(message: question_pb2.HistogramQuery) -> asked_numbers.Counted:
     of_values = message.measure == question_pb2.MEASURE_DISTINCT_VALUES
     if of_values is not bool(message.distinct_of):
         raise QuestionError("distinct_of", "expected a column with MEASURE_DISTINCT_VALUES, and else none")
     if of_values:
-        return structured.DistinctValues(message.distinct_of)
+        return asked_numbers.DistinctValues(message.distinct_of)
     measures = {number: measure for measure, number in MEASURES.items()}
     if message.measure not in measures:
         expected = "expected MEASURE_DISTINCT_MEMBERS, MEASURE_EVENTS or MEASURE_DISTINCT_VALUES"
@@ -70,7 +70,7 @@ def _counted(message: question_pb2.HistogramQuery) -> structured.Counted:
 _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12}|/[1-9][0-9]{0,11})?")
 
 
-def _quantile(message: question_pb2.Quantile) -> structured.AskedQuantile:
+def _quantile(message: question_pb2.Quantile) -> asked_numbers.AskedQuantile:
     functions = {number: function for function, number in RANK_FUNCTIONS.items()}
     if message.function not in functions:
         raise QuestionError(
@@ -80,10 +80,10 @@ def _quantile(message: question_pb2.Quantile) -> structured.AskedQuantile:
     if message.q and not _NUMBER.fullmatch(message.q):
         raise QuestionError("quantiles", "expected a number between 0 and 1, such as 0.25 or 1/3")
     q = Fraction(message.q) if message.q else None
-    return structured.AskedQuantile(functions[message.function], message.column, q)
+    return asked_numbers.AskedQuantile(functions[message.function], message.column, q)
 
 
-def _aggregate(message: question_pb2.Aggregate, read_condition: ReadCondition) -> structured.Aggregate:
+def _aggregate(message: question_pb2.Aggregate, read_condition: ReadCondition) -> asked_numbers.Aggregate:
     functions = {number: function for function, number in AGGREGATE_FUNCTIONS.items()}
     if message.function not in functions:
         raise QuestionError(
@@ -95,7 +95,7 @@ def _aggregate(message: question_pb2.Aggregate, read_condition: ReadCondition) -
     if message.per_count and not _NUMBER.fullmatch(message.per_count):
         raise QuestionError("aggregates", "expected a positive factor of a quotient, such as 100 or 1/2")
     per_count = Fraction(message.per_count) if message.per_count else None
-    return structured.Aggregate(
+    return asked_numbers.Aggregate(
         functions[message.function], message.column, condition=condition, per_count=per_count
     )
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import duckdb
 
+from dp_service.queries.asked_numbers import Aggregate, AskedQuantile, Measure
 from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_query import CanonicalQuery, QueryValue
 from dp_service.queries.columns import Column
@@ -20,7 +21,7 @@ from dp_service.queries.policy_values import total_name
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.quantiles import member_value
 from dp_service.queries.render.sums import conditions_of_use, measures, usable_conditions
-from dp_service.queries.structured import Aggregate, AskedQuantile, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import AggregateFunction, MemberValue, RankFunction, ValueType

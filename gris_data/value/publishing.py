@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dp_service.noise.stream import SEED_BYTES
+from dp_service.queries.asked_numbers import AskedQuantile, Measure
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy
 from dp_service.queries.published_bounds import NO_DELTA, BoundFile
@@ -21,7 +22,7 @@ from dp_service.queries.published_files import PublishedFileError, written
 from dp_service.queries.read_columns import quantiles_read
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import AskedQuantile, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.versions import is_plain_hash
 from dp_service.releases.histogram import checked_histogram
 from dp_service.releases.keys import NoiseKey

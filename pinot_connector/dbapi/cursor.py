@@ -29,7 +29,7 @@ from pinot_connector.dbapi.tables import (
     totals_tabulated,
 )
 from pinot_connector.explanation_rows import explanation_rows
-from pinot_connector.questions import liveness_column
+from pinot_connector.liveness import liveness_column
 from pinot_connector.results import PrivateResult
 
 if TYPE_CHECKING:

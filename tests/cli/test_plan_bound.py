@@ -17,8 +17,9 @@ from dp_service.mechanisms import Currency, Histogram
 from dp_service.mechanisms.bounded import TwoLooks
 from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.queries import table_contributions
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy import parse_policy
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import chosen
 from dp_service.terms import Answering
 from gris_cli.__main__ import main

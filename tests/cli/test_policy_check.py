@@ -11,10 +11,11 @@ from typing import Any
 import duckdb
 import pytest
 
+from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.policy import parse_policy, read_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import DistinctValues, HistogramQuery
+from dp_service.queries.structured import HistogramQuery
 from gris_cli.__main__ import main
 from gris_data.policy import data
 from gris_data.policy.promises import counted, require_columns

@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import In, NotIn, TimeRange
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from gris_data.bound.pairs_source import PairsCopyRequest
 from gris_data.bound.source import Columns
 from pinot_connector import PrivateClient

@@ -21,7 +21,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import dp_pb2
 from typer.testing import CliRunner
 
-from dp_service.queries import structured
+from dp_service.queries import asked_numbers
 from dp_service.queries.policy import parse_policy
 from dp_service.releases.kinds.views import ShownSums
 from dp_service.server.messages import aggregate_message
@@ -126,7 +126,7 @@ def true_sums(
     policy = parse_policy(POLICY)
     bounds = policy.table(table).value(column).bounds
     centre = (bounds.totals if measure is Measure.DISTINCT_MEMBERS else bounds.rows).centre
-    question = asked(column, table=table, measure=structured.Measure(measure.value))
+    question = asked(column, table=table, measure=asked_numbers.Measure(measure.value))
     found = reference(question, policy, [row for row in rows() if str(row.text) in within])
     return {
         str(text): (int(n), Fraction(int(b) + centre * int(n), 2) * bounds.quantum.size)  # type: ignore[call-overload]
@@ -281,7 +281,7 @@ def test_columns_with_own_counts_are_averaged_over_their_own_values(
     result = ask()
     within = [row for row in rows() if row.text in shown(result)]
     under = parse_policy(POLICY)
-    question = asked("number", "whole", table=table, measure=structured.Measure(measure.value))
+    question = asked("number", "whole", table=table, measure=asked_numbers.Measure(measure.value))
     expected = {str(text): numbers for text, *numbers in reference(question, under, within)}
     assert {text: n for text, (n, _) in shown(result).items()} == {
         text: n for text, (n, *_) in expected.items()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.views import ExpectedAccuracy
 from dp_service.releases.saying import of_question

@@ -19,10 +19,11 @@ from dp_service.mechanisms import Histogram, UnkGumb
 from dp_service.mechanisms.bounded import BoundGauss, TwoLooks
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import Filter, In
 from dp_service.queries.policy import parse_policy
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import Alternative, chosen
 from dp_service.releases.kinds import kind_of
 from dp_service.terms import Answering, MechanismName

@@ -24,9 +24,10 @@ from dp_service.mechanisms.unk_gumb import UnkGumb
 from dp_service.mechanisms.unk_lap import UnkLap
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.kinds import UnusableParametersError, kind_of, require_usable, versions
 from dp_service.releases.kinds.views import IntervalKind

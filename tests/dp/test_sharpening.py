@@ -15,10 +15,11 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound
 from dp_service.mechanisms.selection import Selection
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import checked_histogram
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.sharpened import LookMore

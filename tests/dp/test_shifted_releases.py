@@ -19,9 +19,10 @@ from dp_service.mechanisms.bounded import ContributionBound, Counted, Shift
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram, over_domain
 from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.kinds.views import IntervalKind

@@ -10,12 +10,13 @@ import pytest
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.mechanisms.bounded import Shift
 from dp_service.mechanisms.selection import Selection
+from dp_service.queries.asked_numbers import Aggregate, Measure
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import chosen
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.views import IntervalKind

@@ -22,13 +22,14 @@ from dp_service.mechanisms.intervals import gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.views import IntervalKind

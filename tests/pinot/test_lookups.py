@@ -9,10 +9,11 @@ import duckdb
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import NotIn
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from pinot_connector.engines.pinot import PinotEngine
 from tests.support.engine_queries import engine_query
 from tests.support.queries.lookups import content, policy_of, said

@@ -9,10 +9,11 @@ from random import Random
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import TimeRange
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from examples.load import load_pairs
 from pinot_connector.engines.base import Engine, EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine

@@ -14,12 +14,13 @@ from itertools import islice
 import duckdb
 import pytest
 
+from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.resolution import resolve, second_look
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import Element, MemberValue
 from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSION
 from tests.support.queries import quantiles, sums

@@ -12,13 +12,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dp_service.bounding.order import table_salt
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.render.statement import bounded_statement
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.reference import Row, bounded_answer

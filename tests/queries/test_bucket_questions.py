@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.dimensions import Truncated
@@ -17,7 +18,7 @@ from dp_service.queries.filters import In, NotIn, TimeRange
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MechanismName
 
 NOW = int(datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC).timestamp())

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.canonical_query import OrdinalRestriction, TextRestriction
@@ -16,7 +17,7 @@ from dp_service.queries.filters import Bound, Filter, In, NotIn, Range, TimeRang
 from dp_service.queries.intervals import Interval
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from tests.support.examples import examples
 from tests.support.queries.meanings import COUNTRIES, HEAD, MEANINGS, TAIL
 from tests.support.queries.policies import POLICY, POLICY_TEXT, fingerprint, resolved

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy
 from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store

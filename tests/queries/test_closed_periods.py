@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError, QuestionError
 from dp_service.queries.filters import TimeRange
@@ -17,7 +18,7 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit, start_of_day
 from tests.support.examples import examples
 

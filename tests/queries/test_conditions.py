@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import (
     AllOf,
@@ -29,7 +30,7 @@ from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import MAXIMUM_DEPTH, MAXIMUM_FILTERS, HistogramQuery, Measure
+from dp_service.queries.structured import MAXIMUM_DEPTH, MAXIMUM_FILTERS, HistogramQuery
 from dp_service.releases.kinds import kind_of
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.lookups import content, policy_of, said

@@ -10,6 +10,7 @@ import pytest
 
 from dp_service.bounding.order import table_salt
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy
 from dp_service.queries.errors import PolicyError, QuestionError
 from dp_service.queries.filters import TimeRange
@@ -17,7 +18,7 @@ from dp_service.queries.policy import Policy, parse_policy, read_policy
 from dp_service.queries.policy_review import review
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, resolve, second_look
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.kinds import kind_of
 from dp_service.terms import BoundedBy, CountNoise, MechanismName
 

@@ -12,13 +12,14 @@ import duckdb
 import pytest
 
 from dp_service.bounding.order import kept, table_salt
+from dp_service.queries.asked_numbers import Aggregate, Measure
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.member_sums import SummedColumn, group_sums

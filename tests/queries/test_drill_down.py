@@ -7,12 +7,13 @@ from fractions import Fraction
 import pytest
 
 from dp_service.parameters.aggregates import TotalsReleased
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.errors import PolicyError, QuestionError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import chosen
 
 NOW = 1_700_000_000

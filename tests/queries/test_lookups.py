@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from dp_service.bounding.order import table_salt
 from dp_service.mechanisms.parameters import Cost
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, NotIn
@@ -27,7 +28,7 @@ from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.render.statement import bounded_statement, statement
 from dp_service.queries.resolution import resolve, second_look
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.kinds.views import ExpectedAccuracy
 from dp_service.releases.saying import of_question
 from dp_service.terms import MechanismName

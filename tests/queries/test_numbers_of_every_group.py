@@ -12,12 +12,13 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.policy import parse_policy, read_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve, second_look
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
 from tests.support import pairs_copies
 from tests.support.queries import buckets, drill_down, lookups, quantiles, sums

@@ -3,10 +3,11 @@
 import pytest
 
 from dp_service.mechanisms.parameters import Cost
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import ClosedStream, resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.kinds.views import ExpectedAccuracy
 from dp_service.releases.saying import of_question
 from tests.support.statements import texts

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.columns import Column
 from dp_service.queries.errors import PolicyError, QuestionError
 from dp_service.queries.filters import In, Value
@@ -23,7 +24,7 @@ from dp_service.queries.published import (
 from dp_service.queries.published_files import PublishedFileError, integrity_of, written
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import ColumnType, MechanismName
 from tests.support import publishing
 

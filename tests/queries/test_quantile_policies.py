@@ -8,12 +8,13 @@ from fractions import Fraction
 
 import pytest
 
+from dp_service.queries.asked_numbers import AskedQuantile
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import AskedQuantile, HistogramQuery
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.release_ids import release_specification
 from dp_service.terms import CountNoise, MechanismName, MemberValue, RankFunction

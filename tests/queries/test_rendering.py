@@ -10,6 +10,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.dimensions import conditions_of_dimensions
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, Like, column_filters
@@ -18,7 +19,7 @@ from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.policies import POLICY

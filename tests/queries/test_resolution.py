@@ -6,13 +6,14 @@ import pytest
 
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries import domains
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.filters import Bound, In, NotIn, Range, TimeRange
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import UnknownDialectError, render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import ColumnType, Consistency, CountNoise, MechanismName
 from tests.support.queries.policies import POLICY, POLICY_TEXT, resolved
 

@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Bound, In, NotIn, Range, TimeRange
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 
 EAST = datetime.timezone(datetime.timedelta(hours=8))
 

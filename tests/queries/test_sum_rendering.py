@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.sums import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy, reference
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import Bound, Filter, In, Range, TimeRange
@@ -22,7 +23,7 @@ from dp_service.queries.read_columns import ReadColumn
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.times import Timestamps, TimeUnit, instant_of
 from dp_service.terms import ColumnType
 from tests.support.examples import examples

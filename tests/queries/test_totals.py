@@ -10,13 +10,14 @@ import duckdb
 import pytest
 
 from dp_service.mechanisms.parameters import Cost
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import HistogramError, checked_histogram, over_domain
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import kind_of

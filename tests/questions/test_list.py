@@ -14,7 +14,7 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
-from pinot_connector.questions import is_liveness_check
+from pinot_connector.liveness import is_liveness_check
 
 HERE = Path(__file__).parent
 TEXTS: list[dict[str, Any]] = yaml.safe_load((HERE / "texts.yaml").read_text())

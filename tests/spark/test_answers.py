@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from dp_service.bounding.order import table_salt
+from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
@@ -26,7 +27,7 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.render.statement import bounded_statement
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
 from gris_data.policy.promises import counted
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine

@@ -10,13 +10,14 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import NotIn
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS, literal
 from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from pinot_connector import PrivateResult
 from pinot_connector.engines.base import ColumnType, Engine, EngineAnswer, EngineQuery, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine

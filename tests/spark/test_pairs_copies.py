@@ -11,10 +11,11 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import TimeRange
 from dp_service.queries.policy import read_policy
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import EngineRefused

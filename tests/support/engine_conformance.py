@@ -28,11 +28,12 @@ from typing import Any
 
 import pytest
 
+from dp_service.queries.asked_numbers import Aggregate, Measure
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import AggregateFunction, Scalar
 from pinot_connector.engines.base import (
     ColumnType,

@@ -15,9 +15,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import AnyOf, Filter, In, Like, TimeRange
 from dp_service.queries.pairs_manifest import NO_PERIOD
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from gris_data.bound.pairs_folder import PairsMade
 from gris_data.bound.pairs_on_duckdb import pairs_copy
 from gris_data.bound.pairs_source import PairsCopyRequest

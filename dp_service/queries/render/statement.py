@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dp_service.queries.answer_columns import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import CanonicalQuery, QueryDistinct
 from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.pairs import PairsRange
@@ -40,7 +41,6 @@ from dp_service.queries.render.quantiles import STEP_COLUMN, chosen_rows, counts
 from dp_service.queries.render.sums import at_most, measured, measures, row_steps, sums
 from dp_service.queries.render.where import conditions_of_question, text_conditions, where_condition
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.structured import Measure
 from dp_service.terms import MemberValue
 
 

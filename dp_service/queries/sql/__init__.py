@@ -34,6 +34,7 @@ from math import inf, prod
 from typing import NoReturn, TypeVar
 
 from dp_service.parameters.release import HavingCondition
+from dp_service.queries.asked_numbers import Counted, Measure
 from dp_service.queries.canonical_conditions import flattened as all_of
 from dp_service.queries.dimensions import Cases, Dimension, Extracted, columns_of, is_of_time
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
@@ -57,7 +58,7 @@ from dp_service.queries.sql.select_list import (
 from dp_service.queries.sql.statements import StatementReader
 from dp_service.queries.sql.tokens import tokens_of
 from dp_service.queries.sql.wrappers import flattened
-from dp_service.queries.structured import MAXIMUM_K, Counted, Free, HistogramQuery, Measure
+from dp_service.queries.structured import MAXIMUM_K, Free, HistogramQuery
 from dp_service.queries.tables import Policy, Table
 
 _Answer = TypeVar("_Answer")

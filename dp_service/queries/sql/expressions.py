@@ -11,9 +11,10 @@ from typing import NoReturn
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.cases import without_case
 from dp_service.queries.sql.places import Span, refuse
+from dp_service.queries.sql.refusals import named, refuse_function
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.tree import Expression
-from dp_service.queries.sql.words import KEYWORDS, NO_NAMES, REFUSED, WITHOUT_PARENTHESES, is_function
+from dp_service.queries.sql.words import NO_NAMES, REFUSED, WITHOUT_PARENTHESES, is_function
 from dp_service.terms import Comparison
 
 MAXIMUM_DEPTH = 32
@@ -378,7 +379,7 @@ class ExpressionReader:
     def _call(self) -> Expression:
         name = self.take()
         if not is_function(name.word):
-            _refuse_function(name)
+            refuse_function(name)
         opening = self.take()
         self._deeper(opening)
         distinct = self.takes("DISTINCT")
@@ -410,22 +411,3 @@ class ExpressionReader:
             self.takes("ASC")
         self.expect(")")
         return tree.Key(first, self.last, found, descending)
-
-
-def named(token: Token) -> str:
-    """Return how a message calls a token: a word of SQL by itself, but no word of the author's own."""
-    if token.kind == "sign":
-        return token.text
-    if KEYWORDS.fullmatch(token.word):
-        return token.word
-    return {"number": "a number", "text": "a text", "end": "the end"}.get(token.kind, "a name")
-
-
-def _refuse_function(name: Token) -> NoReturn:
-    if name.word in REFUSED:
-        refuse(name, f"{name.word}(..) is not accepted: {REFUSED[name.word]}")
-    refuse(
-        name,
-        "a function is not accepted: COUNT(DISTINCT member) and COUNT(*) are, SUM and AVG of value columns, DATE_TRUNC "
-        "of the time column, and no other function but percentiles, MIN and MAX of columns with a grid",
-    )

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from dp_service.queries.asked_numbers import Aggregate, AskedQuantile, Counted, DistinctValues, Measure
 from dp_service.queries.filters import Filter
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import filters_of
@@ -25,7 +26,6 @@ from dp_service.queries.sql.places import Placed, placed, refuse, refused
 from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.words import COUNTS_OF_MEMBERS, PERCENTILE, QUANTILES
-from dp_service.queries.structured import Aggregate, AskedQuantile, Counted, DistinctValues, Measure
 from dp_service.terms import AggregateFunction, RankFunction
 
 _RANKS = {"MIN": RankFunction.SMALLEST, "MAX": RankFunction.LARGEST}
@@ -86,7 +86,7 @@ def _sums_ones(call: tree.Call) -> bool:
 
 
 def _is_one(node: tree.Expression) -> bool:
-    return isinstance(node, tree.Number) and node.text == "1" and not node.negative
+    return isinstance(node, tree.Number) and node.text in ("1", "1.0") and not node.negative
 
 
 def is_number(node: tree.Expression) -> bool:
@@ -131,7 +131,7 @@ def check_listed(call: tree.Call, scope: Scope) -> None:
     """Refuse sums, averages and quantiles of columns of which the policy lists none."""
     for each in numbers_of(call, None, scope):
         with placed(call):
-            if isinstance(each, Aggregate):
+            if isinstance(each, Aggregate) and each.column:
                 scope.table.value(each.column)
             elif isinstance(each, AskedQuantile):
                 scope.table.quantile(each.column)

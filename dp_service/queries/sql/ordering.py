@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dp_service.queries.asked_numbers import Aggregate, AskedQuantile, Counted, Measure
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import (
     Count,
@@ -20,7 +21,6 @@ from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.row_functions import is_function
 from dp_service.queries.sql.scope import Scope, refused_node, whole_number
 from dp_service.queries.sql.select_list import Column, Dimension, SelectList
-from dp_service.queries.structured import Aggregate, AskedQuantile, Counted, Measure
 from dp_service.queries.tables import Table
 
 _ELEMENT_ORDER = (

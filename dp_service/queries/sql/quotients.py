@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dp_service.queries.asked_numbers import Aggregate, Measure
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import fraction_of
 from dp_service.queries.sql.numbers import aggregate_of, is_aggregate, is_count, measure_of, number_function
 from dp_service.queries.sql.places import refuse
 from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.queries.sql.tokens import Token
-from dp_service.queries.structured import Aggregate, Measure
 from dp_service.terms import AggregateFunction
 
 _BY_COUNT = (

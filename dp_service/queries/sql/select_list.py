@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dp_service.queries import dimensions as structured
+from dp_service.queries.asked_numbers import Aggregate, AskedQuantile, Counted, DistinctValues, Measure
 from dp_service.queries.dimensions import columns_of
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import Count, Number, check_listed, is_count, is_number, numbers_of
@@ -13,7 +14,6 @@ from dp_service.queries.sql.places import refuse
 from dp_service.queries.sql.quotients import Quotient, quotient_of
 from dp_service.queries.sql.row_functions import column_of, dimension_of, is_function
 from dp_service.queries.sql.scope import Scope, alias_name
-from dp_service.queries.structured import Aggregate, AskedQuantile, Counted, Measure
 from dp_service.terms import AggregateFunction
 
 _NO_ROWS = (
@@ -120,7 +120,13 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
     divided_by = _divided_by(select, scope)
     found = SelectList(_beside_members(columns, divided_by), divided_by)
     _check_divided(select, found, scope)
-    if sum(isinstance(each, Count) for each in found.columns) > 1:
+    counts = [each for each in found.columns if isinstance(each, Count)]
+    if len(counts) > 1 and any(isinstance(each.measure, DistinctValues) for each in counts):
+        refuse(
+            select.items[-1].value,
+            "a second count is not accepted beside distinct values: ask for each apart",
+        )
+    if len(counts) > 1:
         refuse(select.items[-1].value, "a count that is selected twice is not accepted")
     if found.quantiles and (found.count is not None or found.aggregates):
         number = next(each.value for each in select.items if is_number(each.value))

@@ -8,8 +8,9 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from dp_service.queries.sql import tree
-from dp_service.queries.sql.expressions import ExpressionReader, named
+from dp_service.queries.sql.expressions import ExpressionReader
 from dp_service.queries.sql.places import Span, refuse
+from dp_service.queries.sql.refusals import named
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.tree import Expression, Select
 from dp_service.queries.sql.words import KEYWORDS, NO_NAMES

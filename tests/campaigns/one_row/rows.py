@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
+from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.canonical_query import QueryValue
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.dimensions import Cases, Dimension, Truncated, columns_of
@@ -15,7 +16,6 @@ from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, AllOf, AnyOf, Bound, Filter, Range
 from dp_service.queries.intervals import UNIVERSES, ordinal
 from dp_service.queries.policy import Policy
-from dp_service.queries.structured import DistinctValues
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
 from dp_service.values.cells import Grid

@@ -8,10 +8,11 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.resolution import Resolution, resolve, second_look
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import Element
 from pinot_connector.engines.base import EngineQuery, Feature
 from pinot_connector.engines.pinot import PinotEngine

@@ -8,9 +8,10 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.elements import days_of
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy
 from dp_service.terms import MemberValue
 from pinot_connector.engines.base import EngineAnswer, Feature

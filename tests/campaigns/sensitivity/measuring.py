@@ -17,12 +17,13 @@ import pyarrow.parquet as pq
 
 from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import QueryDistinct
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution, second_look
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import chosen
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.keys import NoiseKey

@@ -11,9 +11,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.filters import Value
 from dp_service.queries.published_files import integrity_of, written
-from dp_service.queries.structured import DistinctValues, HistogramQuery
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import ColumnType
 from tests.support import publishing
 from tests.support.queries.reference import Row

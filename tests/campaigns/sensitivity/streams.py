@@ -19,11 +19,12 @@ import duckdb
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import TimeRange
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from pinot_connector.errors import EngineError
 from tests.pinot.queries import confirmed

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.mechanisms.bounded import Shift
 from dp_service.queries import derived_columns
+from dp_service.queries.asked_numbers import Aggregate, DistinctValues, Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render
 from dp_service.queries.render.time_expressions import LocalTimes
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import Aggregate, DistinctValues, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.time_buckets import buckets_between
 from dp_service.queries.time_parts import TimePart
 from dp_service.releases.histogram import TypedHistogram, checked_histogram, over_domain

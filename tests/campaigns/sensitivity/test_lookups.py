@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dp_service.queries import resolution as resolving
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import In
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from pinot_connector.engines.base import EngineQuery
 from tests.support.engine_queries import engine_query
 from tests.support.examples import examples

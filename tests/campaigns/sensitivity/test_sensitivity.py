@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.canonical_query import (
     OrdinalRestriction,
     QueryDistinct,
@@ -16,7 +17,7 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.intervals import UNIVERSES
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.terms import BoundedBy
 from pinot_connector.engines.base import EngineQuery

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import CanonicalQuery, QueryValue
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import sums, where
 from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier
 from dp_service.queries.resolution import Resolution, second_look
-from dp_service.queries.structured import Measure
 from dp_service.terms import BoundedBy
 from tests.support.examples import examples
 from tests.support.queries.sums import NUMBERS, ROWS, WHOLES, Row, asked, policy

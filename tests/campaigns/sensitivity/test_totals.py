@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import Aggregate, Measure
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import member_bounds, render
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp

@@ -13,9 +13,10 @@ from threading import Event, Thread
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from pinot_connector.engines.base import EngineQuery
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSION

@@ -3,8 +3,9 @@
 import datetime
 from dataclasses import dataclass
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import AnyOf, Bound, In, Like, NotIn, Range
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 
 PINOT_PREFIX = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "

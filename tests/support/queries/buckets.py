@@ -9,12 +9,13 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.dimensions import Extracted, Truncated
 from dp_service.queries.elements import days_of, microseconds_of
 from dp_service.queries.filters import TimeRange
 from dp_service.queries.policy import parse_policy
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy
 from dp_service.queries.time_parts import TimePart
 

@@ -10,9 +10,10 @@ from random import Random
 from typing import Any, NamedTuple
 
 from dp_service.bounding.order import kept, table_salt
+from dp_service.queries.asked_numbers import Aggregate, Measure
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.releasing import Released, release

@@ -14,12 +14,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import AnyOf, Filter, In, IsNull, Like, NotIn, Value
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 
 from .reference import Row, answer, bounded_answer
 from .strategies import EITHER, NOW, VALUES, column, questions

@@ -8,10 +8,11 @@ from decimal import Decimal
 from fractions import Fraction
 
 from dp_service.bounding.order import kept, table_salt
+from dp_service.queries.asked_numbers import AskedQuantile, Measure
 from dp_service.queries.canonical import canonicalise
 from dp_service.queries.columns import Nulls
 from dp_service.queries.policy import parse_policy
-from dp_service.queries.structured import AskedQuantile, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy
 from dp_service.queries.value_columns import QuantileColumn
 from dp_service.terms import MemberValue, RankFunction, ValueType

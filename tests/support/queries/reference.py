@@ -8,6 +8,7 @@ from operator import or_
 from typing import Any, NamedTuple
 
 from dp_service.bounding.order import kept
+from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.columns import Column, Lookup, Nulls
 from dp_service.queries.dimensions import Cases, Dimension
 from dp_service.queries.filters import (
@@ -25,7 +26,7 @@ from dp_service.queries.filters import (
 from dp_service.queries.render.distinct import values_salt
 from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import DistinctValues, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import Refresh
 

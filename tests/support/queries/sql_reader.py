@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.filters import (
@@ -28,7 +29,7 @@ from dp_service.queries.filters import (
     Value,
 )
 from dp_service.queries.intervals import UNIVERSES
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
 

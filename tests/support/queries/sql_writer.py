@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+from dp_service.queries.asked_numbers import Counted, DistinctValues, Measure
 from dp_service.queries.dimensions import Cases, Dimension
 from dp_service.queries.filters import (
     MAXIMUM_VALUES,
@@ -23,7 +24,7 @@ from dp_service.queries.filters import (
     TimeRange,
     Value,
 )
-from dp_service.queries.structured import Counted, DistinctValues, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
 

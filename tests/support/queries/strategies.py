@@ -10,6 +10,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.dimensions import Cases, Dimension
 from dp_service.queries.filters import (
     INT64_MAXIMUM,
@@ -27,7 +28,7 @@ from dp_service.queries.filters import (
     Value,
 )
 from dp_service.queries.policy import Policy, parse_policy
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Measures
 from dp_service.terms import BoundedBy

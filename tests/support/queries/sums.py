@@ -13,8 +13,9 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from dp_service.bounding.order import kept, table_salt
+from dp_service.queries.asked_numbers import Aggregate, Measure
 from dp_service.queries.policy import parse_policy
-from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.value_columns import ValueColumn, ValueNulls
 from dp_service.terms import AggregateFunction, ValueType
