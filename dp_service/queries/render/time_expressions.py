@@ -5,7 +5,7 @@ A time is moved by how far the clocks of the policy's zone are ahead of UTC, whi
 a row has the bucket and the parts of Python's calendar on every engine.
 
 Only rows whose time is in the question's range are given to these functions, which fail on some others; DuckDB also
-tries them on the least value of a column while it plans (`duckdb_bucket`). Engines may try conditions in any order, so
+tries them on the least value of a column while it plans (`duckdb_time`). Engines may try conditions in any order, so
 in the WHERE of a second look a bucket is the range of its times, and a part is one of times brought into the range.
 """
 
