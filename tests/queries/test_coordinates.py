@@ -222,7 +222,6 @@ def test_a_quotient_by_the_count_is_a_view_of_its_number(
         (numbers("COUNT(CASE WHEN n = 1 THEN 1 ELSE 0 END)"), "expected nothing behind ELSE, which COUNT"),
         (numbers("SUM(CASE WHEN n = 1 THEN 1 ELSE 2 END)"), "expected ELSE 0"),
         (numbers("COUNT(CASE WHEN n = 1 THEN 1 WHEN n = 2 THEN 1 END)"), "a second WHEN"),
-        (numbers("COUNT(CASE n WHEN 1 THEN 1 END)"), "a value behind CASE"),
         (numbers("COUNT(CASE WHEN n = 1 THEN 1 END) FILTER (WHERE n = 2)"), "CASE beside another argument"),
         ("SELECT COUNT(DISTINCT m), COUNT(*) FROM unbounded", "bounds no contributions"),
         (
