@@ -11,7 +11,7 @@ from dp_service.terms import AggregateFunction
 OF_CONDITIONS = Statement(
     "sums.conditions",
     "Conditions of numbers are of single rows, and numbered in the order of the question. They change neither which "
-    "elements are shown nor in which, and with how many rows, a member counts.",
+    "elements are shown nor in which of them a member counts.",
 )
 
 
@@ -49,10 +49,11 @@ def added_in_words(
     )
     if column.count_share is not None:
         unmet = f"that do not meet condition {column.condition}, or have no"
+        of_member = f", of a member at most {tau}" if over_rows else ""
         yield Statement(
             "sums.own_count",
             f"Rows {unmet if column.condition else 'without a'} value of {column.name} count; its sums and averages "
-            f"are of the others, whose own count takes {column.count_share} of the units.",
+            f"are of the others{of_member}, whose own count takes {column.count_share} of the units.",
             column.name,
         )
 
