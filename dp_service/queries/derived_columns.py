@@ -48,7 +48,7 @@ from dp_service.queries.suggestions import listed
 from dp_service.queries.tables import Table
 from dp_service.queries.time_buckets import TimeBucket, buckets_between
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeColumn, TimeUnit
-from dp_service.terms import ColumnType
+from dp_service.terms import BoundedBy, ColumnType
 
 _BOTH_ENDS = (
     "expected a range of time with both ends, from conditions{example} or a time range: {because}; the first and the "
@@ -126,14 +126,15 @@ def _with_domain(name: str, values: Sequence[Value], delta: int) -> Column:
 def _delta(dimension: Dimension, values: int, table: Table) -> int:
     """Return in how many of a function's values one member can be.
 
-    A row without a value of a column is in one more value than those that the column's Delta is of: that of ELSE.
+    A row that no question by the column counts, such as one with NULL, without a key or with an infinite day, is in one
+    more value than those that the column's Delta is of: that of ELSE.
     """
     (name, *others) = columns_of(dimension)
     column = table.column(name)
     if others or column.delta is None:
         return values
-    is_extra = isinstance(dimension, Cases) and column.nulls is Nulls.DROP
-    return min(values, column.delta + is_extra)
+    has_rest = isinstance(dimension, Cases) and dimension.otherwise is not None
+    return min(values, column.delta + has_rest)
 
 
 def _time_of(name: str, what: str, offered: Sequence[str], wanted: str, table: Table) -> TimeColumn:
@@ -179,6 +180,7 @@ def _part(
 
 
 def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]:
+    _require_bounded(dimension, table)
     branches: list[tuple[Condition, Value]] = []
     otherwise = dimension.otherwise
     for condition, value in dimension.branches:
@@ -196,6 +198,20 @@ def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]
         _, otherwise = branches[-1]
         del branches[max(1, len(branches) - 1) :]
     return QueryCase(tuple(branches), otherwise), dimension.values
+
+
+def _require_bounded(dimension: Cases, table: Table) -> None:
+    """Refuse conditions on columns of which no bound is known: only a query bounds members in whatever it groups by."""
+    block = table.contributions
+    if block is None or block.bounded_by is BoundedBy.IN_QUERY:
+        return
+    for name in sorted(columns_of(dimension)):
+        if not table.column(name).group_by:
+            raise RefusedByPolicyError(
+                Rule.GROUP_BY,
+                f"{name}: a CASE of this column is not offered: the table has bound: {block.bounded_by}, which bounds "
+                "members in columns that may be grouped by",
+            )
 
 
 def _with_both_ends(

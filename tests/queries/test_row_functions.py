@@ -1,0 +1,124 @@
+"""How many values of a function of a row one member can have: what DuckDB finds is no more than what is priced."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dp_service.queries.errors import RefusedByPolicyError
+from dp_service.queries.lookups import hash_of
+from dp_service.queries.policy import Policy, read_policy
+from dp_service.queries.render import render
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+
+TOPICS = b"article,topic\nx,health\ny,politics\n"
+COLUMNS = {
+    "member": {"type": "string"},
+    "article": {"type": "string", "group_by": True, "filter": ["in"], "delta": 1},
+    "topic": {
+        "type": "string",
+        "group_by": True,
+        "filter": ["in", "not_in"],
+        "nulls": "keep",
+        "null_value": "other",
+        "lookup": {"column": "article", "file": "topics.csv", "hash": hash_of(TOPICS)},
+    },
+    "day": {
+        "type": "date",
+        "group_by": True,
+        "filter": ["range"],
+        "delta": 1,
+        "nulls": "keep",
+        "null_value": "1970-01-01",
+    },
+    "age": {"type": "int64", "group_by": True, "filter": ["range"], "delta": 2},
+    "app": {"type": "string", "filter": ["in"]},
+}
+ROWS = """
+    SELECT * FROM (VALUES
+        ('ada', 'x', DATE '2024-01-01', 7, 'a'),
+        ('ada', NULL, DATE 'infinity', NULL, 'b'),
+        ('bob', 'y', DATE '1970-01-02', 99, NULL)
+    ) AS rows(member, article, day, age, app)
+"""
+
+
+def policy_of(directory: Path, contributions: dict[str, object] | None = None) -> Policy:
+    """Return a policy of the columns, of which no Delta is stated beside a bound of contributions."""
+    (directory / "topics.csv").write_bytes(TOPICS)
+    left_out = "" if contributions is None else "delta"
+    table: dict[str, object] = {
+        "member": "member",
+        "measures": {"distinct_members": True},
+        "columns": {
+            name: {key: value for key, value in stated.items() if key != left_out}
+            for name, stated in COLUMNS.items()
+        },
+    }
+    if contributions is not None:
+        table["contributions"] = contributions
+    stated = {"epsilon_per": 1, "delta": 1e-6, "count_noise": "gaussian", "tables": {"t": table}}
+    return read_policy(json.dumps(stated).encode(), str(directory / "policy.yaml")).policy
+
+
+def by(function: str, policy: Policy) -> Resolution:
+    """Return what a question by a function resolves to."""
+    text = "SELECT ?, COUNT(DISTINCT member) FROM t GROUP BY 1"
+    return resolve(parse_sql(text.replace("?", function), policy), policy, now=0)
+
+
+def counts(resolution: Resolution, *members: str) -> dict[object, int]:
+    """Return what DuckDB counts of some members' rows."""
+    with duckdb.connect() as database:
+        database.execute("CREATE TABLE t AS " + ROWS)
+        database.execute("DELETE FROM t WHERE NOT list_contains(?, member)", [members])
+        return dict(database.execute(render(resolution, "duckdb")).fetchall())
+
+
+@pytest.mark.parametrize(
+    ("function", "delta"),
+    [
+        ("CASE WHEN topic = 'health' THEN 1 ELSE 2 END", 2),
+        ("CASE WHEN topic = 'health' THEN 1 WHEN topic <> 'health' THEN 2 END", 1),
+        ("topic = 'health'", 1),
+        ("CASE WHEN day >= '2024-01-01' THEN 1 WHEN day < '2000-01-01' THEN 2 ELSE 3 END", 2),
+        ("CASE WHEN age < 9 THEN 1 WHEN age < 50 THEN 2 ELSE 3 END", 3),
+        ("WIDTH_BUCKET(age, 0, 30, 3)", 2),
+    ],
+)
+def test_a_row_that_no_question_by_the_column_counts_is_in_one_value_more(
+    tmp_path: Path, function: str, delta: int
+) -> None:
+    """The column's Delta says nothing of NULL, of a NULL key and of infinite days, which ELSE counts."""
+    resolution = by(function, policy_of(tmp_path))
+    assert resolution.parameters.delta_l0 == delta
+    assert len(counts(resolution, "ada")) <= delta
+
+
+def test_a_row_without_a_number_is_in_no_bin(tmp_path: Path) -> None:
+    """As in SQL, where WIDTH_BUCKET of NULL is NULL: it is not beyond the last bin."""
+    assert counts(by("WIDTH_BUCKET(age, 0, 30, 3)", policy_of(tmp_path)), "ada", "bob") == {1: 1, 4: 1}
+
+
+@pytest.mark.parametrize("more", [{"bound": "assumed"}, {"bound": "prepared", "period": "all"}])
+def test_what_bounds_columns_alone_bounds_no_function_of_others(
+    tmp_path: Path, more: dict[str, object]
+) -> None:
+    """Of a column that is no element of the copy, or that nobody may group by, a member has any number of values."""
+    elements = {"elements": ["article", "day", "age"]} if more["bound"] == "prepared" else {}
+    policy = policy_of(tmp_path, {"delta_0": 1, "units": 10, **more, **elements})
+    assert by("CASE WHEN article = 'x' THEN 1 END", policy).parameters.delta_l0 == 1
+    for function in ("CASE WHEN app = 'a' THEN 1 ELSE 2 END", "CASE WHEN age < 5 OR app = 'a' THEN 1 END"):
+        with pytest.raises(RefusedByPolicyError, match="app: a CASE of this column is not offered"):
+            by(function, policy)
+
+
+def test_a_query_bounds_members_in_a_function_of_any_column(tmp_path: Path) -> None:
+    """Ada has two values of it, and counts in one."""
+    policy = policy_of(tmp_path, {"bound": "in_query", "delta_0": 1, "units": 10})
+    found = counts(by("CASE WHEN app = 'a' THEN 1 WHEN app = 'b' THEN 2 END", policy), "ada")
+    assert sum(found.values()) == 1
