@@ -118,7 +118,9 @@ def names(value: Any) -> Any:
     value = _read(value)
     if value is None:
         return []
-    return [each.strip() for each in _between_commas(value) if each.strip()] if isinstance(value, str) else value
+    return (
+        [each.strip() for each in _between_commas(value) if each.strip()] if isinstance(value, str) else value
+    )
 
 
 def _between_commas(written: str) -> Iterator[str]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from dp_service.queries.allowed_columns import groupable
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical import time_restriction
-from dp_service.queries.canonical_conditions import conditions_of
+from dp_service.queries.canonical_conditions import can_hold, conditions_of
 from dp_service.queries.canonical_query import (
     Condition,
     Every,
@@ -40,7 +40,7 @@ from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.dimensions import Cases, Dimension, Extracted, Truncated, answer_columns, columns_of
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
-from dp_service.queries.filters import Value, type_of
+from dp_service.queries.filters import Filter, Value, type_of
 from dp_service.queries.intervals import Interval, Intervals, intersection
 from dp_service.queries.policy_schema import ColumnSchema
 from dp_service.queries.structured import HistogramQuery
@@ -184,7 +184,7 @@ def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]
     branches: list[tuple[Condition, Value]] = []
     otherwise = dimension.otherwise
     for condition, value in dimension.branches:
-        parts = conditions_of([condition], table)
+        parts = _parts_of(condition, table)
         if not parts:
             # Every row meets it.
             otherwise = value
@@ -198,6 +198,16 @@ def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]
         _, otherwise = branches[-1]
         del branches[max(1, len(branches) - 1) :]
     return QueryCase(tuple(branches), otherwise), dimension.values
+
+
+def _parts_of(condition: Filter, table: Table) -> tuple[Condition, ...]:
+    """Return the conditions of a branch of CASE, all of which must hold; none: every row meets it."""
+    if not can_hold(condition, table):
+        raise QuestionError(
+            "dimensions",
+            "expected CASE without a condition that no row can meet: its value would count nothing",
+        )
+    return conditions_of([condition], table)
 
 
 def _require_bounded(dimension: Cases, table: Table) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dp_service.queries.errors import RefusedByPolicyError
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.sql import parse_sql
+from dp_service.queries.sql import parse_sql, with_places
 
 TOPICS = b"article,topic\nx,health\ny,politics\n"
 COLUMNS = {
@@ -122,3 +122,24 @@ def test_a_query_bounds_members_in_a_function_of_any_column(tmp_path: Path) -> N
     policy = policy_of(tmp_path, {"bound": "in_query", "delta_0": 1, "units": 10})
     found = counts(by("CASE WHEN app = 'a' THEN 1 WHEN app = 'b' THEN 2 END", policy), "ada")
     assert sum(found.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            "CASE WHEN age < 5 AND age > 7 THEN 1 ELSE 2 END",
+            "column 8: expected CASE without a condition that no",
+        ),
+        (
+            "CASE WHEN topic = 'sports' THEN 1 ELSE 2 END",
+            "column 18: topic: expected a value of the column's domain",
+        ),
+    ],
+)
+def test_a_condition_of_a_case_is_pointed_at_there(tmp_path: Path, function: str, message: str) -> None:
+    """Though the statement has WHERE, where most conditions stand."""
+    policy = policy_of(tmp_path)
+    text = "SELECT ?, COUNT(DISTINCT member) FROM t WHERE app = 'a' GROUP BY 1".replace("?", function)
+    with pytest.raises(QuestionError, match=message):
+        with_places(text, policy, lambda: resolve(parse_sql(text, policy), policy, now=0))
