@@ -16,7 +16,7 @@ from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql, with_places
 
 TOPICS = b"article,topic\nx,health\ny,politics\n"
-COLUMNS = {
+COLUMNS: dict[str, dict[str, object]] = {
     "member": {"type": "string"},
     "article": {"type": "string", "group_by": True, "filter": ["in"], "delta": 1},
     "topic": {
