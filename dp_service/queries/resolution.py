@@ -176,6 +176,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     parameters = _parameters(query, table, dimensions, canonical, policy)
     member = table.member_column()
     parameters = _summing(_bounded(parameters, canonical, table), query, table, summed)
+    _require_short_cases(parameters, canonical)
     parameters = releasing_quantiles(parameters, query, table)
     parameters = releasing_totals(parameters, query, table)
     resolution = Resolution(
@@ -345,6 +346,24 @@ def _require_few_lookups(table: Table, dimensions: Sequence[Column]) -> None:
             "dimensions",
             f"expected at most one looked-up column beside one of an unknown domain, got {listed(looked_up)}",
         )
+
+
+def _require_short_cases(parameters: ReleaseParameters, query: CanonicalQuery) -> None:
+    """Refuse a second look that repeats a CASE for each name, and might not fit into a message for what was found."""
+    names = None if parameters.contributions is None else parameters.contributions.names
+    if names is None:
+        return
+    each = sum(column.characters for column in query.dimensions)
+    if each * names.most_names > _MOST_REPEATED:
+        raise QuestionError(
+            "dimensions",
+            "expected a CASE of fewer or shorter conditions, looked-up keys among them, beside a column of an unknown "
+            f"domain: about {_MOST_REPEATED // names.most_names:,} characters, got {each:,}",
+        )
+
+
+# Beside them a query has names, of a message of 16 MiB.
+_MOST_REPEATED = 6_000_000
 
 
 def _listing(query: HistogramQuery) -> Listing | None:

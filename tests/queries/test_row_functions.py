@@ -12,7 +12,7 @@ from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import render
-from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.sql import parse_sql, with_places
 
 TOPICS = b"article,topic\nx,health\ny,politics\n"
@@ -67,7 +67,7 @@ def policy_of(directory: Path, contributions: dict[str, object] | None = None) -
 
 def by(function: str, policy: Policy) -> Resolution:
     """Return what a question by a function resolves to."""
-    text = "SELECT ?, COUNT(DISTINCT member) FROM t GROUP BY 1"
+    text = "SELECT ?, COUNT(DISTINCT member) FROM t GROUP BY ALL"
     return resolve(parse_sql(text.replace("?", function), policy), policy, now=0)
 
 
@@ -143,3 +143,24 @@ def test_a_condition_of_a_case_is_pointed_at_there(tmp_path: Path, function: str
     text = "SELECT ?, COUNT(DISTINCT member) FROM t WHERE app = 'a' GROUP BY 1".replace("?", function)
     with pytest.raises(QuestionError, match=message):
         with_places(text, policy, lambda: resolve(parse_sql(text, policy), policy, now=0))
+
+
+def test_a_second_look_fits_into_a_message_however_many_names_are_found(tmp_path: Path) -> None:
+    """Each name repeats the CASE, so one that could be too long for some number of names is refused beforehand."""
+    names = {"delta_1": 4, "share": 0.35, "max_names": 500}
+    policy = policy_of(tmp_path, {"bound": "in_query", "delta_0": 8, "units": 20, "names": names})
+    bins = by("WIDTH_BUCKET(age, 0, 900, 97), article", policy)
+    found = tuple((place % 99, str(place) * 300) for place in range(most_of(bins)))
+    assert len(render(second_look(bins, found), "duckdb").encode()) < 8_000_000
+    branches = " ".join(f"WHEN app = '{place:0900}' THEN {place}" for place in range(100))
+    with pytest.raises(QuestionError, match="expected a CASE of fewer or shorter conditions"):
+        by(f"CASE {branches} END, article", policy)
+    assert by(f"CASE {branches} END", policy).parameters.domain is not None
+
+
+def most_of(resolution: Resolution) -> int:
+    """Return how many names a first look finds at most."""
+    contributions = resolution.parameters.contributions
+    assert contributions is not None
+    assert contributions.names is not None
+    return contributions.names.most_names
