@@ -260,15 +260,15 @@ def _size_of_condition(condition: ColumnCondition) -> int:
     column = len(key.name) + (0 if key.null_value is None else _size_of_value(key.null_value))
     match condition:
         case TextRestriction(values=values):
-            return column + sum(map(_size_of_value, values))
+            return column + sum(_QUOTES + len(each.encode()) for each in values)
         case OrdinalRestriction(intervals=intervals):
             return 2 * len(intervals) * (column + _END)
         case PatternCondition(pattern=pattern):
             return column + 4 * _size_of_value(pattern)
 
 
-# A comparison with a number of 64 bits or a timestamp; and what stands around a value.
-_END, _MARKS = 30, 40
+# What stands around a text in a list, a comparison with a number or a timestamp, what stands around a value of CASE.
+_QUOTES, _END, _MARKS = 4, 30, 40
 
 
 def _size_of_value(value: Value) -> int:

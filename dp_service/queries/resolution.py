@@ -349,19 +349,20 @@ def _require_few_lookups(table: Table, dimensions: Sequence[Column]) -> None:
 
 
 def _require_short_cases(parameters: ReleaseParameters, query: CanonicalQuery) -> None:
-    """Refuse a second look that repeats a CASE for each name, and might not fit into a message for what was found."""
+    """Refuse a CASE whose query might not fit into a message: a second look repeats it for each name that is found."""
     names = None if parameters.contributions is None else parameters.contributions.names
-    if names is None:
-        return
+    most = _MOST_REPEATED // (_TIMES_WRITTEN if names is None else names.most_names)
     each = sum(column.characters for column in query.dimensions)
-    if each * names.most_names > _MOST_REPEATED:
+    if each > most:
         raise QuestionError(
             "dimensions",
-            "expected a CASE of fewer or shorter conditions, looked-up keys among them, beside a column of an unknown "
-            f"domain: about {_MOST_REPEATED // names.most_names:,} characters, got {each:,}",
+            f"expected CASE with at most about {most:,} characters of conditions, looked-up keys among them, got "
+            f"{each:,}"
+            f"{'' if names is None else ': beside a column of an unknown domain its query repeats them for each name'}",
         )
 
 
+_TIMES_WRITTEN = 3
 # Beside them a query has names, of a message of 16 MiB.
 _MOST_REPEATED = 6_000_000
 

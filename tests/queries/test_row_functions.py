@@ -25,7 +25,6 @@ COLUMNS: dict[str, dict[str, object]] = {
         "filter": ["in", "not_in"],
         "nulls": "keep",
         "null_value": "other",
-        "lookup": {"column": "article", "file": "topics.csv", "hash": hash_of(TOPICS)},
     },
     "day": {
         "type": "date",
@@ -47,16 +46,25 @@ ROWS = """
 """
 
 
-def policy_of(directory: Path, contributions: dict[str, object] | None = None) -> Policy:
+def policy_of(
+    directory: Path, contributions: dict[str, object] | None = None, *, topics: bytes = TOPICS
+) -> Policy:
     """Return a policy of the columns, of which no Delta is stated beside a bound of contributions."""
-    (directory / "topics.csv").write_bytes(TOPICS)
+    (directory / "topics.csv").write_bytes(topics)
+    columns: dict[str, dict[str, object]] = {
+        **COLUMNS,
+        "topic": {
+            **COLUMNS["topic"],
+            "lookup": {"column": "article", "file": "topics.csv", "hash": hash_of(topics)},
+        },
+    }
     left_out = "" if contributions is None else "delta"
     table: dict[str, object] = {
         "member": "member",
         "measures": {"distinct_members": True},
         "columns": {
             name: {key: value for key, value in stated.items() if key != left_out}
-            for name, stated in COLUMNS.items()
+            for name, stated in columns.items()
         },
     }
     if contributions is not None:
@@ -153,9 +161,10 @@ def test_a_second_look_fits_into_a_message_however_many_names_are_found(tmp_path
     found = tuple((place % 99, str(place) * 300) for place in range(most_of(bins)))
     assert len(render(second_look(bins, found), "duckdb").encode()) < 8_000_000
     branches = " ".join(f"WHEN app = '{place:0900}' THEN {place}" for place in range(100))
-    with pytest.raises(QuestionError, match="expected a CASE of fewer or shorter conditions"):
+    with pytest.raises(QuestionError, match="beside a column of an unknown domain"):
         by(f"CASE {branches} END, article", policy)
-    assert by(f"CASE {branches} END", policy).parameters.domain is not None
+    alone = by(f"CASE {branches} END", policy)
+    assert len(render(alone, "duckdb")) < 1_000_000
 
 
 def most_of(resolution: Resolution) -> int:
@@ -164,3 +173,13 @@ def most_of(resolution: Resolution) -> int:
     assert contributions is not None
     assert contributions.names is not None
     return contributions.names.most_names
+
+
+def test_a_case_that_names_the_keys_of_a_lookup_again_and_again_is_refused(tmp_path: Path) -> None:
+    """A short question would have a query of many megabytes."""
+    lines = "".join(f"{place:>040},topic{place % 9}\n" for place in range(10_000))
+    policy = policy_of(tmp_path, topics=b"article,topic\n" + lines.encode())
+    branches = " ".join(f"WHEN topic <> 'other' AND age < {place} THEN {place}" for place in range(9))
+    assert by("CASE WHEN topic = 'topic1' THEN 1 ELSE 2 END", policy).parameters.domain is not None
+    with pytest.raises(QuestionError, match="about 2,000,000 characters of conditions"):
+        by(f"CASE {branches} END", policy)
