@@ -30,6 +30,8 @@ from pinot_connector.questions import (
 _OPENS_JSON = ("[", "{", '"')
 _DAYS = re.compile(r"\[\s*\d{4}-\d\d-\d\d(\s*,\s*\d{4}-\d\d-\d\d)*\s*\]", re.ASCII)
 _ISO_DAY_LENGTH = 10
+# Commas of a function of a row stand behind a bracket or a quote.
+_SEVERAL_NAMES = re.compile(r"\s*\w+(\s*,\s*\w+)+\s*")
 
 
 def is_only_a_check(flags: QuestionFlags) -> bool:
@@ -68,7 +70,7 @@ def _question_of(flags: QuestionFlags) -> question_pb2.Question:
         return sql_question(flags.sql)
     if not flags.table:
         raise typer.BadParameter("a question needs --table, and --by for a count of each element; or --sql")
-    if several := next((each for each in flags.by if "," in each), ""):
+    if several := next((each for each in flags.by if _SEVERAL_NAMES.fullmatch(each)), ""):
         columns = " ".join(f"--by {each.strip()}" for each in several.split(","))
         raise typer.BadParameter(f"--by names one column; for several columns it is repeated: {columns}")
     if not flags.by and not flags.bucket and (flags.k is not None or flags.no_counts):

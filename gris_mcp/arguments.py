@@ -157,7 +157,11 @@ class Question(Arguments):
         description="The question in SQL, such as SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app.",
     )
     table: Text = Field(None, description="A table of the catalogue; not with sql.")
-    by: Names = Field(default_factory=list, description="Up to four columns to group by; none: one total.")
+    by: Names = Field(
+        default_factory=list,
+        description="Up to four columns, or functions as in SQL such as EXTRACT(HOUR FROM seen_at) or "
+        "CASE WHEN age < 30 THEN 'young' ELSE 'old' END, to group by; none: one total.",
+    )
     k: Number = Field(
         None,
         ge=1,

@@ -22,6 +22,7 @@ FORM = "form"
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}(\.0+)?")
 _FENCE = "```"
+_QUOTES = ("'", '"', "`")
 _CALL = re.compile(r"\s*(sum|avg|average|mean)\s*[:(]\s*([^():]+?)\s*\)?", re.IGNORECASE)
 _MEASURES = {
     **dict.fromkeys(
@@ -113,11 +114,29 @@ def values(value: Any) -> Any:
 
 
 def names(value: Any) -> Any:
-    """Return a list of names; in one text they are separated by commas."""
+    """Return a list of names, or of functions of a row; in one text they are separated by commas."""
     value = _read(value)
     if value is None:
         return []
-    return [each.strip() for each in value.split(",") if each.strip()] if isinstance(value, str) else value
+    return (
+        [each.strip() for each in _between_commas(value) if each.strip()] if isinstance(value, str) else value
+    )
+
+
+def _between_commas(written: str) -> Iterator[str]:
+    """Yield the parts of a text between commas that are in no brackets and in no quotes."""
+    depth, quote, begin = 0, "", 0
+    for place, sign in enumerate(written):
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in _QUOTES:
+            quote = sign
+        elif sign == "," and not depth:
+            yield written[begin:place]
+            begin = place + 1
+        else:
+            depth += (sign == "(") - (sign == ")")
+    yield written[begin:]
 
 
 def texts(value: Any) -> Any:

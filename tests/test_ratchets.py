@@ -18,12 +18,12 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 34_950,
+    "dp_service": 35_150,
     "budget_service": 19_800,
     "pinot_connector": 21_050,
     "gris_gateway": 3_250,
     "gris_console": 3_850,
-    "gris_mcp": 2_150,
+    "gris_mcp": 2_180,
     "gris_data": 7_200,
     "gris_lab": 4_850,
     "gris_cli": 9_350,

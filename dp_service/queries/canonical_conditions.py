@@ -76,6 +76,11 @@ def conditions_of(filters: Iterable[Filter], table: Table) -> tuple[Condition, .
     return found.parts if isinstance(found, Every) else (found,)
 
 
+def can_hold(condition: Filter, table: Table) -> bool:
+    """Return whether some row can meet a condition, as far as its form tells."""
+    return _joined([condition], table, Every) is not False
+
+
 def _condition(condition: Filter, table: Table) -> Condition | bool:
     """Return a condition; True: it holds of every row, False: of none."""
     match condition:

@@ -145,6 +145,14 @@ class QueryColumn:
         return tuple(each for condition, _ in self.source.branches for each in column_conditions(condition))
 
     @property
+    def characters(self) -> int:
+        """About how many bytes a CASE has where it is written, rather too many; 0 of another column."""
+        if not isinstance(self.source, QueryCase):
+            return 0
+        values = (*(value for _, value in self.source.branches), self.source.otherwise)
+        return sum(map(_size_of_value, values)) + sum(map(_size_of_condition, self.conditions))
+
+    @property
     def universe(self) -> Interval:
         """The integers that stand for the column's values, if it holds no texts."""
         return universe_of(self.type, counted=self.stored is not None)
@@ -244,6 +252,27 @@ def column_conditions(condition: Condition) -> Iterator[ColumnCondition]:
             yield from column_conditions(part)
     else:
         yield condition
+
+
+def _size_of_condition(condition: ColumnCondition) -> int:
+    """Return about how many bytes a condition has where it is written: each end of an interval with the column."""
+    key = condition.column.key
+    column = len(key.name) + (0 if key.null_value is None else _size_of_value(key.null_value))
+    match condition:
+        case TextRestriction(values=values):
+            return column + sum(_QUOTES + len(each.encode()) for each in values)
+        case OrdinalRestriction(intervals=intervals):
+            return 2 * len(intervals) * (column + _END)
+        case PatternCondition(pattern=pattern):
+            return column + 4 * _size_of_value(pattern)
+
+
+# What stands around a text in a list, a comparison with a number or a timestamp, what stands around a value of CASE.
+_QUOTES, _END, _MARKS = 4, 30, 40
+
+
+def _size_of_value(value: Value) -> int:
+    return _MARKS + len(str(value).encode())
 
 
 def possible_values(condition: Condition, column: str, values: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -20,11 +20,13 @@ import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.allowed_columns import groupable
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical import time_restriction
-from dp_service.queries.canonical_conditions import conditions_of
+from dp_service.queries.canonical_conditions import can_hold, conditions_of
 from dp_service.queries.canonical_query import (
+    CanonicalQuery,
     Condition,
     Every,
     OrdinalRestriction,
@@ -40,7 +42,7 @@ from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.dimensions import Cases, Dimension, Extracted, Truncated, answer_columns, columns_of
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
-from dp_service.queries.filters import Value, type_of
+from dp_service.queries.filters import Filter, In, Value, column_filters, type_of
 from dp_service.queries.intervals import Interval, Intervals, intersection
 from dp_service.queries.policy_schema import ColumnSchema
 from dp_service.queries.structured import HistogramQuery
@@ -48,12 +50,15 @@ from dp_service.queries.suggestions import listed
 from dp_service.queries.tables import Table
 from dp_service.queries.time_buckets import TimeBucket, buckets_between
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeColumn, TimeUnit
-from dp_service.terms import ColumnType
+from dp_service.terms import BoundedBy, ColumnType
 
 _BOTH_ENDS = (
     "expected a range of time with both ends, from conditions{example} or a time range: {because}; the first and the "
     "last time that there is (the years 1 and 9999 of days) end nothing"
 )
+_TIMES_WRITTEN = 3
+# Beside them a query has names, of a message of 16 MiB.
+_MOST_REPEATED = 6_000_000
 _OF_BUCKETS = "its buckets are what is counted"
 _OF_CLOCKS = "the clocks of {} change"
 # Days are counted as if each began in UTC: their calendar has no clocks.
@@ -126,14 +131,25 @@ def _with_domain(name: str, values: Sequence[Value], delta: int) -> Column:
 def _delta(dimension: Dimension, values: int, table: Table) -> int:
     """Return in how many of a function's values one member can be.
 
-    A row without a value of a column is in one more value than those that the column's Delta is of: that of ELSE.
+    A row that no question by the column counts, such as one with NULL, without a key or with an infinite day, is in one
+    more value than those that the column's Delta is of: that of ELSE.
     """
     (name, *others) = columns_of(dimension)
     column = table.column(name)
     if others or column.delta is None:
         return values
-    is_extra = isinstance(dimension, Cases) and column.nulls is Nulls.DROP
-    return min(values, column.delta + is_extra)
+    is_own_text = column.type is ColumnType.STRING and column.lookup is None
+    if isinstance(dimension, Cases) and is_own_text and not _names_values(dimension):
+        # Such a condition also holds of texts that are too long to be an element, which no Delta counts.
+        return values
+    has_rest = isinstance(dimension, Cases) and dimension.otherwise is not None
+    return min(values, column.delta + has_rest)
+
+
+def _names_values(dimension: Cases) -> bool:
+    """Return whether all conditions of a CASE are lists of values."""
+    leaves = (each for condition, _ in dimension.branches for each in column_filters(condition))
+    return all(isinstance(each, In) for each in leaves)
 
 
 def _time_of(name: str, what: str, offered: Sequence[str], wanted: str, table: Table) -> TimeColumn:
@@ -179,10 +195,11 @@ def _part(
 
 
 def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]:
+    _require_bounded(table)
     branches: list[tuple[Condition, Value]] = []
     otherwise = dimension.otherwise
     for condition, value in dimension.branches:
-        parts = conditions_of([condition], table)
+        parts = _parts_of(condition, table)
         if not parts:
             # Every row meets it.
             otherwise = value
@@ -196,6 +213,49 @@ def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]
         _, otherwise = branches[-1]
         del branches[max(1, len(branches) - 1) :]
     return QueryCase(tuple(branches), otherwise), dimension.values
+
+
+def _parts_of(condition: Filter, table: Table) -> tuple[Condition, ...]:
+    """Return the conditions of a branch of CASE, all of which must hold; none: every row meets it."""
+    if not can_hold(condition, table):
+        raise QuestionError(
+            "dimensions",
+            "expected CASE without a condition that no row can meet: its value would count nothing",
+        )
+    return conditions_of([condition], table)
+
+
+def _require_bounded(table: Table) -> None:
+    """Refuse a CASE where it is not the query that bounds members.
+
+    What a copy was bounded in, or what is promised, are elements of columns. A CASE may be of other columns, and rows
+    that no question by a column counts, such as those with NULL, are in the value of ELSE: one element more.
+    """
+    block = table.contributions
+    if block is not None and block.bounded_by is not BoundedBy.IN_QUERY:
+        raise RefusedByPolicyError(
+            Rule.GROUP_BY,
+            f"CASE is not offered for the table {table.name}: it has bound: {block.bounded_by}, which bounds members "
+            "in elements of columns as they are; bound: in_query bounds them in any",
+        )
+
+
+def require_short_cases(parameters: ReleaseParameters, query: CanonicalQuery) -> None:
+    """Refuse a CASE whose query might not fit into a message: a second look repeats it for each name that is found.
+
+    Raises:
+        QuestionError: A CASE is that long.
+    """
+    names = None if parameters.contributions is None else parameters.contributions.names
+    most = _MOST_REPEATED // (_TIMES_WRITTEN if names is None else names.most_names)
+    each = sum(column.characters for column in query.dimensions)
+    if each > most:
+        raise QuestionError(
+            "dimensions",
+            f"expected CASE with at most about {most:,} characters of conditions, looked-up keys among them, got "
+            f"{each:,}"
+            f"{'' if names is None else ': beside a column of an unknown domain its query repeats them for each name'}",
+        )
 
 
 def _with_both_ends(

@@ -84,8 +84,6 @@ def releasing_quantiles(
         )
     bounded = parameters.contributions
     reach = 1 if bounded is None else min(groups, bounded.periods * bounded.delta_0)
-    bounded = parameters.contributions
-    reach = 1 if bounded is None else min(groups, bounded.periods * bounded.delta_0)
     of_all = (
         None
         if bounded is None

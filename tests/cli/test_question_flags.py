@@ -57,3 +57,9 @@ def test_a_flag_sets_the_field_that_it_stands_for() -> None:
     )  # fmt: skip
     given = {each.asks for each in flags_of(QuestionFlags) if getattr(flags, each.name) != each.default}
     assert given == {field.name for field, _ in question_of(flags).structured.ListFields()}
+
+
+def test_a_function_of_a_row_is_one_flag_whatever_commas_it_has() -> None:
+    """Several names in one flag are refused, and a function is no list of them."""
+    functions = ["WIDTH_BUCKET(n, 0, 9, 3)", "CASE WHEN n IN (1, 2) THEN 'a, b' END", "DATE_TRUNC('day', at)"]
+    assert list(question_of(QuestionFlags(table="t", by=functions)).structured.dimensions) == functions

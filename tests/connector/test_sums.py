@@ -482,7 +482,7 @@ def test_what_is_not_offered_is_refused_by_name(
         (SQL.replace("SUM(number)", "MAX(number)"), "MAX"),
         (f"{SQL} ORDER BY SUM(whole) DESC LIMIT 2", "a sum or an average that is selected"),
         (f"{SQL} ORDER BY 5 DESC LIMIT 2", "the count first"),
-        (f"{SQL} ORDER BY spent LIMIT 2", "a number DESC"),
+        (f"{SQL} ORDER BY spent LIMIT 2", "largest number first"),
         (SQL.replace("AS spent", "AS people"), "given twice"),
     ],
 )

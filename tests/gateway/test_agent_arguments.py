@@ -58,10 +58,13 @@ def test_a_statement_may_stand_in_a_block_of_code(block: str) -> None:
 
 
 BR, HOURS = where(column="country", one_of=["BR"]), where(column="seller", at_least=9, at_most=17)
+BINS, CASES = "WIDTH_BUCKET(seller, 0, 9, 3)", "CASE WHEN (country IN ('a,', 'b')) THEN '(' ELSE 'c' END"
 SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"by": "country"}, {"by": ["country"]}),
     ({"by": '["country", "day"]'}, {"by": ["country", "day"]}),
     ({"by": "country, day"}, {"by": ["country", "day"]}),
+    ({"by": f"day, {BINS}"}, {"by": ["day", BINS]}),
+    ({"by": f"{CASES}, day"}, {"by": [CASES, "day"]}),
     ({"by": None, "k": None, "where": None, "since": "", "bucket": "", "order_by": "", "sql": ""}, {}),
     ({"k": "3"}, {"k": 3}),
     ({"k": 3.0}, {"k": 3}),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dp_service.bounding.order import table_salt
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.errors import QuestionError
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.member_bounds import InQueryBound
@@ -65,7 +65,8 @@ def test_duckdb_counts_the_bounded_contributions_of_the_reference(
     """The question's filters act first, NULLs and domains are what they are without a bound."""
     try:
         resolution = resolve(query, policy, now=NOW)
-    except QuestionError:
+    except (QuestionError, RefusedByPolicyError):
+        # Rows by a CASE alone, of which an assumed tau says nothing.
         assume(False)
     sql = bounded_statement(resolution, bound, DIALECTS["duckdb"])
     assert answered(connection, table, sql) == bounded_answer(query, policy, table, bound, now=NOW)

@@ -50,7 +50,12 @@ def _clauses(about: str, select: tree.Select) -> Iterator[tree.Expression]:
         yield select.limit
     elif about in _ORDERS:
         yield from (each.value for each in select.order)
-    yield from (each for each in selected if about in ("dimensions", Rule.GROUP_BY) and not is_number(each))
+    grouped = [each for each in selected if not is_number(each)]
+    if about in ("dimensions", Rule.GROUP_BY):
+        yield from grouped
+    elif about in _FILTERS:
+        # Functions of a row have conditions, and ranges of time, of their own.
+        yield from (each for each in grouped if not isinstance(each, tree.Name))
 
 
 def _names(node: tree.Expression) -> Iterator[tree.Name]:

@@ -83,10 +83,11 @@ def column_of(node: tree.Expression) -> tree.Expression:
 
 
 def _uncast(node: tree.Expression) -> tree.Expression:
-    """Return what is cast to a day or a timestamp: a bucket's first moment names it."""
-    while isinstance(node, tree.Cast) and node.to != "DOUBLE":
-        node = node.value
-    return node
+    """Return the bucket that is cast to a day or a timestamp: its first moment names it. Others are no times."""
+    inner = node
+    while isinstance(inner, tree.Cast) and inner.to != "DOUBLE":
+        inner = inner.value
+    return inner if isinstance(inner, tree.Call) and inner.name in TRUNCATIONS else node
 
 
 def _truncated(node: tree.Call) -> tuple[BucketLength, tree.Expression]:
@@ -204,11 +205,8 @@ def _bins(node: tree.Call, scope: Scope) -> Cases:
         refuse(node, f"expected WIDTH_BUCKET with low below high and 1 to {_MOST_BINS} bins")
     # A whole number is below an edge exactly if it is below the edge rounded up.
     edges = [low + -(-(high - low) * place // count) for place in range(count + 1)]
+    # Without ELSE: a row without a number is in no bin.
+    below = [Range(column.name, None, Bound(edge, exclusive=True)) for edge in edges]
+    ranges = [*below, Range(column.name, Bound(edges[-1]), None)]
     with placed(node):
-        return Cases(
-            tuple(
-                (Range(column.name, None, Bound(edge, exclusive=True)), place)
-                for place, edge in enumerate(edges)
-            ),
-            count + 1,
-        )
+        return Cases(tuple((each, place) for place, each in enumerate(ranges)), None)

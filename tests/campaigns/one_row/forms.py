@@ -271,7 +271,7 @@ def _form(sql: str, under: Policy) -> Iterator[Form]:
         query = replace(parse_sql(sql, under), k=1000 if "COUNT(" in sql and "SUM(" not in sql else None)
         resolution = resolve(query, under, now=NOW)
     except QuestionError as error:
-        if not any(each in str(error) for each in ("contradict", "not every row meets")):
+        if not any(each in str(error) for each in ("contradict", "not every row meets", "no row can meet")):
             raise
         return
     yield Form(sql, query, resolution)

@@ -159,7 +159,8 @@ MEANINGS = [
     ],
     [
         "SELECT WIDTH_BUCKET(score, -1, 5, 2), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
-        "SELECT CASE WHEN score < -1 THEN 0 WHEN score < 2 THEN 1 WHEN score < 5 THEN 2 ELSE 3 END, "
+        "SELECT CASE WHEN score < -1 THEN 0 WHEN score < 2 THEN 1 WHEN score < 5 THEN 2 "
+        "WHEN score >= 5 THEN 3 END, "
         "COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
     ],
 ]

@@ -282,6 +282,14 @@ MALFORMED = {
         "SELECT CASE WHEN 1 = 1 THEN 1 END, COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
         "every row meets, or none",
     ),
+    "a CASE as a day": (
+        "SELECT CAST(CASE WHEN day < '2019-01-01' THEN 1 ELSE 2 END AS DATE), COUNT(*) FROM engagement GROUP BY 1",
+        "a cast of",
+    ),
+    "an hour as a day": (
+        "SELECT CAST(EXTRACT(MONTH FROM day) AS DATE), COUNT(*) FROM engagement GROUP BY 1",
+        "a cast of",
+    ),
     "bins of days": (
         "SELECT WIDTH_BUCKET(day, 0, 10, 5), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
         "of a column of integers",
