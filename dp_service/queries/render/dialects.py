@@ -104,6 +104,7 @@ class Dialect:
         case_text: Writes a text that a CASE may answer with, beside texts of other lengths.
         matches: Writes whether a text has a pattern, or has not.
         time: Writes the first day of the bucket that a column's time falls into, or a part of it as a whole number.
+        lists_excluded: Whether NOT IN may be written. Otherwise each value is compared, as Pinot 0.11 needs it in CASE.
     """
 
     quote: str
@@ -132,6 +133,7 @@ class Dialect:
     case_text: Callable[[str], str]
     matches: Callable[[str, PatternCondition], str]
     time: TimeWriter
+    lists_excluded: bool = True
 
 
 def identifier(name: str, dialect: Dialect) -> str:

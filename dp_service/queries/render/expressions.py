@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
     QueryBucket,
@@ -67,8 +69,9 @@ def _time_key(
 
 def _case(case: QueryCase, dialect: Dialect, *, is_nested: bool) -> str:
     """Write a CASE that is never NULL; a condition that a row's NULL does not meet is none that it meets."""
+    within = replace(dialect, lists_excluded=False)
     branches = [
-        f"WHEN {written_condition(condition, dialect, is_nested=is_nested)} THEN {_answer(value, dialect)}"
+        f"WHEN {written_condition(condition, within, is_nested=is_nested)} THEN {_answer(value, dialect)}"
         for condition, value in case.branches
     ]
     otherwise = _answer(case.otherwise, dialect)
