@@ -56,7 +56,7 @@ from dp_service.releases.kinds.views import (
 )
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements
-from dp_service.terms import Element
+from dp_service.terms import AggregateFunction, Element
 from dp_service.values.bounds import Clamp
 
 Integers = NDArray[np.int64]
@@ -197,7 +197,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             )
         if any(each.per_count is not None for each in self.sums.asked):
             yield OF_QUOTIENTS
-        if any(each.is_quotient for each in self.sums.asked):
+        if any(each.function is AggregateFunction.AVERAGE for each in self.sums.asked):
             yield Statement(
                 "sums.averages", "Where the interval of a count reaches down to 0, no average is shown."
             )
@@ -235,9 +235,11 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         yield from super().of_intervals(view, confidence)
         missing = len(frozenset().union(*(each.missing for each in view.aggregates)))
         if missing:
+            divides = any(each.per_count is not None for each in self.sums.asked)
             yield Statement(
                 "sums.missing",
-                f"{elements(missing)} may have no member, as far as the counts say: no average is shown there.",
+                f"{elements(missing)} may have no member, as far as the counts say: no "
+                f"{'quotient' if divides else 'average'} is shown there.",
                 values=(str(missing),),
             )
 
