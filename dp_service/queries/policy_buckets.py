@@ -32,10 +32,13 @@ def _faults(table: Table) -> _Found:
     block = table.contributions
     if block is not None and block.buckets is not None:
         yield from _of_bound(block, offered=bool(table.buckets))
-    for column in table.columns:
-        if column.name.casefold() in NAMES_OF_FUNCTIONS:
+    listed = (("columns", table.columns), ("values", table.values), ("quantiles", table.quantiles))
+    named: list[tuple[KeyPath, str]] = [(("member",), table.member)]
+    named += [((key, column.name), column.name) for key, columns in listed for column in columns]
+    for path, name in named:
+        if name.casefold() in NAMES_OF_FUNCTIONS:
             yield (
-                ("columns", column.name),
+                path,
                 "expected another name: a query by a function of a row gives it to a column of its own",
             )
     for key, offered in (("buckets", table.buckets), ("parts", table.parts)):
