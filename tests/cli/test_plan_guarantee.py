@@ -43,6 +43,7 @@ def kept_tables() -> list[Path]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_tables")
 def test_the_table_of_a_currency_is_made_once(capsys: pytest.CaptureFixture[str]) -> None:
     """Until then --quick leaves the bound out; a table with fewer units is extended, one with more is read."""
     flags = ("guarantee", "--epsilon-per", "0.3", "--information")
