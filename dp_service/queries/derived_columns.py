@@ -92,10 +92,16 @@ def grouped_columns(query: HistogramQuery, table: Table, closed_before: int | No
         QuestionError: Its range of time does not have the ends that it needs, or too many buckets.
     """
     names = answer_columns(query.dimensions)
-    return tuple(
+    found = tuple(
         _grouped(dimension, name, query, table, closed_before)
         for dimension, name in zip(query.dimensions, names, strict=True)
     )
+    sources = [each.source for each in found if each.source is not None]
+    if any(each in sources[:place] for place, each in enumerate(sources)):
+        raise QuestionError(
+            "dimensions", "expected each function to group by once: two of them are one, written in two ways"
+        )
+    return found
 
 
 def _grouped(

@@ -126,17 +126,17 @@ def _answer_column(dimension: str | Truncated | Extracted) -> str:
             return f"gris_{part}"
 
 
-def label_of(dimension: Dimension) -> str | None:
-    """Return the name that an answer gives a function where the question gives it none; None: a column has its own."""
-    match dimension:
-        case str():
-            return None
-        case Truncated(length=length):
-            return str(length)
-        case Extracted(part=part):
-            return str(part)
-        case Cases():
-            return "case"
+def labels_of(dimensions: Iterable[Dimension]) -> tuple[str | None, ...]:
+    """Return the names that an answer gives functions where the question gives none; None: a column has its own."""
+    given = tuple(dimensions)
+    return tuple(
+        None
+        if isinstance(each, str)
+        else str(each.length)
+        if isinstance(each, Truncated)
+        else name.removeprefix("gris_")
+        for each, name in zip(given, answer_columns(given), strict=True)
+    )
 
 
 def is_of_time(dimension: Dimension) -> bool:

@@ -35,7 +35,7 @@ from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
 from dp_service.queries.coordinates import added_up
 from dp_service.queries.derived_columns import Grouped, grouped_columns, require_short_cases
-from dp_service.queries.dimensions import label_of
+from dp_service.queries.dimensions import labels_of
 from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
@@ -331,7 +331,8 @@ def _require_bounded_rows(query: HistogramQuery, table: Table, dimensions: Seque
     of_table = {each.name for each in table.own_columns}
     if any(each.name in of_table for each in dimensions):
         return
-    functions = [label_of(each) or str(each) for each in query.dimensions]
+    labels = zip(labels_of(query.dimensions), query.dimensions, strict=True)
+    functions = [label or str(each) for label, each in labels]
     raise RefusedByPolicyError(
         Rule.MEASURE,
         f"COUNT(*) by {listed(functions)} alone is not offered for the table {table.name}: the policy assumes how many "

@@ -11,7 +11,7 @@ from fractions import Fraction
 from gris_api.dp.v1 import question_pb2
 
 from dp_service.parameters.release import HavingCondition
-from dp_service.queries.dimensions import label_of
+from dp_service.queries.dimensions import labels_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import HistogramQuery
 from dp_service.server.messages import numbers
@@ -57,7 +57,7 @@ def column_aliases(query: HistogramQuery, names: Sequence[str]) -> tuple[str | N
         query: The question.
         names: The names of the columns in the answer.
     """
-    labels = [label_of(each) for each in query.dimensions]
+    labels = labels_of(query.dimensions)
     if not any(labels):
         return query.aliases
     aliases = query.aliases or (None,) * len(names)

@@ -238,10 +238,11 @@ def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -
     named = [{each.column for each in column_filters(one)} for one in all_of(filters or ())]
     # Of conditions on several columns together the combinations that meet them are not listed.
     is_apart = is_of_columns or all(len(columns) == 1 and columns <= set(selected.names) for columns in named)
-    asked = [scope.table.column(name) for each in selected.dimensions for name in sorted(columns_of(each.of))]
+    dimensions = tuple(each.of for each in selected.dimensions)
+    asked = [scope.table.column(name) for each in dimensions for name in sorted(columns_of(each))]
     is_known = all(column.domain is not None and column.group_by for column in asked)
-    has_functions = len(selected.names) < len(selected.dimensions)
-    if not (is_known or is_of_columns) or has_functions or not is_apart or select.having:
+    is_plain = dimensions == selected.names
+    if not ((is_known and is_plain) or is_of_columns) or not is_apart or select.having:
         refuse(select.distinct or select, _DISTINCT)
     if select.group is not None and totals_by(select, selected, scope) is not None:
         refuse(select.group, "GROUPING SETS without a number is not accepted: GROUP BY the selected columns")
@@ -249,7 +250,7 @@ def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -
         refuse(select.order[0].value, _DISTINCT)
     return HistogramQuery(
         table=scope.table.name,
-        dimensions=selected.names,
+        dimensions=dimensions,
         measure=scope.table.measures.offered[0].measure,
         filters=filters or (),
         k=_limit(select, is_free=True),

@@ -289,7 +289,7 @@ class StatementReader(ExpressionReader):
     def _key(self) -> Expression:
         if self.next.text == "," or self.next.kind == "end" or self.next.word in ("ORDER", "LIMIT", "HAVING"):
             refuse(self.next, "a comma that separates nothing is not accepted")
-        return self.value()
+        return self.condition()
 
     def _grouping_sets(self, first: Token) -> tree.Grouping:
         self.expect("(")
