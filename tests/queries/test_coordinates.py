@@ -96,12 +96,15 @@ SAME = {
         "COUNT(*), COUNT(*) FILTER (WHERE n IN (1, 2))",
         "SUM(CASE WHEN n = 2 OR n = 1 THEN 1 ELSE 0 END)",
         "COUNT(*), COUNT(CASE WHEN n BETWEEN 1 AND 2 THEN 1 END)",
+        "COUNT_IF(n IN (1, 2))",
+        "SUM(IF(n = 1 OR n = 2, 1, 0)) AS few",
         "COUNT(CASE WHEN n IN (2, 1, 2) THEN m END)",
     ),
     "a sum": (
         f"{MEMBERS}, SUM(x) FILTER (WHERE n = 1)",
         f"SUM(CASE WHEN n = 1 THEN x ELSE 0 END), {MEMBERS}",
         "SUM(CASE WHEN n = 1 THEN x END) AS y",
+        f"{MEMBERS}, SUM_IF(x, n = 1)",
     ),
 }
 

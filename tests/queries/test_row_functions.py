@@ -8,12 +8,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from dp_service.queries.dimensions import labels_of
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.sql import parse_sql, with_places
+from dp_service.queries.structured import Free
+from dp_service.terms import ColumnType
 
 TOPICS = b"article,topic\nx,health\ny,politics\n"
 COLUMNS: dict[str, dict[str, object]] = {
@@ -120,6 +123,25 @@ def test_a_text_that_is_too_long_to_be_shown_is_in_a_value_more(tmp_path: Path) 
 def test_a_row_without_a_number_is_in_no_bin(tmp_path: Path) -> None:
     """As in SQL, where WIDTH_BUCKET of NULL is NULL: it is not beyond the last bin."""
     assert counts(by("WIDTH_BUCKET(age, 0, 30, 3)", policy_of(tmp_path)), "ada", "bob") == {1: 1, 4: 1}
+
+
+def test_one_function_is_grouped_by_once_however_it_is_written(tmp_path: Path) -> None:
+    """Two texts of one function would be two columns of the same values, and another release."""
+    policy = policy_of(tmp_path)
+    with pytest.raises(QuestionError, match="two of them are one"):
+        by("age < 5, age <= 4", policy)
+    resolution = by("age < 5, age < 7", policy)
+    assert [name for name, _ in resolution.columns] == ["gris_case", "gris_case_2"]
+    text = "SELECT age < 5, article, age < 7, COUNT(*) FROM t GROUP BY ALL"
+    assert labels_of(parse_sql(text, policy).dimensions) == ("case", None, "case_2")
+
+
+def test_columns_of_a_function_alone_cost_nothing(tmp_path: Path) -> None:
+    """Tools ask for the columns of a statement by LIMIT 0, also where it selects no number."""
+    policy = policy_of(tmp_path)
+    asked = parse_sql("SELECT age < 5 AS young FROM t LIMIT 0", policy)
+    assert asked.free is Free.COLUMNS
+    assert resolve(asked, policy, now=0).columns == (("gris_case", ColumnType.BOOL),)
 
 
 @pytest.mark.parametrize("more", [{"bound": "assumed"}, {"bound": "prepared", "period": "all"}])

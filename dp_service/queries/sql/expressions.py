@@ -6,10 +6,11 @@ What has no meaning in a question is refused where it stands: arithmetic, functi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.cases import without_case
+from dp_service.queries.sql.forms import FORMS
 from dp_service.queries.sql.places import Span, refuse
 from dp_service.queries.sql.refusals import named, refuse_function
 from dp_service.queries.sql.tokens import Token
@@ -18,6 +19,7 @@ from dp_service.queries.sql.words import NO_NAMES, REFUSED, WITHOUT_PARENTHESES,
 from dp_service.terms import Comparison
 
 MAXIMUM_DEPTH = 32
+T = TypeVar("T")
 
 _COMPARISONS = {
     "=": Comparison.EQUAL,
@@ -255,12 +257,16 @@ class ExpressionReader:
             self.take()
             text = self.take()
             return tree.Text(token, text, text.value, kind=word)
-        read = {"CAST": self._cast, "EXTRACT": self._extract}.get(word) if self.ahead().text == "(" else None
-        if word == "CASE" or read is not None:
-            return (read or self._case)()
+        is_call = self.ahead().text == "("
+        if word == "CASE" or (word == "CAST" and is_call):
+            return self._case() if word == "CASE" else self._cast()
+        if is_call and word in FORMS:
+            return FORMS[word](self)
         if word in WITHOUT_PARENTHESES and (word != "INTERVAL" or self.ahead().kind in ("text", "number")):
             refuse(token, f"{word} is not accepted: {WITHOUT_PARENTHESES[word]}")
-        if not word or (NO_NAMES.fullmatch(word) and not (word in REFUSED and self.ahead().text == "(")):
+        if not word or (
+            NO_NAMES.fullmatch(word) and not (is_call and (is_function(word) or word in REFUSED))
+        ):
             self.unexpected("a column, a value or a function")
         return self._name_or_call()
 
@@ -289,19 +295,6 @@ class ExpressionReader:
             return self.condition()
         value = self.value()
         return tree.Compared(value.first, value.last, Comparison.EQUAL, operand, value)
-
-    def _extract(self) -> Expression:
-        name = self.take()
-        self._deeper(self.expect("("))
-        unit = self.take()
-        if unit.kind not in ("word", "text"):
-            refuse(unit, "expected a part of a time such as HOUR in EXTRACT(HOUR FROM column)")
-        self.expect("FROM")
-        part = tree.Text(unit, unit, unit.value)
-        value = self.value()
-        self.expect(")")
-        self._depth -= 1
-        return tree.Call(name, self.last, name.word, (part, value))
 
     def _cast(self) -> Expression:
         first = self.take()
@@ -351,6 +344,16 @@ class ExpressionReader:
         self.expect(")")
         self._depth -= 1
         return parts[0] if len(parts) == 1 else tree.Row(opening, self.last, parts)
+
+    def in_parentheses(self, read: Callable[[], T]) -> T:
+        """Read what stands between a parenthesis and the one that closes it; no numbers are multiplied there."""
+        self._deeper(self.expect("("))
+        multiplies, self.multiplies = self.multiplies, False
+        found = read()
+        self.expect(")")
+        self._depth -= 1
+        self.multiplies = multiplies
+        return found
 
     def _deeper(self, opening: Token) -> None:
         """Refuse deep nesting, which would overflow the stack."""

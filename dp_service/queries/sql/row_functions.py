@@ -147,8 +147,12 @@ def _without_cast(node: tree.Expression) -> tree.Expression:
 
 def _cases(node: tree.Case, scope: Scope) -> Cases:
     branches: list[tuple[Filter, Value]] = []
-    otherwise = None if node.otherwise is None else _answer(node.otherwise)
-    for when, then in zip(node.conditions, node.values, strict=True):
+    conditions, values, rest = node.conditions, node.values, node.otherwise
+    # What follows ELSE may be the next question of the same kind, as IF writes it.
+    while isinstance(rest, tree.Case):
+        conditions, values, rest = conditions + rest.conditions, values + rest.values, rest.otherwise
+    otherwise = None if rest is None else _answer(rest)
+    for when, then in zip(conditions, values, strict=True):
         found = condition_of(when, scope)
         if isinstance(found, bool):
             refuse(when, "a condition in CASE that every row meets, or none, is not accepted: leave it out")

@@ -70,6 +70,7 @@ QUANTILES = frozenset(
 """Functions of a column and a share between 0 and 1; those called PERCENTILE_CONT and _DISC also WITHIN GROUP."""
 _READ = frozenset(
     {"COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "MEDIAN", "PERCENTILES", "CAST", "CASE", "WIDTH_BUCKET"}
+    | {"IF", "IFF", "IIF", "COUNT_IF", "COUNTIF", "SUM_IF", "SUMIF", "AVG_IF", "AVGIF", "FLOOR"}
 )
 EXTRACTIONS = frozenset({"EXTRACT", "DATE_PART", "DATEPART"})
 """Functions of a part's name and a time."""
@@ -112,12 +113,11 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("DATE_DIFF", "DATEDIFF", "DATE_ADD", "DATEADD", "DATE_SUB", "AGE"), _DAYS),
     **dict.fromkeys(("NOW", "GETDATE", "CURDATE", "SYSDATE", "LOCALTIME", "TODAY"), _TODAY),
     **dict.fromkeys(("TO_DATE", "TO_TIMESTAMP", "MAKE_DATE", "STRPTIME"), _TODAY),
-    **dict.fromkeys(("IF", "IIF", "IFF", "NULLIF", "CASEWHEN", "GREATEST", "LEAST"), _OF_CASE),
-    **dict.fromkeys(("COUNT_IF", "COUNTIF", "SUMIF", "SUM_IF"), _OF_CASE),
+    **dict.fromkeys(("NULLIF", "CASEWHEN", "GREATEST", "LEAST"), _OF_CASE),
     **dict.fromkeys(("UPPER", "LOWER"), _FOLDED),
     **dict.fromkeys(("SUBSTRING", "SUBSTR", "CONCAT", "TRIM", "LENGTH", "REPLACE", "LEFT", "RIGHT"), _TEXTS),
     **dict.fromkeys(("SPLIT", "SPLIT_PART", "REGEXP_EXTRACT", "STRPOS", "POSITION"), _TEXTS),
-    **dict.fromkeys(("FLOOR", "MOD", "POWER", "SQRT", "LN", "LOG", "EXP"), _BINS),
+    **dict.fromkeys(("MOD", "POWER", "SQRT", "LN", "LOG", "EXP"), _BINS),
     **dict.fromkeys(("REGEXP_LIKE", "REGEXP_MATCHES", "CONTAINS", "STARTS_WITH", "TEXT_MATCH"), _PATTERN),
     **dict.fromkeys(("JSON_MATCH", "ANY", "ALL", "SOME", "EXISTS", "IN_SUBQUERY", "LOOKUP"), _SUBQUERY),
     **dict.fromkeys(("INSUBQUERY", "INPARTITIONEDSUBQUERY", "IN_PARTITIONED_SUBQUERY"), _SUBQUERY),

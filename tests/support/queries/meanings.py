@@ -145,6 +145,8 @@ MEANINGS = [
         "COUNT(DISTINCT member_id) FROM engagement GROUP BY kind",
         "SELECT case when (active OR score >= 1) then 'good' when country IN ('DE') then 'near' else 'far' end, "
         "COUNT(DISTINCT member_id) FROM engagement GROUP BY 1 ORDER BY 2 DESC",
+        "SELECT IF(score > 0 OR active, 'good', IFF(country = 'DE', 'near', 'far')) AS kind, COUNT(DISTINCT member_id) "
+        "FROM engagement GROUP BY IF(active OR score > 0, 'good', IF(country = 'DE', 'near', 'far'))",
     ],
     [
         "SELECT CASE country WHEN 'DE' THEN 1 WHEN 'FR' THEN 2 END AS c, COUNT(DISTINCT member_id) FROM engagement "
@@ -153,7 +155,8 @@ MEANINGS = [
         "COUNT(DISTINCT member_id) FROM engagement GROUP BY c",
     ],
     [
-        "SELECT score > 0, COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "SELECT score > 0, COUNT(DISTINCT member_id) FROM engagement GROUP BY score > 0",
+        "SELECT score >= 1, COUNT(DISTINCT member_id) FROM engagement GROUP BY NOT score <= 0 ORDER BY score >= 1",
         "SELECT CASE WHEN score > 0 THEN TRUE WHEN score <= 0 THEN FALSE END, COUNT(DISTINCT member_id) "
         "FROM engagement GROUP BY 1",
     ],

@@ -1,0 +1,111 @@
+"""Functions whose arguments are more than values, most of them another way to write CASE, FILTER or a bin.
+
+EXTRACT(HOUR FROM column)                      a part of a time
+IF(condition, a, b), IFF(..), IIF(..)          CASE WHEN condition THEN a ELSE b END
+COUNT_IF(condition), COUNTIF(..)               COUNT(*) FILTER (WHERE condition)
+SUM_IF(value, condition), AVG_IF(..)           SUM(value) FILTER (WHERE condition)
+FLOOR(value / 10) * 10, FLOOR(value / 10)      the bin of a number, by its lower end or by its place
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dp_service.queries.sql import tree
+from dp_service.queries.sql.places import refuse
+from dp_service.queries.sql.tree import Expression
+
+if TYPE_CHECKING:
+    from dp_service.queries.sql.expressions import ExpressionReader
+
+_BIN = "expected FLOOR(column / 10) * 10, the bins of a number by their lower ends, or FLOOR(column / 10)"
+
+
+def _extract(reader: ExpressionReader) -> Expression:
+    first = reader.take()
+
+    def read() -> tuple[Expression, Expression]:
+        unit = reader.take()
+        if unit.kind not in ("word", "text"):
+            refuse(unit, "expected a part of a time such as HOUR in EXTRACT(HOUR FROM column)")
+        reader.expect("FROM")
+        return tree.Text(unit, unit, unit.value), reader.value()
+
+    arguments = reader.in_parentheses(read)
+    return tree.Call(first, reader.last, first.word, arguments)
+
+
+def _if(reader: ExpressionReader) -> Expression:
+    first = reader.take()
+
+    def read() -> tuple[Expression, ...]:
+        condition = reader.condition()
+        reader.expect(",")
+        then = reader.value()
+        reader.expect(",")
+        return condition, then, reader.value()
+
+    condition, then, otherwise = reader.in_parentheses(read)
+    return tree.Case(first, reader.last, (condition,), (then,), otherwise)
+
+
+def _count_if(reader: ExpressionReader) -> Expression:
+    first = reader.take()
+    condition = reader.in_parentheses(reader.condition)
+    star = (tree.Star(first, first),)
+    return tree.Call(first, reader.last, "COUNT", star, where=condition)
+
+
+def _number_if(reader: ExpressionReader) -> Expression:
+    first = reader.take()
+
+    def read() -> tuple[Expression, Expression]:
+        value = reader.value()
+        reader.expect(",")
+        return value, reader.condition()
+
+    value, condition = reader.in_parentheses(read)
+    return tree.Call(first, reader.last, first.word[:3], (value,), where=condition)
+
+
+def _floor(reader: ExpressionReader) -> Expression:
+    """Read FLOOR as a function of a column and the width of its bins; a third argument says that they are scaled."""
+    first = reader.take()
+    column, width = reader.in_parentheses(lambda: _quotient(reader))
+    scale: tuple[Expression, ...] = ()
+    if reader.takes("*"):
+        scale = (_number(reader),)
+        if tree.without_places(scale[0]) != tree.without_places(width):
+            refuse(scale[0], f"{_BIN}: the number behind * is the one behind /")
+    return tree.Call(first, reader.last, "FLOOR", (column, width, *scale))
+
+
+def _quotient(reader: ExpressionReader) -> tuple[Expression, tree.Number]:
+    if reader.next.text == "(":
+        return reader.in_parentheses(lambda: _quotient(reader))
+    column = reader.signed()
+    if isinstance(column, tree.Call):
+        refuse(
+            column, f"{column.name}(..) in FLOOR is not accepted: of times write DATE_TRUNC('day', column)"
+        )
+    if not reader.takes("/"):
+        refuse(column, f"{_BIN}; an answer's own numbers are rounded afterwards")
+    return column, _number(reader)
+
+
+def _number(reader: ExpressionReader) -> tree.Number:
+    found = reader.signed()
+    if not isinstance(found, tree.Number):
+        refuse(found, _BIN)
+    return found
+
+
+FORMS: dict[str, Callable[[ExpressionReader], Expression]] = {
+    "EXTRACT": _extract,
+    **dict.fromkeys(("IF", "IFF", "IIF"), _if),
+    **dict.fromkeys(("COUNT_IF", "COUNTIF"), _count_if),
+    **dict.fromkeys(("SUM_IF", "SUMIF", "AVG_IF", "AVGIF"), _number_if),
+    "FLOOR": _floor,
+}
+"""How a function is read, by its name."""
