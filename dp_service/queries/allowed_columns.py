@@ -15,6 +15,7 @@ from dp_service.queries.filters import (
     ColumnFilter,
     Filter,
     In,
+    InPart,
     IsNull,
     Like,
     NotIn,
@@ -25,6 +26,7 @@ from dp_service.queries.filters import (
 )
 from dp_service.queries.suggestions import listed
 from dp_service.queries.tables import Table
+from dp_service.queries.times import TimeColumn
 from dp_service.terms import ColumnType
 
 
@@ -42,6 +44,29 @@ def groupable(table: Table, name: str) -> Column:
             f"{name}: the policy does not allow grouping by this column; it allows {listed(allowed)}",
         )
     return column
+
+
+def time_of(name: str, what: str, offered: Sequence[str], wanted: str, table: Table) -> TimeColumn:
+    """Return the time column that a function is of, if the policy offers the function.
+
+    Raises:
+        QuestionError: It is of another column.
+        RefusedByPolicyError: The policy does not offer it.
+    """
+    column, time = table.time_column(), table.time
+    if time is None:
+        raise AssertionError("only a table with a time column has functions of time")
+    if name != column.name:
+        raise QuestionError(
+            "dimensions", f"expected DATE_TRUNC and EXTRACT of the time column {column.name}, and of no other"
+        )
+    if wanted not in offered:
+        raise RefusedByPolicyError(
+            Rule.GROUP_BY,
+            f"{name}: the policy does not offer {what} of a {wanted}; of this table it offers "
+            f"{listed(list(offered)) if offered else 'none'}",
+        )
+    return time
 
 
 def with_whole_lists(filters: Iterable[Filter]) -> Iterator[Filter]:
@@ -85,6 +110,8 @@ def check_filter(table: Table, condition: ColumnFilter) -> None:
     column = table.column(condition.column)
     if isinstance(condition, Like) and column.type is not ColumnType.STRING:
         raise QuestionError("filters", f"{column.name}: expected LIKE on a column of texts alone")
+    if isinstance(condition, InPart):
+        time_of(column.name, "parts", table.parts, condition.part, table)
     allowed = table.operators(column)
     if _operator(condition) not in allowed:
         others = [_SPELLING[each] for each in Operator if each in allowed]
@@ -165,7 +192,7 @@ def _operator(condition: ColumnFilter) -> Operator:
             return Operator.IN
         case NotIn():
             return Operator.NOT_IN
-        case Range():
+        case Range() | InPart():
             return Operator.RANGE
         case Like(negated=negated) | IsNull(negated=negated):
             return Operator.NOT_IN if negated else Operator.IN
@@ -179,5 +206,5 @@ def _values(condition: ColumnFilter) -> tuple[Value, ...]:
             return tuple(bound.value for bound in (condition.lower, condition.upper) if bound is not None)
         case Like():
             return (condition.pattern,)
-        case IsNull():
+        case IsNull() | InPart():
             return ()

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dp_service.bounding.order import table_salt
 from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.canonical_bytes import _ROWS_OF_A_MEMBER
-from dp_service.queries.canonical_conditions import conditions_of, flattened
+from dp_service.queries.canonical_conditions import conditions_of, flattened, possible_values
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
     Condition,
@@ -31,7 +31,6 @@ from dp_service.queries.canonical_query import (
     QueryQuantiles,
     Restriction,
     TextRestriction,
-    possible_values,
     query_column,
 )
 from dp_service.queries.columns import Column, Nulls

@@ -10,6 +10,7 @@ from dp_service.queries.canonical_query import (
     Coordinate,
     Every,
     OrdinalRestriction,
+    PartCondition,
     PatternCondition,
     QueryBucket,
     QueryCase,
@@ -63,6 +64,10 @@ def condition_bytes(condition: Condition) -> bytes:
             return length_prefixed(
                 b"like", _column_bytes(condition.column), condition.pattern.encode(), folds, negated
             )
+        case PartCondition():
+            numbers = (str(each).encode() for each in condition.numbers)
+            times = _restriction_bytes(condition.times)
+            return length_prefixed(b"in part", *_source_bytes(condition.source), times, *numbers)
         case _:
             return _restriction_bytes(condition)
 

@@ -9,16 +9,24 @@ several columns is not decided: two forms of one meaning are two questions, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import reduce
 
 from dp_service.queries.canonical_bytes import condition_bytes
 from dp_service.queries.canonical_query import (
+    CanonicalQuery,
     Condition,
     Every,
     OrdinalRestriction,
+    PartCondition,
     PatternCondition,
+    QueryCase,
+    QueryColumn,
+    QueryPart,
     Some,
     TextRestriction,
     query_column,
+    query_time,
 )
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.errors import QuestionError
@@ -27,6 +35,7 @@ from dp_service.queries.filters import (
     AnyOf,
     Filter,
     In,
+    InPart,
     IsNull,
     Like,
     NotIn,
@@ -35,8 +44,9 @@ from dp_service.queries.filters import (
     has_letters,
     normal_pattern,
 )
-from dp_service.queries.intervals import complement, intersection, ordinal, points
+from dp_service.queries.intervals import Interval, complement, intersection, ordinal, points
 from dp_service.queries.tables import Table
+from dp_service.queries.time_parts import TimePart
 from dp_service.queries.value_sets import (
     ALL_TEXTS,
     Texts,
@@ -88,6 +98,8 @@ def _condition(condition: Filter, table: Table) -> Condition | bool:
             return _joined(list(parts), table, Every)
         case AnyOf(parts):
             return _joined(list(parts), table, Some)
+        case InPart():
+            return _of_part(condition, table)
         case _:
             column = table.column(condition.column)
             return _pattern(condition, column) if isinstance(condition, Like) else _set(condition, column)
@@ -114,17 +126,22 @@ def _joined(filters: list[Filter], table: Table, kind: type[Every | Some]) -> Co
 def _merged(filters: list[Filter], table: Table, kind: type[AllOf | AnyOf]) -> Iterator[Filter]:
     """Yield conditions with those on one column's values joined into one."""
     by_column: dict[str, list[Filter]] = {}
+    parts: dict[TimePart, InPart] = {}
     waiting = filters[::-1]
     while waiting:
         each = waiting.pop()
         if isinstance(each, kind):
             waiting += reversed(each.parts)
             continue
+        if isinstance(each, InPart):
+            parts[each.part] = _joined_part(parts.get(each.part, each), each, kind)
+            continue
         column = table.column(next(column_filters(each)).column)
         if is_set(each, column, known_texts(column)):
             by_column.setdefault(column.name, []).append(each)
         else:
             yield each
+    yield from parts.values()
     for name, sets in by_column.items():
         joined: Filter = sets[0] if len(sets) == 1 else kind(tuple(sets))
         # Of timestamps only a single range is a set.
@@ -132,6 +149,66 @@ def _merged(filters: list[Filter], table: Table, kind: type[AllOf | AnyOf]) -> I
             yield joined
         else:
             yield from sets
+
+
+def _joined_part(left: InPart, right: InPart, kind: type[AllOf | AnyOf]) -> InPart:
+    """Return conditions on one part of the time column as one."""
+    both = set(left.numbers) & set(right.numbers)
+    either = set(left.numbers) | set(right.numbers)
+    return replace(left, numbers=tuple(sorted(both if kind is AllOf else either)))
+
+
+def _of_part(condition: InPart, table: Table) -> Condition | bool:
+    """Return that a part of a time is one of some numbers, of times whose calendar every engine knows.
+
+    What stands for NULL is a time to an engine that stores no NULL, and is none here.
+    """
+    time = table.time
+    if time is None:
+        raise AssertionError("only a table with a time column has parts of time")
+    if not condition.numbers:
+        return False
+    column = table.time_column()
+    within = (time.calendar,)
+    if column.nulls is Nulls.DROP and column.null_value is not None:
+        null = points([ordinal(column.null_value)])
+        within = intersection(within, complement(null, universe_of_column(column)))
+    return PartCondition(QueryPart(query_time(time, column), condition.part), condition.numbers, within)
+
+
+def within_times(query: CanonicalQuery, times: Interval) -> CanonicalQuery:
+    """Return a question whose conditions on parts of time are of times in an interval, as all that it sees are."""
+
+    def in_case(column: QueryColumn) -> QueryColumn:
+        case = column.source
+        if not isinstance(case, QueryCase):
+            return column
+        branches = tuple((_within(condition, times), value) for condition, value in case.branches)
+        return replace(column, source=replace(case, branches=branches))
+
+    values = (
+        each if each.condition is None else replace(each, condition=_within(each.condition, times))
+        for each in query.values
+    )
+    conditions = (_within(each, times) for each in query.conditions)
+    return replace(
+        query,
+        dimensions=tuple(map(in_case, query.dimensions)),
+        values=tuple(values),
+        conditions=tuple(conditions),
+    )
+
+
+def _within(condition: Condition, times: Interval) -> Condition:
+    match condition:
+        case Every(every=parts):
+            return Every(tuple(_within(each, times) for each in parts))
+        case Some(some=parts):
+            return Some(tuple(_within(each, times) for each in parts))
+        case PartCondition():
+            return replace(condition, within=intersection(condition.within, (times,)))
+        case _:
+            return condition
 
 
 def _set_or_condition(condition: Filter, table: Table) -> Condition | bool:
@@ -199,3 +276,21 @@ def _pattern(condition: Like, column: Column) -> Condition | bool:
     if isinstance(any_text, bool):
         return found
     return Every(tuple(sorted((any_text, found), key=condition_bytes)))
+
+
+def possible_values(condition: Condition, column: str, values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return those of a column's values that a row may have which meets a condition, whatever else it has.
+
+    Args:
+        condition: The condition.
+        column: The name of a column of the table. Nothing is known of the others, so any condition on them may hold.
+        values: The values.
+    """
+    match condition:
+        case Every(every=parts):
+            return reduce(lambda left, each: possible_values(each, column, left), parts, values)
+        case Some(some=parts):
+            found = {value for each in parts for value in possible_values(each, column, values)}
+            return tuple(each for each in values if each in found)
+        case _:
+            return condition.among(values) if condition.column.name == column else values

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
 from typing import Annotated, ClassVar
 
 from pydantic import PlainSerializer, PlainValidator
@@ -18,7 +17,7 @@ from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value, pattern_of
 from dp_service.queries.intervals import Interval, Intervals, ordinal, universe_of
 from dp_service.queries.time_parts import TimePart
-from dp_service.queries.times import TimeUnit
+from dp_service.queries.times import TimeColumn, TimeUnit
 from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds
 
@@ -145,17 +144,17 @@ class QueryColumn:
         return tuple(each for condition, _ in self.source.branches for each in column_conditions(condition))
 
     @property
-    def characters(self) -> int:
-        """About how many bytes a CASE has where it is written, rather too many; 0 of another column."""
-        if not isinstance(self.source, QueryCase):
-            return 0
-        values = (*(value for _, value in self.source.branches), self.source.otherwise)
-        return sum(map(_size_of_value, values)) + sum(map(_size_of_condition, self.conditions))
-
-    @property
     def universe(self) -> Interval:
         """The integers that stand for the column's values, if it holds no texts."""
         return universe_of(self.type, counted=self.stored is not None)
+
+
+UTC = "UTC"
+
+
+def query_time(time: TimeColumn, column: Column) -> QueryTime:
+    """Return the time column as functions of time have it: days are counted as if each began in UTC, without clocks."""
+    return QueryTime(query_column(column), UTC if time.unit is TimeUnit.DAYS else time.zone, time.unit)
 
 
 def query_column(column: Column) -> QueryColumn:
@@ -187,6 +186,11 @@ class OrdinalRestriction:
     column: QueryColumn
     intervals: Intervals
 
+    @property
+    def hull(self) -> Interval:
+        """The integers from the first that is allowed to the last."""
+        return Interval(self.intervals[0].start, self.intervals[-1].end)
+
     def among(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
         """Return those of some values that meet the condition."""
         starts = [each.start for each in self.intervals]
@@ -217,6 +221,32 @@ class PatternCondition:
 
 
 @dataclass(frozen=True)
+class PartCondition:
+    """A part of a time is one of `numbers`, and the time is `within` some of the column's values.
+
+    Every engine knows the calendar of these times. A row with another time, or without one, does not meet it.
+    """
+
+    source: QueryPart
+    numbers: tuple[int, ...]
+    within: Intervals
+
+    @property
+    def column(self) -> QueryColumn:
+        """The column of times."""
+        return self.source.time.column
+
+    @property
+    def times(self) -> OrdinalRestriction:
+        """The condition that the time is within these values."""
+        return OrdinalRestriction(self.column, self.within)
+
+    def among(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Return those of some times that may meet the condition: its calendar is not looked at."""
+        return self.times.among(values)
+
+
+@dataclass(frozen=True)
 class Every:
     """All of several conditions hold; they are sorted and distinct. In a plan its field tells it from `Some`."""
 
@@ -240,7 +270,7 @@ class Some:
         return self.some
 
 
-ColumnCondition = Restriction | PatternCondition
+ColumnCondition = Restriction | PatternCondition | PartCondition
 """A condition on one column of the table. A row without a value meets none, unless the null value stands for it."""
 Condition = ColumnCondition | Every | Some
 
@@ -252,45 +282,6 @@ def column_conditions(condition: Condition) -> Iterator[ColumnCondition]:
             yield from column_conditions(part)
     else:
         yield condition
-
-
-def _size_of_condition(condition: ColumnCondition) -> int:
-    """Return about how many bytes a condition has where it is written: each end of an interval with the column."""
-    key = condition.column.key
-    column = len(key.name) + (0 if key.null_value is None else _size_of_value(key.null_value))
-    match condition:
-        case TextRestriction(values=values):
-            return column + sum(_QUOTES + len(each.encode()) for each in values)
-        case OrdinalRestriction(intervals=intervals):
-            return 2 * len(intervals) * (column + _END)
-        case PatternCondition(pattern=pattern):
-            return column + 4 * _size_of_value(pattern)
-
-
-# What stands around a text in a list, a comparison with a number or a timestamp, what stands around a value of CASE.
-_QUOTES, _END, _MARKS = 4, 30, 40
-
-
-def _size_of_value(value: Value) -> int:
-    return _MARKS + len(str(value).encode())
-
-
-def possible_values(condition: Condition, column: str, values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return those of a column's values that a row may have which meets a condition, whatever else it has.
-
-    Args:
-        condition: The condition.
-        column: The name of a column of the table. Nothing is known of the others, so any condition on them may hold.
-        values: The values.
-    """
-    match condition:
-        case Every(every=parts):
-            return reduce(lambda left, each: possible_values(each, column, left), parts, values)
-        case Some(some=parts):
-            found = {value for each in parts for value in possible_values(each, column, values)}
-            return tuple(each for each in values if each in found)
-        case _:
-            return condition.among(values) if condition.column.name == column else values
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.allowed_columns import groupable
+from dp_service.queries.allowed_columns import groupable, time_of
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical import time_restriction
-from dp_service.queries.canonical_conditions import can_hold, conditions_of
+from dp_service.queries.canonical_conditions import can_hold, conditions_of, within_times
 from dp_service.queries.canonical_query import (
+    UTC,
     CanonicalQuery,
     Condition,
     Every,
@@ -34,19 +35,19 @@ from dp_service.queries.canonical_query import (
     QueryCase,
     QueryColumn,
     QueryPart,
-    QueryTime,
     Source,
     query_column,
+    query_time,
 )
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.dimensions import Cases, Dimension, Extracted, Truncated, answer_columns, columns_of
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
-from dp_service.queries.filters import Filter, In, Value, column_filters, type_of
+from dp_service.queries.filters import Filter, In, InPart, Value, column_filters, type_of
 from dp_service.queries.intervals import Interval, Intervals, intersection
 from dp_service.queries.policy_schema import ColumnSchema
+from dp_service.queries.query_sizes import characters_of
 from dp_service.queries.structured import HistogramQuery
-from dp_service.queries.suggestions import listed
 from dp_service.queries.tables import Table
 from dp_service.queries.time_buckets import TimeBucket, buckets_between
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeColumn, TimeUnit
@@ -61,8 +62,6 @@ _TIMES_WRITTEN = 3
 _MOST_REPEATED = 6_000_000
 _OF_BUCKETS = "its buckets are what is counted"
 _OF_CLOCKS = "the clocks of {} change"
-# Days are counted as if each began in UTC: their calendar has no clocks.
-UTC = "UTC"
 
 
 @dataclass(frozen=True)
@@ -158,34 +157,11 @@ def _names_values(dimension: Cases) -> bool:
     return all(isinstance(each, In) for each in leaves)
 
 
-def _time_of(name: str, what: str, offered: Sequence[str], wanted: str, table: Table) -> TimeColumn:
-    """Return the time column that a function is of, if the policy offers the function."""
-    column, time = table.time_column(), table.time
-    if time is None:
-        raise AssertionError("only a table with a time column has functions of time")
-    if name != column.name:
-        raise QuestionError(
-            "dimensions", f"expected DATE_TRUNC and EXTRACT of the time column {column.name}, and of no other"
-        )
-    if wanted not in offered:
-        raise RefusedByPolicyError(
-            Rule.GROUP_BY,
-            f"{name}: the policy does not offer {what} of a {wanted}; of this table it offers "
-            f"{listed(list(offered)) if offered else 'none'}",
-        )
-    return time
-
-
-def _query_time(time: TimeColumn, table: Table) -> QueryTime:
-    zone = UTC if time.unit is TimeUnit.DAYS else time.zone
-    return QueryTime(query_column(table.time_column()), zone, time.unit)
-
-
 def _bucket(
     dimension: Truncated, query: HistogramQuery, table: Table, closed_before: int | None
 ) -> tuple[QueryBucket, tuple[Value, ...]]:
-    time = _time_of(dimension.column, "buckets", table.buckets, dimension.length, table)
-    found = QueryBucket(_query_time(time, table), dimension.length)
+    time = time_of(dimension.column, "buckets", table.buckets, dimension.length, table)
+    found = QueryBucket(query_time(time, table.time_column()), dimension.length)
     allowed = _with_both_ends(query, table, closed_before, _OF_BUCKETS)
     return found, tuple(_first_days(found, allowed, time))
 
@@ -193,11 +169,33 @@ def _bucket(
 def _part(
     dimension: Extracted, query: HistogramQuery, table: Table, closed_before: int | None
 ) -> tuple[QueryPart, tuple[Value, ...]]:
-    time = _time_of(dimension.column, "parts", table.parts, dimension.part, table)
-    found = QueryPart(_query_time(time, table), dimension.part)
+    time = time_of(dimension.column, "parts", table.parts, dimension.part, table)
+    found = QueryPart(query_time(time, table.time_column()), dimension.part)
     if found.time.zone != UTC:
         _with_both_ends(query, table, closed_before, _OF_CLOCKS.format(found.time.zone))
     return found, tuple(dimension.part.values)
+
+
+def with_times(
+    canonical: CanonicalQuery, query: HistogramQuery, table: Table, closed_before: int | None
+) -> CanonicalQuery:
+    """Return a question whose conditions on parts of time carry the changes of clocks in its range alone.
+
+    Raises:
+        QuestionError: The clocks of the zone change, and its range does not have both ends.
+    """
+    found = [each for one in query.every_filter for each in column_filters(one) if isinstance(each, InPart)]
+    time = table.time
+    if not found or time is None:
+        return canonical
+    if time.unit is TimeUnit.DAYS or time.zone == UTC:
+        allowed = time_restriction(query, table, closed_before)
+    else:
+        allowed = _with_both_ends(query, table, closed_before, _OF_CLOCKS.format(time.zone))
+    times = allowed.hull
+    if not intersection((times,), (time.calendar,)):
+        raise QuestionError("time_range", BEYOND_ALL_TIMESTAMPS)
+    return within_times(canonical, times)
 
 
 def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]:
@@ -254,7 +252,7 @@ def require_short_cases(parameters: ReleaseParameters, query: CanonicalQuery) ->
     """
     names = None if parameters.contributions is None else parameters.contributions.names
     most = _MOST_REPEATED // (_TIMES_WRITTEN if names is None else names.most_names)
-    each = sum(column.characters for column in query.dimensions)
+    each = sum(map(characters_of, query.dimensions))
     if each > most:
         raise QuestionError(
             "dimensions",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.time_parts import TimePart
 from dp_service.terms import ColumnType
 
 MAXIMUM_VALUES = 10_000
@@ -168,6 +169,20 @@ class IsNull:
 
 
 @dataclass(frozen=True)
+class InPart:
+    """A part of the column's time, such as its hour, is one of `numbers`, ascending; none: no row meets it."""
+
+    column: str
+    part: TimePart
+    numbers: tuple[int, ...]
+
+    @property
+    def opposite(self) -> InPart:
+        """The condition that it is one of the others that it can be."""
+        return replace(self, numbers=tuple(each for each in self.part.values if each not in self.numbers))
+
+
+@dataclass(frozen=True)
 class AllOf:
     """All of some conditions hold."""
 
@@ -187,7 +202,7 @@ class AnyOf:
         require_valid(bool(self.parts), "filters", "expected one condition or more")
 
 
-ColumnFilter = In | NotIn | Range | Like | IsNull
+ColumnFilter = In | NotIn | Range | Like | IsNull | InPart
 """A condition on one column. NULL meets none but IsNull, unless the policy keeps it as a value."""
 Filter = ColumnFilter | AllOf | AnyOf
 """A condition. There is no NOT: each condition on a column has an opposite, and the others follow from theirs."""
@@ -216,10 +231,10 @@ def depth_of(condition: Filter) -> int:
 def opposite(condition: Filter) -> Filter:
     """Return the condition that holds where another one does not, of rows whose columns have a value."""
     match condition:
-        case In(column, values):
-            return NotIn(column, values)
-        case NotIn(column, values):
-            return In(column, values)
+        case In(column, values) | NotIn(column, values):
+            return NotIn(column, values) if isinstance(condition, In) else In(column, values)
+        case InPart():
+            return condition.opposite
         case Like() | IsNull():
             return replace(condition, negated=not condition.negated)
         case AllOf(parts):

@@ -10,6 +10,7 @@ from dp_service.queries.canonical_query import (
     CanonicalQuery,
     ColumnCondition,
     OrdinalRestriction,
+    PartCondition,
     QueryValue,
 )
 from dp_service.queries.columns import Column
@@ -127,6 +128,8 @@ def _read(
 
 
 def _numbers(condition: ColumnCondition) -> Interval | None:
+    if isinstance(condition, PartCondition):
+        condition = condition.times
     if not isinstance(condition, OrdinalRestriction):
         return None
     column = condition.column

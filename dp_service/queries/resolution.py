@@ -34,7 +34,7 @@ from dp_service.queries.canonical_query import CanonicalQuery, QueryColumn, Quer
 from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
 from dp_service.queries.coordinates import added_up
-from dp_service.queries.derived_columns import Grouped, grouped_columns, require_short_cases
+from dp_service.queries.derived_columns import Grouped, grouped_columns, require_short_cases, with_times
 from dp_service.queries.dimensions import labels_of
 from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
@@ -177,6 +177,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         closed_before=closed_before,
         dimensions=[each.in_query for each in grouped],
     )
+    canonical = with_times(canonical, query, table, closed_before)
     parameters = _parameters(query, table, dimensions, canonical, policy)
     member = table.member_column()
     parameters = _summing(_bounded(parameters, canonical, table), query, table)

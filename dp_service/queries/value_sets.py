@@ -19,6 +19,7 @@ from dp_service.queries.filters import (
     Bound,
     Filter,
     In,
+    InPart,
     IsNull,
     Like,
     NotIn,
@@ -88,7 +89,7 @@ def is_set(condition: Filter, column: Column, known: Collection[str] | None = No
         known: All texts that the column can have; None: any. A pattern is a set of them.
     """
     parts = list(column_filters(condition))
-    if any(each.column != column.name for each in parts):
+    if any(each.column != column.name or isinstance(each, InPart) for each in parts):
         return False
     if column.type is ColumnType.TIMESTAMP:
         # Engines compare them by the ends of one range.
@@ -124,7 +125,7 @@ def texts_of(condition: Filter, column: Column, known: Collection[str] | None = 
             if column.nulls is Nulls.DROP and not condition.negated:
                 return ALL_TEXTS.complement
             return null.complement if condition.negated else null
-        case Range():
+        case Range() | InPart():
             # The policy's loader allows ranges on ordered columns alone.
             raise QuestionError("filters", f"{column.name}: expected no range on a column of texts")
 
@@ -159,7 +160,7 @@ def intervals_of(condition: Filter, column: Column) -> Intervals:
                 universe.end if upper is None else _first(upper, column.timestamps, after=not upper.exclusive)
             )
             return clamped(start, end, universe)
-        case Like():
+        case Like() | InPart():
             raise QuestionError("filters", f"{column.name}: expected a pattern on a column of texts alone")
 
 

@@ -14,12 +14,16 @@ from tests.support.examples import long_but
 from tests.support.queries.buckets import (
     MICROSECOND,
     NOW,
+    TYPES,
     UTC,
     Row,
     asked,
     counted,
     functions,
+    members_of_hours,
     policy,
+    sorted_by,
+    sorted_in,
     stored,
 )
 
@@ -88,3 +92,24 @@ def test_pinot_counts_in_the_buckets_of_the_calendar(planner: Planner, kind: str
         assert [name for name, _ in answer.columns] == [name, "gris_count"]
         found = {int(each) if is_part else date_of(int(each)): count for each, count in answer.rows}  # type: ignore[call-overload]
         assert found == counted(rows(), function, within(kind), "Europe/Berlin", of)
+
+
+@pytest.mark.parametrize("kind", long_but(lambda kind: kind in ("days", "timestamps"), KINDS))
+def test_pinot_meets_conditions_on_parts_as_the_calendar_does(planner: Planner, kind: str) -> None:
+    """In CASE and in WHERE, with a query inside and without one."""
+    under = [
+        policy(kind, "UTC" if "days" in kind else "Europe/Berlin", contributions=block)
+        for block in (UNBOUNDED, BOUNDED)
+    ]
+    parts = [each for each in functions(kind) if isinstance(each, TimePart)]
+    asked_for = [
+        resolve(each, policy, now=NOW)
+        for policy in under
+        for part in parts
+        for each in sorted_by(part, *within(kind))
+    ]
+    answers = planner.planned({"t": table(kind)}, [render(each, "pinot") for each in asked_for])
+    of = "milliseconds" if kind == "timestamps" else kind
+    of_hours = members_of_hours(rows(), within(kind), "Europe/Berlin", TYPES[of].step)
+    expected = [each for part in [*parts, *parts] for each in sorted_in(part, of_hours)]
+    assert [sorted(each.rows) for each in answers] == expected

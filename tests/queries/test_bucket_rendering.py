@@ -41,6 +41,8 @@ from tests.support.queries.buckets import (
     functions,
     members_of_hours,
     policy,
+    sorted_by,
+    sorted_in,
 )
 from tests.support.some import some
 
@@ -130,6 +132,10 @@ def test_functions_of_time_are_those_of_the_calendar(
         assert found == counted_in(function, of_hours)
         shown = {each - EPOCH.toordinal() if days else each for each, days in map(_number, found)}
         assert shown <= {int(value) for (value,) in resolution.parameters.domain or ()}
+        if isinstance(function, TimePart):
+            conditions = [resolve(each, under, now=NOW) for each in sorted_by(function, first, last)]
+            answers = [database.execute(render(each, "duckdb")).fetchall() for each in conditions]
+            assert list(map(sorted, answers)) == sorted_in(function, of_hours)
 
 
 def test_a_zone_that_is_dropped_is_found(

@@ -137,7 +137,7 @@ tables:
 
 def asks_for_missing_truth(query: HistogramQuery) -> bool:
     """Tell whether IS NULL is asked of truth values: a missing one is FALSE to every policy, and not to an engine."""
-    leaves = (each for condition in query.filters for each in column_filters(condition))
+    leaves = (each for condition in query.every_filter for each in column_filters(condition))
     return any(isinstance(each, IsNull) and each.column == "flag" for each in leaves)
 
 

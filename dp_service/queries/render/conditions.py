@@ -11,6 +11,7 @@ from dp_service.queries.canonical_query import (
     Condition,
     Every,
     OrdinalRestriction,
+    PartCondition,
     PatternCondition,
     Restriction,
     Some,
@@ -22,6 +23,7 @@ from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, gaps, i
 from dp_service.queries.render.columns import column_expression
 from dp_service.queries.render.dialects import Dialect, literal
 from dp_service.queries.render.lookups import among, keys_of
+from dp_service.queries.render.time_expressions import LocalTimes, is_own_timestamp, times_within
 from dp_service.terms import ColumnType
 
 
@@ -33,9 +35,29 @@ def written_condition(condition: Condition, dialect: Dialect, *, is_nested: bool
             return f"({word.join(written_condition(each, dialect, is_nested=is_nested) for each in condition.parts)})"
         case PatternCondition():
             return dialect.matches(column_expression(condition.column, dialect), condition)
+        case PartCondition(source=source):
+            times = times_within(source.time, condition.times.hull)
+            key = time_key(times, dialect, is_nested=is_nested, is_total=True)
+            known = restriction_conditions(condition.times, dialect, is_nested=is_nested)
+            part = dialect.time(key, times, source.part)
+            return f"({' AND '.join([*known, among(part, condition.numbers, dialect)])})"
         case _:
             found = list(restriction_conditions(condition, dialect, is_nested=is_nested))
             return found[0] if len(found) == 1 else f"({' AND '.join(found)})"
+
+
+def time_key(times: LocalTimes, dialect: Dialect, *, is_nested: bool, is_total: bool) -> str:
+    """Write the column of a function of time; `is_total`: brought into the times that the function is of."""
+    column = times.time.column
+    key = column_expression(column, dialect)
+    if is_own_timestamp(column):
+        key = dialect.timestamp_key(key) if is_nested else dialect.whole_timestamp(key)
+    if not is_total:
+        return key
+    kind = ColumnType.INT64 if column.stored is not None else column.type
+    ends = (times.range.start, times.range.end - 1)
+    low, last = (literal(value_of_number(end, kind), dialect) for end in ends)
+    return f"(CASE WHEN {key} < {low} THEN {low} WHEN {key} > {last} THEN {last} ELSE {key} END)"
 
 
 def restriction_conditions(restriction: Restriction, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:

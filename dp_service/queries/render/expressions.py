@@ -10,14 +10,12 @@ from dp_service.queries.canonical_query import (
     QueryCase,
     QueryColumn,
     QueryPart,
-    QueryTime,
 )
 from dp_service.queries.filters import Value
 from dp_service.queries.render.columns import column_expression
-from dp_service.queries.render.conditions import value_of_number, written_condition
+from dp_service.queries.render.conditions import time_key, written_condition
 from dp_service.queries.render.dialects import Dialect, literal
-from dp_service.queries.render.time_expressions import is_own_timestamp, local_times
-from dp_service.terms import ColumnType
+from dp_service.queries.render.time_expressions import local_times
 
 
 def grouping_keys(query: CanonicalQuery, dialect: Dialect, *, is_nested: bool = False) -> list[str]:
@@ -44,27 +42,13 @@ def grouping_key(
     """
     match dimension.source:
         case QueryBucket(time=time, length=function) | QueryPart(time=time, part=function):
-            key = _time_key(time, query, dialect, is_nested=is_nested, is_total=is_total)
-            return dialect.time(key, local_times(query, time), function)
+            times = local_times(query, time)
+            key = time_key(times, dialect, is_nested=is_nested, is_total=is_total)
+            return dialect.time(key, times, function)
         case QueryCase() as case:
             return _case(case, dialect, is_nested=is_nested)
         case _:
             return column_expression(dimension, dialect)
-
-
-def _time_key(
-    time: QueryTime, query: CanonicalQuery, dialect: Dialect, *, is_nested: bool, is_total: bool
-) -> str:
-    """Write the column of a function of time; `is_total`: brought into the question's range."""
-    key = column_expression(time.column, dialect)
-    if is_own_timestamp(time.column):
-        key = dialect.timestamp_key(key) if is_nested else dialect.whole_timestamp(key)
-    if not is_total:
-        return key
-    kind = ColumnType.INT64 if time.column.stored is not None else time.column.type
-    within = local_times(query, time).range
-    low, last = (literal(value_of_number(end, kind), dialect) for end in (within.start, within.end - 1))
-    return f"(CASE WHEN {key} < {low} THEN {low} WHEN {key} > {last} THEN {last} ELSE {key} END)"
 
 
 def _case(case: QueryCase, dialect: Dialect, *, is_nested: bool) -> str:

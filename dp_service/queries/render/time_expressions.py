@@ -124,7 +124,11 @@ def local_times(query: CanonicalQuery, time: QueryTime) -> LocalTimes:
         for each in query.restrictions
         if isinstance(each, OrdinalRestriction) and each.column.name == time.column.name
     )
-    found = Interval(times.intervals[0].start, times.intervals[-1].end)
+    return times_within(time, times.hull)
+
+
+def times_within(time: QueryTime, found: Interval) -> LocalTimes:
+    """Return the times of an interval of a column's values."""
     if time.zone == _UTC:
         return LocalTimes(time, found, (ZoneOffset(0, None),))
     size = int(time.unit.value)

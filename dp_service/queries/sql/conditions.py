@@ -21,7 +21,7 @@ from dp_service.queries.sql import tree
 from dp_service.queries.sql.literals import value_of
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, refused_node
-from dp_service.queries.sql.words import EXTRACTIONS, PARTS
+from dp_service.queries.sql.time_functions import between, compared, is_bucket, is_part, listed, uncast
 from dp_service.terms import ColumnType, Comparison
 
 _MAXIMUM_DIGITS = 40
@@ -112,7 +112,7 @@ class _Filters:
                 return (not found) if isinstance(found, bool) else opposite(found)
             case _:
                 with placed(node):
-                    return self._on_column(node)
+                    return self._of_time(node) or self._on_column(node)
 
     def _joined(
         self, node: tree.All | tree.Any, kind: type[AllOf | AnyOf], *, decides: bool
@@ -145,10 +145,23 @@ class _Filters:
                 return IsNull(self._column(node.value).name)
         raise refused_node(node)
 
+    def _of_time(self, node: tree.Expression) -> Filter | None:
+        """Return what a condition on a function of time means; None: it is on something else."""
+        match node:
+            case tree.Compared():
+                left, right, comparison = _turned(node)
+                operand = _function_of_time(left)
+                return None if operand is None else compared(operand, comparison, right, self._scope)
+            case tree.Listed(value=value):
+                operand = _function_of_time(value)
+                return None if operand is None else listed(operand, node.values, self._scope)
+            case tree.Between(value=value):
+                operand = _function_of_time(value)
+                return None if operand is None else between(operand, node.low, node.high, self._scope)
+        return None
+
     def _comparison(self, node: tree.Compared) -> Filter:
-        left, right, comparison = node.left, node.right, node.comparison
-        if isinstance(right, tree.Name) and not isinstance(left, tree.Name):
-            left, right, comparison = right, left, TURNED.get(comparison, comparison)
+        left, right, comparison = _turned(node)
         column = self._column(left)
         value = value_of(right, column)
         match comparison:
@@ -178,12 +191,6 @@ class _Filters:
 
     def _column(self, node: tree.Expression) -> Column:
         """Return the column of a condition, the only side that may have one."""
-        if isinstance(node, tree.Call) and (node.name in PARTS or node.name in EXTRACTIONS):
-            refuse(
-                node,
-                f"a condition on {node.name}(..) is not accepted: group by it, or write a range of the column, such as "
-                "column >= '2026-01-01' AND column < '2027-01-01'",
-            )
         if not isinstance(node, tree.Name):
             refuse(
                 node,
@@ -191,6 +198,22 @@ class _Filters:
                 "AND or OR",
             )
         return self._scope.column(node)
+
+
+def _turned(node: tree.Compared) -> tuple[tree.Expression, tree.Expression, Comparison]:
+    """Return what is compared, with what, and how: the side that may have a column comes first."""
+    if _is_compared(node.right) and not _is_compared(node.left):
+        return node.right, node.left, TURNED.get(node.comparison, node.comparison)
+    return node.left, node.right, node.comparison
+
+
+def _is_compared(node: tree.Expression) -> bool:
+    return isinstance(node, tree.Name) or _function_of_time(node) is not None
+
+
+def _function_of_time(node: tree.Expression) -> tree.Call | None:
+    inner = uncast(node)
+    return inner if isinstance(inner, tree.Call) and (is_bucket(inner) or is_part(inner)) else None
 
 
 def fraction_of(node: tree.Number) -> Fraction:

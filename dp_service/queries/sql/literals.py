@@ -42,6 +42,18 @@ def value_of(node: tree.Expression, column: Column) -> Value:
     return found
 
 
+def day_of(node: tree.Expression) -> datetime.date:
+    """Return a literal as a day: with or without a midnight behind it.
+
+    Raises:
+        QuestionError: It is none.
+    """
+    found = _value(node, ColumnType.DATE)
+    if not isinstance(found, datetime.date):
+        refuse(node, f"expected {VALUES_OF[ColumnType.DATE]}")
+    return found
+
+
 def _value(node: tree.Expression, expected: ColumnType) -> Value | None:
     """Return a literal as a value of a type; None: it is of another one."""
     match node:

@@ -10,23 +10,15 @@ WIDTH_BUCKET(column, low, high, n)                           bins of equal width
 
 from __future__ import annotations
 
-from typing import NoReturn
-
-from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.dimensions import Cases, Dimension, Extracted, Truncated
 from dp_service.queries.filters import Bound, Filter, Range, Value, fault_of, opposite
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import condition_of
-from dp_service.queries.sql.places import placed, refuse, refused
+from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, integer, refused_node
-from dp_service.queries.sql.words import EXTRACTIONS, PARTS, TRUNCATIONS, TWO_READINGS, is_word_of_sql
-from dp_service.queries.time_parts import TimePart
+from dp_service.queries.sql.time_functions import extracted, is_bucket, is_part, truncated, uncast
 from dp_service.terms import ColumnType
 
-_BUCKET_FORM = f"DATE_TRUNC('{BucketLength.MONTH}', column)"
-_BUCKET_LENGTHS = ", ".join(f"'{length}'" for length in BucketLength)
-_PART_FORM = "EXTRACT(HOUR FROM column)"
-_PARTS = ", ".join(part.in_sql for part in TimePart)
 _WIDTH_BUCKET = "WIDTH_BUCKET"
 _MOST_BINS = 98
 _CONDITIONS = (
@@ -36,15 +28,10 @@ _CONDITIONS = (
 
 def is_function(node: tree.Expression) -> bool:
     """Return whether a node is a function of one row that can be grouped by."""
-    node = _uncast(node)
-    if isinstance(node, tree.Case | _CONDITIONS):
+    node = uncast(node)
+    if isinstance(node, tree.Case | _CONDITIONS) or is_bucket(node) or is_part(node):
         return True
-    return isinstance(node, tree.Call) and (
-        node.name in TRUNCATIONS
-        or node.name in EXTRACTIONS
-        or node.name in PARTS
-        or node.name == _WIDTH_BUCKET
-    )
+    return isinstance(node, tree.Call) and node.name == _WIDTH_BUCKET
 
 
 def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
@@ -58,7 +45,7 @@ def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
         if not isinstance(node, tree.Name):
             raise refused_node(node)
         return scope.column_name(node)
-    node = _uncast(node)
+    node = uncast(node)
     if isinstance(node, tree.Case):
         return _cases(node, scope)
     if isinstance(node, _CONDITIONS):
@@ -67,82 +54,19 @@ def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
         raise AssertionError("a function is a call or a CASE")
     if node.name == _WIDTH_BUCKET:
         return _bins(node, scope)
-    if node.name in TRUNCATIONS:
-        length, column = _truncated(node)
+    if is_bucket(node):
+        length, column = truncated(node)
         return Truncated(scope.column_name(column), length)
-    part, column = _extracted(node)
+    part, column = extracted(node)
     return Extracted(scope.column_name(column), part)
 
 
 def column_of(node: tree.Expression) -> tree.Expression:
     """Return the column that a node selects, or of which it selects a function of time; another node as it is."""
-    inner = _uncast(node)
-    if not isinstance(inner, tree.Call) or not is_function(inner) or inner.name == _WIDTH_BUCKET:
-        return node
-    return _truncated(inner)[1] if inner.name in TRUNCATIONS else _extracted(inner)[1]
-
-
-def _uncast(node: tree.Expression) -> tree.Expression:
-    """Return the bucket that is cast to a day or a timestamp: its first moment names it. Others are no times."""
-    inner = node
-    while isinstance(inner, tree.Cast) and inner.to != "DOUBLE":
-        inner = inner.value
-    return inner if isinstance(inner, tree.Call) and inner.name in TRUNCATIONS else node
-
-
-def _truncated(node: tree.Call) -> tuple[BucketLength, tree.Expression]:
-    if len(node.arguments) != len(("length", "column")) or node.distinct or node.within is not None:
-        refuse(
-            node,
-            f"DATE_TRUNC other than {_BUCKET_FORM} is not accepted: the policy says which zone's calendar it is",
-        )
-    unit, column = node.arguments
-    if not isinstance(unit, tree.Text):
-        refuse(unit, "expected DATE_TRUNC with its length in single quotes")
-    for length in BucketLength:
-        if unit.value.upper() == length.upper():
-            return length, _without_cast(column)
-    raise refused(
-        unit,
-        f"{_word(unit.value, 'another length')} is not offered: expected one of {_BUCKET_LENGTHS} in {_BUCKET_FORM}",
-    )
-
-
-def _extracted(node: tree.Call) -> tuple[TimePart, tree.Expression]:
-    is_named = node.name in PARTS
-    if len(node.arguments) != (1 if is_named else 2) or node.distinct or node.within is not None:
-        refuse(
-            node,
-            f"{node.name} other than {_PART_FORM} is not accepted: the policy says which zone's calendar it is",
-        )
-    column = node.arguments[-1]
-    if is_named:
-        return PARTS[node.name], _without_cast(column)
-    unit = node.arguments[0]
-    if not isinstance(unit, tree.Text):
-        refuse(unit, f"expected {node.name} with its part in single quotes")
-    name = unit.value.upper()
-    if name in TWO_READINGS:
-        refuse(unit, TWO_READINGS[name])
-    if name not in PARTS:
-        _refuse_part(unit)
-    return PARTS[name], _without_cast(column)
-
-
-def _refuse_part(unit: tree.Text) -> NoReturn:
-    if unit.value.upper() == "YEAR":
-        refuse(unit, "a year by itself is not offered: write DATE_TRUNC('year', column)")
-    refuse(
-        unit, f"{_word(unit.value, 'another part')} is not offered: expected one of {_PARTS} in {_PART_FORM}"
-    )
-
-
-def _word(text: str, instead: str) -> str:
-    return text.upper() if is_word_of_sql(text) else instead
-
-
-def _without_cast(node: tree.Expression) -> tree.Expression:
-    return node.value if isinstance(node, tree.Cast) else node
+    inner = uncast(node)
+    if isinstance(inner, tree.Call) and is_bucket(inner):
+        return truncated(inner)[1]
+    return extracted(inner)[1] if isinstance(inner, tree.Call) and is_part(inner) else node
 
 
 def _cases(node: tree.Case, scope: Scope) -> Cases:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -11,9 +12,9 @@ import pyarrow as pa
 
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.dimensions import Extracted, Truncated
+from dp_service.queries.dimensions import Cases, Extracted, Truncated
 from dp_service.queries.elements import days_of, microseconds_of
-from dp_service.queries.filters import TimeRange
+from dp_service.queries.filters import InPart, TimeRange, opposite
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy
@@ -104,6 +105,22 @@ def asked(
     of_time = Extracted("at", function) if isinstance(function, TimePart) else Truncated("at", function)
     dimensions = tuple(of_time if each == "at" else each for each in by)
     return HistogramQuery("t", dimensions, measure, time_range=TimeRange(start, end))
+
+
+def sorted_by(part: TimePart, start: datetime.datetime, end: datetime.datetime) -> tuple[HistogramQuery, ...]:
+    """Return questions of a range with conditions on a part of its times: of odd numbers, as CASE and as a total."""
+    odd = InPart("at", part, tuple(each for each in part.values if each % 2))
+    plain = asked(part, start, end)
+    by_case = replace(plain, dimensions=(Cases(((odd, 1),), 0),))
+    return by_case, replace(plain, dimensions=(), filters=(opposite(odd),))
+
+
+def sorted_in(part: TimePart, of_hours: Mapping[datetime.datetime, Set[str]]) -> list[list[tuple[int, ...]]]:
+    """Return the rows of the answers to these questions, given the members of each hour that clocks show."""
+    found: tuple[set[str], set[str]] = (set(), set())
+    for hour, members in of_hours.items():
+        found[part.of(hour) % 2].update(members)
+    return [[(value, len(each)) for value, each in enumerate(found) if each], [(len(found[0]),)]]
 
 
 def arrow_table(rows: Sequence[Row], kind: str) -> pa.Table:

@@ -139,6 +139,17 @@ MEANINGS = [
         "SELECT EXTRACT(MONTH FROM day) AS m, country, COUNT(*) FROM engagement GROUP BY m, country",
         "SELECT MONTH(day), country, COUNT(*) FROM engagement GROUP BY 1, country",
     ],
+    [
+        "SELECT country, COUNT(*) FROM engagement WHERE EXTRACT(MONTH FROM day) BETWEEN 3 AND 5 GROUP BY country",
+        "SELECT country, COUNT(*) FROM engagement WHERE MONTH(day) >= 3 AND NOT 6 <= MONTH(day) GROUP BY country",
+        "SELECT country, COUNT(*) FROM engagement WHERE MONTH(day) IN (5, 3) OR MONTH(day) = 4 GROUP BY country",
+    ],
+    [
+        "SELECT country, COUNT(*) FROM engagement WHERE DATE_TRUNC('month', day) = '2019-03-01' GROUP BY country",
+        "SELECT country, COUNT(*) FROM engagement WHERE day >= '2019-03-01' AND day < '2019-04-01' GROUP BY country",
+        "SELECT country, COUNT(*) FROM engagement WHERE CAST(DATE_TRUNC('quarter', day) AS DATE) IN ('2019-01-01') "
+        "AND DATE_TRUNC('month', day) > '2019-02-11' GROUP BY country",
+    ],
     ["SELECT EXTRACT(QUARTER FROM day) AS q, country, COUNT(*) FROM engagement GROUP BY q, country"],
     [
         "SELECT CASE WHEN score > 0 OR active THEN 'good' WHEN country = 'DE' THEN 'near' ELSE 'far' END AS kind, "
@@ -146,7 +157,7 @@ MEANINGS = [
         "SELECT case when (active OR score >= 1) then 'good' when country IN ('DE') then 'near' else 'far' end, "
         "COUNT(DISTINCT member_id) FROM engagement GROUP BY 1 ORDER BY 2 DESC",
         "SELECT IF(score > 0 OR active, 'good', IFF(country = 'DE', 'near', 'far')) AS kind, COUNT(DISTINCT member_id) "
-        "FROM engagement GROUP BY IF(active OR score > 0, 'good', IF(country = 'DE', 'near', 'far'))",
+        "FROM engagement GROUP BY IF(score > 0 OR active, 'good', IF(country = 'DE', 'near', 'far'))",
     ],
     [
         "SELECT CASE country WHEN 'DE' THEN 1 WHEN 'FR' THEN 2 END AS c, COUNT(DISTINCT member_id) FROM engagement "
@@ -156,7 +167,7 @@ MEANINGS = [
     ],
     [
         "SELECT score > 0, COUNT(DISTINCT member_id) FROM engagement GROUP BY score > 0",
-        "SELECT score >= 1, COUNT(DISTINCT member_id) FROM engagement GROUP BY NOT score <= 0 ORDER BY score >= 1",
+        "SELECT score >= 1, COUNT(DISTINCT member_id) FROM engagement GROUP BY score >= 1 ORDER BY score >= 1",
         "SELECT CASE WHEN score > 0 THEN TRUE WHEN score <= 0 THEN FALSE END, COUNT(DISTINCT member_id) "
         "FROM engagement GROUP BY 1",
     ],

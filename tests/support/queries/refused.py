@@ -222,9 +222,21 @@ MALFORMED = {
         PLAIN.replace(" LIMIT", " HAVING COUNT(DISTINCT member_id) > 3 LIMIT"),
         "clause|parsed",
     ),
-    "a condition on a bucket": (
-        PLAIN.replace("GROUP", "WHERE DATE_TRUNC('month', day) = '2024-01-01' GROUP"),
-        "begin with a column",
+    "a condition on a bucket that there is not": (
+        PLAIN.replace("GROUP", "WHERE DATE_TRUNC('month', day) = '2024-01-02' GROUP"),
+        "the first day of a month",
+    ),
+    "a condition on a bucket of texts": (
+        PLAIN.replace("GROUP", "WHERE DATE_TRUNC('month', country) = '2024-01-01' GROUP"),
+        "country: expected DATE_TRUNC of a column of days",
+    ),
+    "a condition on a part that no time has": (
+        PLAIN.replace("GROUP", "WHERE EXTRACT(MONTH FROM day) = 13 GROUP"),
+        "a number that a time can have: 1 to 12",
+    ),
+    "a condition on a part and a text": (
+        PLAIN.replace("GROUP", "WHERE EXTRACT(MONTH FROM day) = 'March' GROUP"),
+        "expected a whole number",
     ),
     "a bucket without quotes": (
         "SELECT DATE_TRUNC(month, day), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",

@@ -1,0 +1,47 @@
+"""About how long a function of a row is where a query writes it: each name that is found may repeat it."""
+
+from __future__ import annotations
+
+from dp_service.queries.canonical_query import (
+    ColumnCondition,
+    OrdinalRestriction,
+    PartCondition,
+    PatternCondition,
+    QueryCase,
+    QueryColumn,
+    TextRestriction,
+)
+from dp_service.queries.filters import Value
+
+
+def characters_of(column: QueryColumn) -> int:
+    """Return about how many bytes a CASE has where it is written, rather too many; 0 of another column."""
+    if not isinstance(column.source, QueryCase):
+        return 0
+    values = (*(value for _, value in column.source.branches), column.source.otherwise)
+    return sum(map(_size_of_value, values)) + sum(map(_size_of_condition, column.conditions))
+
+
+def _size_of_condition(condition: ColumnCondition) -> int:
+    """Return about how many bytes a condition has where it is written: each end of an interval with the column."""
+    key = condition.column.key
+    column = len(key.name) + (0 if key.null_value is None else _size_of_value(key.null_value))
+    match condition:
+        case TextRestriction(values=values):
+            return column + sum(_QUOTES + len(each.encode()) for each in values)
+        case OrdinalRestriction(intervals=intervals):
+            return 2 * len(intervals) * (column + _END)
+        case PatternCondition(pattern=pattern):
+            return column + 4 * _size_of_value(pattern)
+        case PartCondition():
+            return 8 * column + _CLOCKS
+
+
+# What stands around a text in a list, a comparison with a number or a timestamp, what stands around a value of CASE.
+_QUOTES, _END, _MARKS = 4, 30, 40
+# A function of a time, with the changes of clocks in ten years.
+_CLOCKS = 1_500
+
+
+def _size_of_value(value: Value) -> int:
+    return _MARKS + len(str(value).encode())
