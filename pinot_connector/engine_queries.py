@@ -65,6 +65,7 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         first_counts=counts_firsts,
         sums=tuple(view(ReadValue, each) for each in translation.sums),
         quantiles=view(ReadValue, translation.quantiles) if of_quantiles else None,
+        bins=tuple(view(ReadValue, each) for each in translation.bins),
         own_counts=translation.own_counts,
         stream=view(ClosedStream, translation.stream) if translation.HasField("stream") else None,
     )

@@ -72,7 +72,7 @@ def canonicalise(
     Raises:
         QuestionError: Conditions on one column contradict each other.
     """
-    columns = [table.column(name) for name in query.plain_dimensions]
+    columns = [table.column(name) for name in query.grouped_columns]
     domains = restricted_values(columns)
     own, others = _divided(query.row_filters, table, domains)
     conditions, held = _apart(conditions_of(others, table))

@@ -12,12 +12,14 @@ from dp_service.queries.canonical_query import (
     OrdinalRestriction,
     PartCondition,
     PatternCondition,
+    QueryBins,
     QueryBucket,
     QueryCase,
     QueryColumn,
     QueryDistinct,
     QueryLookup,
     QueryPart,
+    QueryPartOfText,
     QueryQuantiles,
     QueryTime,
     QueryValue,
@@ -28,6 +30,7 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.filters import Value
 from dp_service.queries.intervals import ordinal
+from dp_service.queries.text_functions import Folded, Piece, Prefix, TextFunction
 
 _ROWS_OF_A_MEMBER = "rows of a member"
 """What the salt is of by which one row of a member is chosen: not of its elements."""
@@ -133,16 +136,30 @@ def _source_bytes(source: Source | None) -> tuple[bytes, ...]:
             return ()
         case QueryLookup():
             return (length_prefixed(b"lookup", _column_bytes(source.key), source.hash.encode()),)
-        case QueryBucket():
-            return (length_prefixed(b"bucket", _time_bytes(source.time), source.length.encode()),)
-        case QueryPart():
-            return (length_prefixed(b"part", _time_bytes(source.time), source.part.encode()),)
+        case QueryBucket(time=time, length=function) | QueryPart(time=time, part=function):
+            tag = b"bucket" if isinstance(source, QueryBucket) else b"part"
+            return (length_prefixed(tag, _time_bytes(time), function.encode()),)
         case QueryCase():
             branches = (
                 length_prefixed(condition_bytes(condition), _value(value))
                 for condition, value in source.branches
             )
             return (length_prefixed(b"case", _value(source.otherwise), *branches),)
+        case QueryBins(edges=edges, labels=labels):
+            numbers = (str(each).encode() for each in (*edges, *labels))
+            return (length_prefixed(b"bins", _summed_bytes(source.value), *numbers),)
+        case QueryPartOfText(column=column, function=function):
+            return (length_prefixed(b"part of text", _column_bytes(column), *_text_function_bytes(function)),)
+
+
+def _text_function_bytes(function: TextFunction) -> tuple[bytes, ...]:
+    match function:
+        case Folded(upper=upper):
+            return (b"upper" if upper else b"lower",)
+        case Prefix(length=length):
+            return b"prefix", str(length).encode()
+        case Piece(separator=separator, place=place):
+            return b"piece", separator.encode(), str(place).encode()
 
 
 def _time_bytes(time: QueryTime) -> bytes:

@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import datetime
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Annotated, ClassVar
-
-from pydantic import PlainSerializer, PlainValidator
+from typing import ClassVar
 
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value, pattern_of
 from dp_service.queries.intervals import Interval, Intervals, ordinal, universe_of
+from dp_service.queries.plan_values import PlanValue
+from dp_service.queries.text_functions import TextFunction
 from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeColumn, TimeUnit
 from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds
-
-
-def _tagged(value: Value) -> object:
-    """Return a value as JSON has it; days and timestamps with what they are, for they are texts there."""
-    match value:
-        case datetime.datetime():
-            return {"at": value.isoformat()}
-        case datetime.date():
-            return {"day": value.isoformat()}
-    return value
-
-
-def _untagged(value: object) -> object:
-    match value:
-        case {"at": str(text)}:
-            return datetime.datetime.fromisoformat(text)
-        case {"day": str(text)}:
-            return datetime.date.fromisoformat(text)
-    return value
-
-
-_Kept = Annotated[Value, PlainSerializer(_tagged), PlainValidator(_untagged)]
-"""A value that a plan carries."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +29,7 @@ class QueryLookup:
     """
 
     key: QueryColumn
-    entries: tuple[tuple[_Kept, str], ...] = field(compare=False, repr=False)
+    entries: tuple[tuple[PlanValue, str], ...] = field(compare=False, repr=False)
     hash: str
 
 
@@ -90,11 +66,31 @@ class QueryPart:
 class QueryCase:
     """The value of the first condition that a row meets, `otherwise` of a row that meets none."""
 
-    branches: tuple[tuple[Condition, _Kept], ...]
-    otherwise: _Kept
+    branches: tuple[tuple[Condition, PlanValue], ...]
+    otherwise: PlanValue
 
 
-Source = QueryLookup | QueryBucket | QueryPart | QueryCase
+@dataclass(frozen=True)
+class QueryBins:
+    """The label of the first of `edges` that a row's number is below, in steps of its quantum; the last one beyond all.
+
+    `value` is brought between the edges, and of it nothing else is used than how a row's number is read and rounded.
+    """
+
+    value: QueryValue
+    edges: tuple[int, ...]
+    labels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class QueryPartOfText:
+    """A part of the text in a column, or the text in other letters."""
+
+    column: QueryColumn
+    function: TextFunction
+
+
+Source = QueryLookup | QueryBucket | QueryPart | QueryCase | QueryBins | QueryPartOfText
 """How a column's values follow from those of the table's columns: a function of one row."""
 
 
@@ -109,7 +105,7 @@ class QueryColumn:
 
     name: str
     type: ColumnType
-    null_value: _Kept | None
+    null_value: PlanValue | None
     stored: TimeUnit | None = None
     source: Source | None = None
 
@@ -128,6 +124,11 @@ class QueryColumn:
                 return (key,)
             case QueryBucket(time=time) | QueryPart(time=time):
                 return (time.column,)
+            case QueryPartOfText(column=column):
+                return (column,)
+            case QueryBins():
+                # Numbers are read as those that are summed.
+                return ()
             case QueryCase():
                 return tuple(each.column.key for each in self.conditions)
 

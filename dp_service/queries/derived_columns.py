@@ -6,7 +6,10 @@ The domain of a function follows from the question, the policy and the clock, an
   and the closed periods allow; both ends of the range have to follow from these. A bucket without rows counts 0;
 - of **a part of the time** it is every number that the part can be. Where the clocks of the policy's zone change, both
   ends of the range have to follow as well: the query carries the changes in between;
-- of **CASE** it is the values that it names.
+- of **CASE** it is the values that it names;
+- of **bins** it is their labels. Numbers are rounded to the policy's quantum, as where they are summed, and those
+  beyond the edges are in the first bin or in the last;
+- of **a part of a text** it is what the column's listed values become; it is unknown where these are.
 
 Which value a row has is a function of that row alone. So a member has at most as many values as there are, and of a
 function of one column at most as many as it has values of the column. How many rows a member has in one value of a
@@ -17,8 +20,9 @@ bound members in these elements as in any other.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import ceil
 
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.allowed_columns import groupable, time_of
@@ -31,16 +35,28 @@ from dp_service.queries.canonical_query import (
     Condition,
     Every,
     OrdinalRestriction,
+    QueryBins,
     QueryBucket,
     QueryCase,
     QueryColumn,
     QueryPart,
+    QueryPartOfText,
     Source,
     query_column,
     query_time,
 )
 from dp_service.queries.columns import Column, Nulls
-from dp_service.queries.dimensions import Cases, Dimension, Extracted, Truncated, answer_columns, columns_of
+from dp_service.queries.coordinates import query_value
+from dp_service.queries.dimensions import (
+    Binned,
+    Cases,
+    Dimension,
+    Extracted,
+    PartOfText,
+    Truncated,
+    answer_columns,
+    columns_of,
+)
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.filters import Filter, In, InPart, Value, column_filters, type_of
@@ -52,6 +68,7 @@ from dp_service.queries.tables import Table
 from dp_service.queries.time_buckets import TimeBucket, buckets_between
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeColumn, TimeUnit
 from dp_service.terms import BoundedBy, ColumnType
+from dp_service.values.bounds import Clamp
 
 _BOTH_ENDS = (
     "expected a range of time with both ends, from conditions{example} or a time range: {because}; the first and the "
@@ -60,6 +77,10 @@ _BOTH_ENDS = (
 _TIMES_WRITTEN = 3
 # Beside them a query has names, of a message of 16 MiB.
 _MOST_REPEATED = 6_000_000
+# Below them doubles hold every half of a step.
+_MOST_STEPS = 2**52
+# Four such domains fit into a query, so the column is restricted to its own, as the part's is.
+_MOST_TEXTS = 10_000
 _OF_BUCKETS = "its buckets are what is counted"
 _OF_CLOCKS = "the clocks of {} change"
 
@@ -116,15 +137,19 @@ def _grouped(
             source, values = _part(dimension, query, table, closed_before)
         case Cases():
             source, values = _case(dimension, table)
+        case Binned():
+            source, values = _bins(dimension, table)
+        case PartOfText():
+            return _part_of_text(dimension, name, table)
     delta = _delta(dimension, len(values), table)
-    return Grouped(_with_domain(name, values, delta), source)
+    return Grouped(_column(name, type_of(values[0]), tuple(values), delta), source)
 
 
-def _with_domain(name: str, values: Sequence[Value], delta: int) -> Column:
-    return ColumnSchema(type=type_of(values[0]), group_by=True, delta=delta).resolved(
+def _column(name: str, kind: ColumnType, values: tuple[Value, ...] | None, delta: int | None) -> Column:
+    return ColumnSchema(type=kind, group_by=True, delta=delta).resolved(
         Column,
         name=name,
-        domain=tuple(values),
+        domain=values,
         nulls=Nulls.DROP,
         null_value=None,
         publication=None,
@@ -140,6 +165,8 @@ def _delta(dimension: Dimension, values: int, table: Table) -> int:
     more value than those that the column's Delta is of: that of ELSE.
     """
     (name, *others) = columns_of(dimension)
+    if isinstance(dimension, Binned):
+        return values
     column = table.column(name)
     if others or column.delta is None:
         return values
@@ -219,6 +246,37 @@ def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]
     return QueryCase(tuple(branches), otherwise), dimension.values
 
 
+def _bins(dimension: Binned, table: Table) -> tuple[QueryBins, tuple[Value, ...]]:
+    _require_bounded(table)
+    column = table.numbers_of(dimension.column)
+    value, size = query_value(column), column.bounds.quantum.size
+    # A number is below an edge exactly if its steps are below the edge's, rounded up.
+    edges = tuple(ceil(each / size) for each in dimension.edges)
+    if max(map(abs, edges)) > _MOST_STEPS:
+        raise QuestionError("dimensions", f"{column.name}: expected edges of bins of at most 2^52 steps")
+    rows = replace(value.bounds, rows=Clamp(edges[0] - 1, edges[-1]))
+    read = replace(value, bounds=rows, has_own_count=False)
+    return QueryBins(read, edges, dimension.labels), dimension.labels
+
+
+def _part_of_text(dimension: PartOfText, name: str, table: Table) -> Grouped:
+    """Return a part of a text. A member has at most as many as values of the column, none of which is too long."""
+    _require_bounded(table)
+    column = groupable(table, dimension.column)
+    if column.type is not ColumnType.STRING or column.lookup is not None:
+        raise QuestionError("dimensions", f"{column.name}: expected a part of a column of texts of the table")
+    if len(column.domain or ()) > _MOST_TEXTS:
+        raise QuestionError(
+            "dimensions",
+            f"{column.name}: expected a part of a column of at most {_MOST_TEXTS:,} listed texts",
+        )
+    function = dimension.function
+    texts = None if column.domain is None else {function.of(str(each)) for each in column.domain}
+    values = None if texts is None else tuple(sorted(texts))
+    found = _column(name, ColumnType.STRING, values, column.delta)
+    return Grouped(found, QueryPartOfText(query_column(column), function))
+
+
 def _parts_of(condition: Filter, table: Table) -> tuple[Condition, ...]:
     """Return the conditions of a branch of CASE, all of which must hold; none: every row meets it."""
     if not can_hold(condition, table):
@@ -230,17 +288,19 @@ def _parts_of(condition: Filter, table: Table) -> tuple[Condition, ...]:
 
 
 def _require_bounded(table: Table) -> None:
-    """Refuse a CASE where it is not the query that bounds members.
+    """Refuse a CASE, bins and parts of texts where it is not the query that bounds members.
 
     What a copy was bounded in, or what is promised, are elements of columns. A CASE may be of other columns, and rows
-    that no question by a column counts, such as those with NULL, are in the value of ELSE: one element more.
+    that no question by a column counts, such as those with NULL, are in the value of ELSE: one element more. How many
+    rows a member has in an element, tau, is of the column as well, and several of its values may become one.
     """
     block = table.contributions
     if block is not None and block.bounded_by is not BoundedBy.IN_QUERY:
         raise RefusedByPolicyError(
             Rule.GROUP_BY,
-            f"CASE is not offered for the table {table.name}: it has bound: {block.bounded_by}, which bounds members "
-            "in elements of columns as they are; bound: in_query bounds them in any",
+            f"CASE, bins and parts of texts are not offered for the table {table.name}: it has bound: "
+            f"{block.bounded_by}, which bounds members in elements of columns as they are; bound: in_query bounds them "
+            "in any",
         )
 
 

@@ -4,24 +4,36 @@
     DATE_TRUNC('month', day)                             the bucket of time that a row is in
     EXTRACT(HOUR FROM viewed_at)                         a part of its time
     CASE WHEN age < 30 THEN 'young' ELSE 'old' END       the first of some conditions that it meets
+    FLOOR(price / 10) * 10                               the bin of a number
+    SPLIT_PART(email, '@', 2)                            a part of a text
 
 Every function is of one row, so no member's rows change what stands for another's. All values that a function can have
-follow from the question and the policy, so its domain is known.
+follow from the question and the policy, so its domain is known; that of a part of a text is where the column's is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
 
-from dp_service.queries.answer_columns import BUCKET_COLUMN, CASE_COLUMN
+from dp_service.queries.answer_columns import BIN_COLUMN, BUCKET_COLUMN, CASE_COLUMN, PART_OF_TEXT_COLUMN
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.filters import Filter, Value, column_filters, require_valid, type_of
+from dp_service.queries.text_functions import TextFunction
 from dp_service.queries.time_parts import TimePart
 
 MAXIMUM_BRANCHES = 100
-_OF_CASES = tuple(CASE_COLUMN if place == 1 else f"{CASE_COLUMN}_{place}" for place in range(1, 5))
-NAMES_OF_FUNCTIONS = frozenset({BUCKET_COLUMN, *(f"gris_{part}" for part in TimePart), *_OF_CASES})
+# As many as a question may group by.
+_SEVERAL = {
+    name: tuple(name if place == 1 else f"{name}_{place}" for place in range(1, 5))
+    for name in (CASE_COLUMN, BIN_COLUMN, PART_OF_TEXT_COLUMN)
+}
+NAMES_OF_FUNCTIONS = frozenset(
+    {BUCKET_COLUMN, *(f"gris_{part}" for part in TimePart)}
+    | {name for each in _SEVERAL.values() for name in each}
+)
 """What queries call functions of a row: no column of a policy has such a name."""
 
 
@@ -88,7 +100,45 @@ class Cases:
         return "CASE .. END"
 
 
-Dimension = str | Truncated | Extracted | Cases
+@dataclass(frozen=True)
+class Binned:
+    """The bin of a value column's number, by its label: the first of numbers below `edges[0]`, the last of those above.
+
+    Attributes:
+        column: The value column.
+        edges: Where a bin ends and the next one begins, ascending; at most 100.
+        labels: What stands for each bin, ascending: one more than there are edges.
+    """
+
+    column: str
+    edges: tuple[Fraction, ...]
+    labels: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        require_valid(
+            1 <= len(self.edges) <= MAXIMUM_BRANCHES,
+            "dimensions",
+            f"{self.column}: expected bins with 1 to {MAXIMUM_BRANCHES} edges, got {len(self.edges)}",
+        )
+        ascending = all(low < high for low, high in pairwise(self.edges))
+        require_valid(ascending, "dimensions", f"{self.column}: expected ascending edges of bins")
+
+    def __str__(self) -> str:
+        return f"bins of {self.column}"
+
+
+@dataclass(frozen=True)
+class PartOfText:
+    """A part of the text that a column has, or the text with its letters small or large."""
+
+    column: str
+    function: TextFunction
+
+    def __str__(self) -> str:
+        return f"part of {self.column}"
+
+
+Dimension = str | Truncated | Extracted | Cases | Binned | PartOfText
 """A column by its name, or a function of a row."""
 
 
@@ -106,17 +156,20 @@ def columns_of(dimension: Dimension) -> frozenset[str]:
             return frozenset({dimension})
         case Truncated(column=column) | Extracted(column=column):
             return frozenset({column})
+        case Binned(column=column) | PartOfText(column=column):
+            return frozenset({column})
         case Cases(branches=branches):
             return frozenset(each.column for condition, _ in branches for each in column_filters(condition))
 
 
 def answer_columns(dimensions: Iterable[Dimension]) -> tuple[str, ...]:
     """Return what queries call each dimension: a column by its name; a function by a name that no policy lists."""
-    cases = iter(_OF_CASES)
-    return tuple(next(cases) if isinstance(each, Cases) else _answer_column(each) for each in dimensions)
+    names = {name: iter(each) for name, each in _SEVERAL.items()}
+    own = map(_answer_column, dimensions)
+    return tuple(next(names[name]) if name in names else name for name in own)
 
 
-def _answer_column(dimension: str | Truncated | Extracted) -> str:
+def _answer_column(dimension: Dimension) -> str:
     match dimension:
         case str():
             return dimension
@@ -124,6 +177,12 @@ def _answer_column(dimension: str | Truncated | Extracted) -> str:
             return BUCKET_COLUMN
         case Extracted(part=part):
             return f"gris_{part}"
+        case Cases():
+            return CASE_COLUMN
+        case Binned():
+            return BIN_COLUMN
+        case PartOfText():
+            return PART_OF_TEXT_COLUMN
 
 
 def labels_of(dimensions: Iterable[Dimension]) -> tuple[str | None, ...]:

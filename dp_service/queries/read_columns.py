@@ -11,6 +11,7 @@ from dp_service.queries.canonical_query import (
     ColumnCondition,
     OrdinalRestriction,
     PartCondition,
+    QueryBins,
     QueryValue,
 )
 from dp_service.queries.columns import Column
@@ -73,6 +74,12 @@ def quantiles_read(query: CanonicalQuery) -> tuple[ReadValue, ...]:
     """Return the column that a question's quantiles are of, if it asks for any."""
     asked = query.quantiles
     return () if asked is None else (ReadValue(asked.value.name, asked.value.type, asked.value.null_value),)
+
+
+def bins_read(query: CanonicalQuery) -> tuple[ReadValue, ...]:
+    """Return the columns whose bins a question groups by."""
+    values = (each.source.value for each in query.dimensions if isinstance(each.source, QueryBins))
+    return tuple(ReadValue(each.name, each.type, each.null_value) for each in values)
 
 
 def columns_read(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:

@@ -19,7 +19,14 @@ from dp_service.queries.asked_numbers import (
     DistinctValues,
     Measure,
 )
-from dp_service.queries.dimensions import Cases, Dimension, Truncated, conditions_of_dimensions, is_of_time
+from dp_service.queries.dimensions import (
+    Cases,
+    Dimension,
+    PartOfText,
+    Truncated,
+    conditions_of_dimensions,
+    is_of_time,
+)
 from dp_service.queries.filters import (
     AnyOf,
     ColumnFilter,
@@ -236,6 +243,12 @@ class HistogramQuery:
     def plain_dimensions(self) -> tuple[str, ...]:
         """Those of its dimensions that are columns as they are."""
         return tuple(each for each in self.dimensions if isinstance(each, str))
+
+    @property
+    def grouped_columns(self) -> tuple[str, ...]:
+        """The columns that it groups by as they are, or by a part of their texts, each once."""
+        parts = (each.column for each in self.dimensions if isinstance(each, PartOfText))
+        return tuple(dict.fromkeys([*self.plain_dimensions, *parts]))
 
     @property
     def row_filters(self) -> tuple[Filter, ...]:

@@ -27,7 +27,7 @@ from dp_service.queries.table_contributions import Choice, Contributions
 from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
-from dp_service.terms import Consistency, CountNoise
+from dp_service.terms import Consistency, CountNoise, ValueType
 
 _UNIT_ID_CHARACTERS = 32
 DEFAULT_MAX_K = 100
@@ -215,6 +215,15 @@ class Table(TableKeys):
             f"{instead_of(name, names)}",
         )
 
+    def numbers_of(self, name: str) -> ValueColumn | QuantileColumn:
+        """Return a column of numbers, which are summed or have quantiles.
+
+        Raises:
+            RefusedByPolicyError: The policy lists no numbers of it.
+        """
+        numbers = (*self.values, *(each for each in self.quantiles if each.type is not ValueType.DATE))
+        return next((each for each in numbers if each.name == name), None) or self.value(name)
+
     @property
     def choice(self) -> Choice | None:
         """Between what the service chooses for a question; None: the policy says how it is answered."""
@@ -320,7 +329,7 @@ class Table(TableKeys):
             raise RefusedByPolicyError(
                 Rule.COLUMN,
                 f"{name} is a value column of the table {self.name}: sums, averages or quantiles may be asked of it, "
-                "and neither conditions nor groups",
+                "and bins as groups, such as FLOOR(column / 10) * 10, but no conditions",
             )
         raise RefusedByPolicyError(
             Rule.COLUMN,

@@ -13,7 +13,7 @@ from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from dp_service.accounting.epsilon_table import EpsilonTable
 from dp_service.queries.answer_columns import CELL_COLUMN
-from dp_service.queries.read_columns import quantiles_read, values_read
+from dp_service.queries.read_columns import bins_read, quantiles_read, values_read
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
 from dp_service.releases.keys import KeySet, NoiseKey
@@ -240,6 +240,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             sums=map(read_value, values_read(resolution.query)),
             own_counts=len(resolution.query.own_counts),
             quantiles=next(map(read_value, quantiles_read(resolution.query)), None),
+            bins=map(read_value, bins_read(resolution.query)),
             requested_k=resolution.requested_k or 0,
             information_per_element=kind.information_per_element,
             version_is_fixed=resolution.fixed_data_version is not None,

@@ -232,6 +232,7 @@ class EngineQuery:
     first_counts: bool = False
     sums: tuple[ReadValue, ...] = ()
     quantiles: ReadValue | None = None
+    bins: tuple[ReadValue, ...] = ()
     double_sums: bool = False
     own_counts: int = 0
     stream: ClosedStream | None = None
@@ -239,7 +240,7 @@ class EngineQuery:
     @property
     def read_values(self) -> tuple[ReadValue, ...]:
         """The columns of numbers that it reads, to be checked as `reads` are; where rows are counted there is none."""
-        of_sums = tuple(each for each in self.sums if each.name)
+        of_sums = (*(each for each in self.sums if each.name), *self.bins)
         return of_sums if self.quantiles is None else (*of_sums, self.quantiles)
 
     @property

@@ -152,7 +152,7 @@ def test_what_bounds_columns_alone_bounds_no_function_of_others(
     elements = {"elements": ["article", "day", "age"]} if more["bound"] == "prepared" else {}
     policy = policy_of(tmp_path, {"delta_0": 1, "units": 10, **more, **elements})
     for function in ("CASE WHEN app = 'a' THEN 1 ELSE 2 END", "CASE WHEN article = 'x' THEN 1 ELSE 2 END"):
-        with pytest.raises(RefusedByPolicyError, match="CASE is not offered for the table"):
+        with pytest.raises(RefusedByPolicyError, match="CASE, bins and parts of texts are not offered"):
             by(function, policy)
 
 

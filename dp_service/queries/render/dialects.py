@@ -10,9 +10,22 @@ from functools import reduce
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.canonical_query import PatternCondition
-from dp_service.queries.filters import Value, regular_expression
+from dp_service.queries.filters import Value
 from dp_service.queries.intervals import ordinal
+from dp_service.queries.render.text_expressions import (
+    duckdb_matches,
+    duckdb_part_of_text,
+    pinot_case_text,
+    pinot_matches,
+    pinot_part_of_text,
+    spark_matches,
+    spark_part_of_text,
+    spark_text,
+    spark_well_formed,
+    standard_text,
+)
 from dp_service.queries.render.time_expressions import TimeWriter, duckdb_time, pinot_time, spark_time
+from dp_service.queries.text_functions import TextFunction
 from dp_service.terms import ColumnType
 
 # Without these each server of a Pinot cluster keeps only part of its groups and counts come out too low, with every
@@ -103,6 +116,7 @@ class Dialect:
             keys for every row. Otherwise it is a CASE over the keys.
         case_text: Writes a text that a CASE may answer with, beside texts of other lengths.
         matches: Writes whether a text has a pattern, or has not.
+        part_of_text: Writes a function of a text, which is a part of it or the same in other letters.
         time: Writes the first day of the bucket that a column's time falls into, or a part of it as a whole number.
         lists_excluded: Whether NOT IN may be written. Otherwise each value is compared, as Pinot 0.11 needs it in CASE.
     """
@@ -132,6 +146,7 @@ class Dialect:
     joins_lookups: bool
     case_text: Callable[[str], str]
     matches: Callable[[str, PatternCondition], str]
+    part_of_text: Callable[[str, TextFunction], str]
     time: TimeWriter
     lists_excluded: bool = True
 
@@ -154,35 +169,6 @@ def literal(value: Value, dialect: Dialect) -> str:
             return dialect.timestamp(value)
         case datetime.date():
             return dialect.day(value)
-
-
-def _standard_text(text: str) -> str:
-    """Write a text for an engine in which only the quote is escaped, by doubling it."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _pinot_case_text(text: str) -> str:
-    """Cast it: Calcite may fill up the shorter ones of several texts with blanks."""
-    return f"CAST({_standard_text(text)} AS VARCHAR)"
-
-
-def _spark_text(text: str) -> str:
-    """Write a text for Spark, which reads a backslash as an escape.
-
-    A doubled quote would vanish: for Spark before 4.0 it ends one text and begins the next. Before parsing, Spark also
-    replaces `${env:NAME}` by the server's environment variable, even inside texts; a dollar sign written by its code
-    point prevents that.
-    """
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
-    return f"'{escaped}'"
-
-
-def _spark_well_formed(expression: str) -> str:
-    """Compare a text with what Java reads: it replaces bytes that are not UTF-8.
-
-    Texts that differ only in such bytes would arrive as the same text.
-    """
-    return f"encode({expression}, 'UTF-8') = CAST({expression} AS BINARY)"
 
 
 def _standard_day(day: datetime.date) -> str:
@@ -273,30 +259,6 @@ def _pinot_together(names: Sequence[str]) -> str:
     return reduce(lambda left, right: f"concat({left}, {right}, ':')", spelt)
 
 
-def _duckdb_matches(text: str, condition: PatternCondition) -> str:
-    expression = regular_expression(condition.pattern, folds=condition.folds, backtracks=False)
-    return f"{'NOT ' * condition.negated}regexp_full_match({text}, {_standard_text(expression)}, 's')"
-
-
-def _whole_in_java(condition: PatternCondition) -> str:
-    return rf"(?s)\A(?:{regular_expression(condition.pattern, folds=condition.folds, backtracks=True)})\z"
-
-
-def _spark_matches(text: str, condition: PatternCondition) -> str:
-    return f"{text} {'NOT ' * condition.negated}RLIKE {_spark_text(_whole_in_java(condition))}"
-
-
-def _pinot_matches(text: str, condition: PatternCondition) -> str:
-    """Extract the text itself, or nothing: LIKE ignores the case of letters, and indexes read expressions otherwise.
-
-    No pattern that is asked for has the empty text. What stands for nothing is not named: Pinot 0.11 would take the
-    expression for it. Servers that are set up to use RE2J refuse expressions that look for a part once, whatever rows
-    they have; `'%a%'` and `'a%'` are none.
-    """
-    extracted = f"REGEXP_EXTRACT({text}, {_standard_text(_whole_in_java(condition))})"
-    return f"{extracted} {'=' if condition.negated else '<>'} ''"
-
-
 def _duckdb_order_hash(salt: bytes, texts: Sequence[str]) -> str:
     """Hash length-prefixed texts; hexadecimal texts are ordered as their bytes are."""
     fields = [f"unhex(printf('%016x', octet_length(encode({text})))) || encode({text})" for text in texts]
@@ -335,7 +297,7 @@ def _bytes(value: bytes) -> str:
 
 _STANDARD = Dialect(
     quote='"',
-    text=_standard_text,
+    text=standard_text,
     well_formed=None,
     prefix="",
     nested_prefix="",
@@ -357,8 +319,9 @@ _STANDARD = Dialect(
     order_hash=_duckdb_order_hash,
     whole_timestamp=str,
     joins_lookups=True,
-    case_text=_standard_text,
-    matches=_duckdb_matches,
+    case_text=standard_text,
+    matches=duckdb_matches,
+    part_of_text=duckdb_part_of_text,
     time=duckdb_time,
 )
 
@@ -366,7 +329,7 @@ DIALECTS = {
     "duckdb": _STANDARD,
     "pinot": Dialect(
         quote='"',
-        text=_standard_text,
+        text=standard_text,
         well_formed=None,
         prefix=_PINOT_EXACT,
         nested_prefix=_PINOT_NESTED,
@@ -388,22 +351,24 @@ DIALECTS = {
         order_hash=_pinot_order_hash,
         whole_timestamp=_pinot_whole_timestamp,
         joins_lookups=False,
-        case_text=_pinot_case_text,
-        matches=_pinot_matches,
+        case_text=pinot_case_text,
+        matches=pinot_matches,
+        part_of_text=pinot_part_of_text,
         time=pinot_time,
     ),
     "spark": replace(
         _STANDARD,
         quote="`",
-        text=_spark_text,
-        well_formed=_spark_well_formed,
+        text=spark_text,
+        well_formed=spark_well_formed,
         days=_spark_days,
         finite=_standard_finite,
         canonical_text=_spark_canonical_text,
         order_hash=_spark_order_hash,
         joins_lookups=False,
-        case_text=_spark_text,
-        matches=_spark_matches,
+        case_text=spark_text,
+        matches=spark_matches,
+        part_of_text=spark_part_of_text,
         time=spark_time,
     ),
 }

@@ -6,15 +6,18 @@ from dataclasses import replace
 
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
+    QueryBins,
     QueryBucket,
     QueryCase,
     QueryColumn,
     QueryPart,
+    QueryPartOfText,
 )
 from dp_service.queries.filters import Value
 from dp_service.queries.render.columns import column_expression
 from dp_service.queries.render.conditions import time_key, written_condition
 from dp_service.queries.render.dialects import Dialect, literal
+from dp_service.queries.render.sums import row_steps
 from dp_service.queries.render.time_expressions import local_times
 
 
@@ -47,6 +50,10 @@ def grouping_key(
             return dialect.time(key, times, function)
         case QueryCase() as case:
             return _case(case, dialect, is_nested=is_nested)
+        case QueryBins() as bins:
+            return _bin(bins, dialect)
+        case QueryPartOfText(column=column, function=function):
+            return dialect.part_of_text(column_expression(column, dialect), function)
         case _:
             return column_expression(dimension, dialect)
 
@@ -60,6 +67,16 @@ def _case(case: QueryCase, dialect: Dialect, *, is_nested: bool) -> str:
     ]
     otherwise = _answer(case.otherwise, dialect)
     return f"CASE {' '.join(branches)} ELSE {otherwise} END" if branches else otherwise
+
+
+def _bin(bins: QueryBins, dialect: Dialect) -> str:
+    """Write the label of a bin: no number makes it an error, and a row without one is left out by a condition."""
+    steps = row_steps(bins.value, dialect)
+    branches = [
+        f"WHEN {steps} < {edge} THEN {_answer(label, dialect)}"
+        for edge, label in zip(bins.edges, bins.labels, strict=False)
+    ]
+    return f"CASE {' '.join(branches)} ELSE {_answer(bins.labels[-1], dialect)} END"
 
 
 def _answer(value: Value, dialect: Dialect) -> str:

@@ -7,10 +7,13 @@ from datetime import date
 
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
+    Coordinate,
     OrdinalRestriction,
+    QueryBins,
     QueryBucket,
     QueryCase,
     QueryColumn,
+    QueryPartOfText,
     TextRestriction,
     column_conditions,
 )
@@ -35,9 +38,15 @@ def where_condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool
         *conditions_of_question(resolution, dialect, is_nested=is_nested),
         *text_conditions(resolution, dialect),
         *_name_conditions(resolution, dialect, is_nested=is_nested),
-        *(each for value in resolution.query.used_values for each in usable_conditions(value, dialect)),
+        *(each for value in _values_of(resolution.query) for each in usable_conditions(value, dialect)),
     ]
-    return " AND ".join(conditions)
+    return " AND ".join(dict.fromkeys(conditions))
+
+
+def _values_of(query: CanonicalQuery) -> Iterator[Coordinate]:
+    """Yield what is added up, or has quantiles, and of what there are bins."""
+    yield from query.used_values
+    yield from (each.source.value for each in query.dimensions if isinstance(each.source, QueryBins))
 
 
 def conditions_of_question(resolution: Resolution, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
@@ -151,9 +160,9 @@ def text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
         if isinstance(each, TextRestriction)
     }
     query = resolution.query
-    # A CASE answers with literals alone.
+    # A CASE answers with literals alone, and a part of a text is no longer than the text.
     texts = [
-        each
+        each.source.column if isinstance(each.source, QueryPartOfText) else each
         for each in query.dimensions
         if each.type is ColumnType.STRING and not isinstance(each.source, QueryCase)
     ]

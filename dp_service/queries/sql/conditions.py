@@ -22,6 +22,7 @@ from dp_service.queries.sql.literals import value_of
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, refused_node
 from dp_service.queries.sql.time_functions import between, compared, is_bucket, is_part, listed, uncast
+from dp_service.queries.sql.words import PARTS_OF_TEXTS
 from dp_service.terms import ColumnType, Comparison
 
 _MAXIMUM_DIGITS = 40
@@ -191,6 +192,12 @@ class _Filters:
 
     def _column(self, node: tree.Expression) -> Column:
         """Return the column of a condition, the only side that may have one."""
+        if isinstance(node, tree.Call) and node.name in PARTS_OF_TEXTS:
+            refuse(
+                node,
+                f"a condition on {node.name}(..) is not accepted: write column ILIKE 'a%', which ignores the case of "
+                "the letters A to Z, or LIKE",
+            )
         if not isinstance(node, tree.Name):
             refuse(
                 node,

@@ -5,22 +5,23 @@ EXTRACT(HOUR FROM time), DATE_PART('hour', time), HOUR(time) a part of the time
 CASE WHEN condition THEN value .. [ELSE value] END           the value beside the first condition that holds
 condition                                                    TRUE where it holds, FALSE where its opposite does
 CASE column WHEN value THEN value .. END                     the same, of comparisons
-WIDTH_BUCKET(column, low, high, n)                           bins of equal width, 0 below them and n + 1 above
+WIDTH_BUCKET(column, low, high, n), FLOOR(column / 10) * 10  bins (`bins`)
+LOWER, UPPER, LEFT, SUBSTR, SPLIT_PART                       parts of a text
 """
 
 from __future__ import annotations
 
-from dp_service.queries.dimensions import Cases, Dimension, Extracted, Truncated
-from dp_service.queries.filters import Bound, Filter, Range, Value, fault_of, opposite
+from dp_service.queries.dimensions import Cases, Dimension, Extracted, PartOfText, Truncated
+from dp_service.queries.filters import Filter, Value, fault_of, opposite
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.bins import bins_of, is_bins
 from dp_service.queries.sql.conditions import condition_of
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, integer, refused_node
 from dp_service.queries.sql.time_functions import extracted, is_bucket, is_part, truncated, uncast
-from dp_service.terms import ColumnType
+from dp_service.queries.sql.words import PARTS_OF_TEXTS
+from dp_service.queries.text_functions import Folded, Piece, Prefix, TextFunction
 
-_WIDTH_BUCKET = "WIDTH_BUCKET"
-_MOST_BINS = 98
 _CONDITIONS = (
     tree.Compared | tree.Listed | tree.Between | tree.Like | tree.IsNull | tree.Not | tree.All | tree.Any
 )
@@ -31,7 +32,7 @@ def is_function(node: tree.Expression) -> bool:
     node = uncast(node)
     if isinstance(node, tree.Case | _CONDITIONS) or is_bucket(node) or is_part(node):
         return True
-    return isinstance(node, tree.Call) and node.name == _WIDTH_BUCKET
+    return isinstance(node, tree.Call) and (node.name in PARTS_OF_TEXTS or is_bins(node))
 
 
 def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
@@ -46,14 +47,18 @@ def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
             raise refused_node(node)
         return scope.column_name(node)
     node = uncast(node)
+    if isinstance(node, tree.Call):
+        return _of_call(node, scope)
     if isinstance(node, tree.Case):
         return _cases(node, scope)
-    if isinstance(node, _CONDITIONS):
-        return _truth(node, scope)
-    if not isinstance(node, tree.Call):
-        raise AssertionError("a function is a call or a CASE")
-    if node.name == _WIDTH_BUCKET:
-        return _bins(node, scope)
+    return _truth(node, scope)
+
+
+def _of_call(node: tree.Call, scope: Scope) -> Dimension:
+    if is_bins(node):
+        return bins_of(node, scope)
+    if node.name in PARTS_OF_TEXTS:
+        return _part_of_text(node, scope)
     if is_bucket(node):
         length, column = truncated(node)
         return Truncated(scope.column_name(column), length)
@@ -62,8 +67,10 @@ def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
 
 
 def column_of(node: tree.Expression) -> tree.Expression:
-    """Return the column that a node selects, or of which it selects a function of time; another node as it is."""
+    """Return the column that a node selects, or of which it selects a function; another node as it is."""
     inner = uncast(node)
+    if isinstance(inner, tree.Call) and inner.arguments and (is_bins(inner) or inner.name in PARTS_OF_TEXTS):
+        return inner.arguments[0]
     if isinstance(inner, tree.Call) and is_bucket(inner):
         return truncated(inner)[1]
     return extracted(inner)[1] if isinstance(inner, tree.Call) and is_part(inner) else node
@@ -118,23 +125,26 @@ def _answer(node: tree.Expression) -> Value | None:
     return found
 
 
-def _bins(node: tree.Call, scope: Scope) -> Cases:
-    """Return the bins of WIDTH_BUCKET: 0 below the first, then 1 to n, and n + 1 from the end on."""
-    if len(node.arguments) != len(("column", "low", "high", "n")) or node.distinct or node.within is not None:
-        refuse(node, "expected WIDTH_BUCKET(column, low, high, number of bins)")
-    operand, *numbers = node.arguments
-    if not all(isinstance(each, tree.Number) for each in numbers):
-        refuse(node, "expected WIDTH_BUCKET with whole numbers behind the column")
-    low, high, count = (integer(each) for each in numbers if isinstance(each, tree.Number))
-    column = scope.column(operand)
-    if column.type is not ColumnType.INT64:
-        refuse(operand, f"{column.name}: expected WIDTH_BUCKET of a column of integers")
-    if not (low < high and 1 <= count <= _MOST_BINS):
-        refuse(node, f"expected WIDTH_BUCKET with low below high and 1 to {_MOST_BINS} bins")
-    # A whole number is below an edge exactly if it is below the edge rounded up.
-    edges = [low + -(-(high - low) * place // count) for place in range(count + 1)]
-    # Without ELSE: a row without a number is in no bin.
-    below = [Range(column.name, None, Bound(edge, exclusive=True)) for edge in edges]
-    ranges = [*below, Range(column.name, Bound(edges[-1]), None)]
-    with placed(node):
-        return Cases(tuple((each, place) for place, each in enumerate(ranges)), None)
+def _part_of_text(node: tree.Call, scope: Scope) -> PartOfText:
+    if not node.arguments or node.distinct or node.within is not None:
+        refuse(node, _PARTS[node.name])
+    column, *arguments = node.arguments
+    match node.name, arguments:
+        case "LOWER" | "LCASE" | "UPPER" | "UCASE", []:
+            function: TextFunction = Folded(upper=node.name.startswith("U"))
+        case "LEFT", [tree.Number() as length]:
+            function = Prefix(integer(length))
+        case "SUBSTR" | "SUBSTRING", [tree.Number(text="1", negative=False), tree.Number() as length]:
+            function = Prefix(integer(length))
+        case "SPLIT_PART" | "SPLITPART", [tree.Text(value=separator, kind=""), tree.Number() as place]:
+            function = Piece(separator, integer(place))
+        case _:
+            refuse(node, _PARTS[node.name])
+    return PartOfText(scope.column_name(column), function)
+
+
+_PARTS = {
+    **dict.fromkeys(("LOWER", "LCASE", "UPPER", "UCASE"), "expected LOWER(column) or UPPER(column)"),
+    **dict.fromkeys(("LEFT", "SUBSTR", "SUBSTRING"), "expected LEFT(column, n) or SUBSTR(column, 1, n)"),
+    **dict.fromkeys(("SPLIT_PART", "SPLITPART"), "expected SPLIT_PART(column, '@', 2)"),
+}

@@ -68,8 +68,13 @@ QUANTILES = frozenset(
     | {"PERCENTILE_CONT", "PERCENTILE_DISC", "PERCENTILE_APPROX"}
 )
 """Functions of a column and a share between 0 and 1; those called PERCENTILE_CONT and _DISC also WITHIN GROUP."""
+PARTS_OF_TEXTS = frozenset(
+    {"LOWER", "LCASE", "UPPER", "UCASE", "LEFT", "SUBSTR", "SUBSTRING", "SPLIT_PART", "SPLITPART"}
+)
+"""Functions of a text whose result is grouped by."""
 _READ = frozenset(
     {"COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "MEDIAN", "PERCENTILES", "CAST", "CASE", "WIDTH_BUCKET"}
+    | PARTS_OF_TEXTS
     | {"IF", "IFF", "IIF", "COUNT_IF", "COUNTIF", "SUM_IF", "SUMIF", "AVG_IF", "AVGIF", "FLOOR"}
 )
 EXTRACTIONS = frozenset({"EXTRACT", "DATE_PART", "DATEPART"})
@@ -93,9 +98,14 @@ _SKETCH = (
 _SEVERAL = "it is of columns with several values in a row, which no policy lists"
 _SUBQUERY = "a condition compares a column with values: ask for these first, and write them as a list"
 _WINDOW = "order and compare the rows of the answer afterwards; LIMIT shows the first of a list"
-_TEXTS = "group by the column as it is, or look the text up in a file that the policy names"
-_FOLDED = f"compare by ILIKE, which ignores the case of letters; {_TEXTS}"
-_BINS = "write WIDTH_BUCKET(column, low, high, n), CASE WHEN column < 10 THEN .. END, or DATE_TRUNC('day', column)"
+_TEXTS = (
+    "group by the column as it is, by LOWER(column), LEFT(column, n) or SPLIT_PART(column, '@', 2), or look the text "
+    "up in a file that the policy names"
+)
+_BINS = (
+    "write FLOOR(column / 10) * 10, WIDTH_BUCKET(column, low, high, n), CASE WHEN column < 10 THEN .. END, or "
+    "DATE_TRUNC('day', column)"
+)
 _PATTERN = "write LIKE with % and _"
 _SPREAD = "ask for COUNT, SUM, AVG or a percentile"
 _CATALOGUE = "tables and columns are in the catalogue, which is free"
@@ -114,9 +124,8 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("NOW", "GETDATE", "CURDATE", "SYSDATE", "LOCALTIME", "TODAY"), _TODAY),
     **dict.fromkeys(("TO_DATE", "TO_TIMESTAMP", "MAKE_DATE", "STRPTIME"), _TODAY),
     **dict.fromkeys(("NULLIF", "CASEWHEN", "GREATEST", "LEAST"), _OF_CASE),
-    **dict.fromkeys(("UPPER", "LOWER"), _FOLDED),
-    **dict.fromkeys(("SUBSTRING", "SUBSTR", "CONCAT", "TRIM", "LENGTH", "REPLACE", "LEFT", "RIGHT"), _TEXTS),
-    **dict.fromkeys(("SPLIT", "SPLIT_PART", "REGEXP_EXTRACT", "STRPOS", "POSITION"), _TEXTS),
+    **dict.fromkeys(("CONCAT", "TRIM", "LENGTH", "REPLACE", "RIGHT"), _TEXTS),
+    **dict.fromkeys(("SPLIT", "REGEXP_EXTRACT", "STRPOS", "POSITION"), _TEXTS),
     **dict.fromkeys(("MOD", "POWER", "SQRT", "LN", "LOG", "EXP"), _BINS),
     **dict.fromkeys(("REGEXP_LIKE", "REGEXP_MATCHES", "CONTAINS", "STARTS_WITH", "TEXT_MATCH"), _PATTERN),
     **dict.fromkeys(("JSON_MATCH", "ANY", "ALL", "SOME", "EXISTS", "IN_SUBQUERY", "LOOKUP"), _SUBQUERY),

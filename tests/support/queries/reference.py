@@ -17,6 +17,7 @@ from dp_service.queries.filters import (
     ColumnFilter,
     Filter,
     In,
+    InPart,
     IsNull,
     Like,
     NotIn,
@@ -72,6 +73,8 @@ def _holds_of(condition: ColumnFilter, value: Any, null: Any) -> bool:
             return found is not condition.negated
         case IsNull():
             return (value == null) is not condition.negated
+        case InPart(part=part, numbers=numbers):
+            return part.of(datetime.datetime.combine(value, datetime.time.min)) in numbers
 
 
 def _folded(text: str) -> str:

@@ -1,0 +1,25 @@
+"""Spark makes of numbers and texts what Python makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from dp_service.queries.render import render
+from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
+from pinot_connector.engines.spark import SparkEngine
+from tests.support.queries.row_functions import FUNCTIONS, arrow_table, expected, resolved
+
+
+def test_functions_of_a_row_are_those_of_python(spark: SparkSession, tmp_path: Path) -> None:
+    """Every bin and every part of a text."""
+    pq.write_table(arrow_table(), tmp_path / "t.parquet")
+    engine = SparkEngine(spark, {"t": str(tmp_path / "t.parquet")})
+    for function in FUNCTIONS:
+        resolution = resolved(function)
+        columns = tuple(ExpectedColumn(name, ColumnType(kind)) for name, kind in resolution.columns)
+        query = EngineQuery("t", render(resolution, "spark"), columns, resolution.row_limit)
+        answer = engine.run(query, engine.data_version("t"))
+        assert dict(zip(answer.elements[0], answer.counts, strict=True)) == expected(function), function
