@@ -133,8 +133,9 @@ def _merged(filters: list[Filter], table: Table, kind: type[AllOf | AnyOf]) -> I
         if isinstance(each, kind):
             waiting += reversed(each.parts)
             continue
-        if isinstance(each, InPart):
-            parts[each.part] = _joined_part(parts.get(each.part, each), each, kind)
+        part = _as_part(each)
+        if part is not None:
+            parts[part.part] = _joined_part(parts.get(part.part, part), part, kind)
             continue
         column = table.column(next(column_filters(each)).column)
         if is_set(each, column, known_texts(column)):
@@ -149,6 +150,19 @@ def _merged(filters: list[Filter], table: Table, kind: type[AllOf | AnyOf]) -> I
             yield joined
         else:
             yield from sets
+
+
+def _as_part(condition: Filter) -> InPart | None:
+    """Return a condition on one part of the time column alone as one list of numbers; None: it is another one."""
+    if isinstance(condition, InPart):
+        return condition
+    if not isinstance(condition, AllOf | AnyOf):
+        return None
+    parts = [_as_part(each) for each in condition.parts]
+    found = [each for each in parts if each is not None]
+    if len(found) < len(parts) or len({each.part for each in found}) > 1:
+        return None
+    return reduce(lambda left, right: _joined_part(left, right, type(condition)), found)
 
 
 def _joined_part(left: InPart, right: InPart, kind: type[AllOf | AnyOf]) -> InPart:

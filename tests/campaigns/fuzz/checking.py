@@ -16,7 +16,7 @@ from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
-from dp_service.queries.filters import In, IsNull, column_filters
+from dp_service.queries.filters import In, InPart, IsNull, column_filters
 from dp_service.queries.intervals import ordinal
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
@@ -180,7 +180,8 @@ def _check_spelling(query: HistogramQuery, resolution: Resolution) -> None:
 
 def _check_engines(query: HistogramQuery, resolution: Resolution) -> None:
     """Read what engines are asked, by a parser that knows nothing of the text: it is the question, and no more."""
-    if query.plain_dimensions != query.dimensions:
+    leaves = (each for condition in query.every_filter for each in column_filters(condition))
+    if query.plain_dimensions != query.dimensions or any(isinstance(each, InPart) for each in leaves):
         # The reader knows columns as they are; `_check_meaning` runs the text itself.
         return
     table = POLICY.table(query.table)

@@ -12,6 +12,7 @@ from dp_service.queries.canonical_query import QueryCount, QueryValue
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, read_policy
+from dp_service.queries.read_columns import bins_read
 from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
@@ -43,7 +44,7 @@ count_noise: gaussian
 tables:
   dropped: &plain
     member: member
-    time: {{column: day, type: date, buckets: [month]}}
+    time: {{column: day, type: date, buckets: [month], parts: [weekday, day, week, month]}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     d_bar: 1000
     max_k: 1000
@@ -174,7 +175,9 @@ class Form:
     @property
     def names(self) -> frozenset[str]:
         """The columns of the table that the engine's query looks at."""
-        values = {each.name for each in self.resolution.query.used_values if isinstance(each, QueryValue)}
+        query = self.resolution.query
+        values = {each.name for each in query.used_values if isinstance(each, QueryValue)}
+        values |= {each.name for each in bins_read(query)}
         return frozenset(values | {each.name for each in self.resolution.reads})
 
     @property
@@ -222,6 +225,25 @@ _NAMES: dict[str, Sequence[Scalar]] = {
     "topic": ("least", "a", "one"),
     "label": ("letter", "face", "empty"),
 }
+_OF_PARTS = (
+    "EXTRACT(ISODOW FROM day) IN (2, 6)",
+    "NOT WEEK(day) > 20",
+    "DAY(day) BETWEEN 1 AND 15",
+    "MONTH(day) <> 1",
+)
+_PARTS = (
+    "LOWER(text)",
+    "UPPER(text)",
+    "LEFT(text, 2)",
+    "SPLIT_PART(text, 'b', 1)",
+    "SPLIT_PART(text, '%', 2)",
+)
+_BINS = (
+    "FLOOR(price / 5) * 5",
+    "WIDTH_BUCKET(whole, -4, 4, 3)",
+    "FLOOR(whole / 3)",
+    "WIDTH_BUCKET(price, -2, 5.5, 7)",
+)
 _DISTINCT = ("text", "number", "small", "day")
 _MONTHS = "day >= '2018-12-01' AND day < '2019-03-01'"
 
@@ -249,6 +271,17 @@ def forms(under: Policy) -> Iterator[Form]:
         table, case = ("dropped", "kept")[number % 2], f"CASE WHEN {condition} THEN 'it''s' ELSE '' END"
         yield from _form(f"SELECT {case}, {_COUNTED} FROM {table} GROUP BY 1", under)
         yield from _form(f"SELECT {condition}, {_COUNTED} FROM dropped WHERE {_MONTHS} GROUP BY 1", under)
+        part = _OF_PARTS[number % len(_OF_PARTS)]
+        yield from _form(
+            f"SELECT who, {_COUNTED} FROM dropped WHERE {part} OR {condition} GROUP BY who", under
+        )
+        yield from _form(
+            f"SELECT IF({part}, 1, 2), {_COUNTED} FROM dropped WHERE {condition} GROUP BY 1", under
+        )
+        text = _PARTS[number % len(_PARTS)]
+        yield from _form(f"SELECT {text}, {_COUNTED} FROM {table} WHERE {condition} GROUP BY 1", under)
+        bins = _BINS[number % len(_BINS)]
+        yield from _form(f"SELECT {bins}, {_COUNTED} FROM summed WHERE {condition} GROUP BY 1", under)
 
 
 def _of_two_looks(number: int, condition: str) -> str:

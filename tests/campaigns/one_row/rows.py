@@ -6,17 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.canonical_query import QueryValue
 from dp_service.queries.columns import Column, Nulls
-from dp_service.queries.dimensions import Cases, Dimension, Truncated, columns_of
+from dp_service.queries.dimensions import Binned, Cases, Dimension, PartOfText, Truncated, columns_of
 from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, AllOf, AnyOf, Bound, Filter, Range
 from dp_service.queries.intervals import UNIVERSES, ordinal
 from dp_service.queries.policy import Policy
 from dp_service.queries.tables import Table
+from dp_service.queries.value_columns import ValueColumn
 from dp_service.terms import ColumnType
 from dp_service.values.cells import Grid
 from dp_service.values.member_value import member_value
@@ -214,8 +216,9 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
     if any(isinstance(each, bytes) for each in looked_at.values()) or row.member in (None, "null"):
         return None
     used = [each for each in form.resolution.query.used_values if isinstance(each, QueryValue)]
-    used = [each for each in used if not each.keeps_nulls and each.condition is None]
-    if not all(_is_usable(looked_at[each.name]) for each in used):
+    names = {each.name for each in used if not each.keeps_nulls and each.condition is None}
+    names |= {each.column for each in form.query.dimensions if isinstance(each, Binned)}
+    if not all(_is_usable(looked_at[name]) for name in names):
         return None
 
     def value_of(name: str) -> Any:
@@ -238,6 +241,12 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
                     if holds(_in_integers(condition, table), value_of, null_of)
                 )
                 return next(met, otherwise)
+            case Binned(column=name, edges=edges, labels=labels):
+                number = _rounded(looked_at[name], table.value(name))
+                return labels[sum(number >= edge for edge in edges)]
+            case PartOfText(column=name, function=function):
+                text = _shown(value_of(name), bucketed=False)
+                return None if text is None else function.of(text)
             case _:
                 (name,) = columns_of(dimension)
                 return _shown(value_of(name), bucketed=isinstance(dimension, Truncated))
@@ -246,6 +255,11 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
     if None in element or (form.about is not None and element not in form.about):
         return None
     return (*element, _cell(form, row, table)) if form.resolution.counts_cells else element
+
+
+def _rounded(value: Any, column: ValueColumn) -> Fraction:
+    quantum = column.bounds.quantum
+    return quantum.value_of(quantum.steps_of(min(max(value, -(2**40)), 2**40)))
 
 
 def _cell(form: Form, row: Row, table: Table) -> int:

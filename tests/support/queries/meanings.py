@@ -166,6 +166,14 @@ MEANINGS = [
         "COUNT(DISTINCT member_id) FROM engagement GROUP BY c",
     ],
     [
+        "SELECT LEFT(article_id, 2) AS head, COUNT(DISTINCT member_id) FROM engagement GROUP BY 1 LIMIT 3",
+        "SELECT substring(article_id, 1, 2), COUNT(DISTINCT member_id) FROM engagement GROUP BY LEFT(article_id, 2) "
+        "LIMIT 3",
+    ],
+    [
+        "SELECT SPLIT_PART(article_id, 'a', 2) AS p, COUNT(DISTINCT member_id) FROM engagement GROUP BY p LIMIT 3",
+    ],
+    [
         "SELECT score > 0, COUNT(DISTINCT member_id) FROM engagement GROUP BY score > 0",
         "SELECT score >= 1, COUNT(DISTINCT member_id) FROM engagement GROUP BY score >= 1 ORDER BY score >= 1",
         "SELECT CASE WHEN score > 0 THEN TRUE WHEN score <= 0 THEN FALSE END, COUNT(DISTINCT member_id) "

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dp_service.bounding.order import kept
 from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.columns import Column, Lookup, Nulls
-from dp_service.queries.dimensions import Cases, Dimension
+from dp_service.queries.dimensions import Cases, Dimension, PartOfText
 from dp_service.queries.filters import (
     AllOf,
     AnyOf,
@@ -226,6 +226,11 @@ def value_of_dimension(row: Row, dimension: Dimension, table: Table) -> Any:
     match dimension:
         case str():
             return _value(row, table.column(dimension))
+        case PartOfText(column=name, function=function):
+            column = table.column(name)
+            text = _value(row, column)
+            is_listed = column.domain is None or text in column.domain
+            return function.of(text) if text is not None and is_listed else None
         case Cases(branches=branches, otherwise=otherwise):
             met = (value for condition, value in branches if _holds_for(row, condition, table))
             return next(met, otherwise)

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from dp_service.queries.asked_numbers import Counted, DistinctValues, Measure
-from dp_service.queries.dimensions import Cases, Dimension
+from dp_service.queries.dimensions import Cases, Dimension, PartOfText
 from dp_service.queries.filters import (
     MAXIMUM_VALUES,
     AllOf,
@@ -26,6 +26,7 @@ from dp_service.queries.filters import (
 )
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
+from dp_service.queries.text_functions import Folded, Piece, Prefix, TextFunction
 from dp_service.terms import ColumnType
 
 
@@ -82,6 +83,8 @@ class _Writer:
         """Return a column, or a CASE; another one has the same meaning whatever its conditions look like."""
         if isinstance(dimension, str):
             return self._column(dimension)
+        if isinstance(dimension, PartOfText):
+            return self._part_of_text(self._column(dimension.column), dimension.function)
         if not isinstance(dimension, Cases):
             return str(dimension)
         branches = [
@@ -90,6 +93,17 @@ class _Writer:
         ]
         otherwise = () if dimension.otherwise is None else (f"ELSE {self._literal(dimension.otherwise)}",)
         return self._space().join(["CASE", *branches, *otherwise, "END"])
+
+    def _part_of_text(self, column: str, function: TextFunction) -> str:
+        match function:
+            case Folded(upper=upper):
+                return (
+                    f"{self._choice('UPPER', 'ucase') if upper else self._choice('LOWER', 'lcase')}({column})"
+                )
+            case Prefix(length=length):
+                return self._choice(f"LEFT({column}, {length})", f"SUBSTR({column}, 1, {length})")
+            case Piece(separator=separator, place=place):
+                return f"SPLIT_PART({column}, {self._literal(separator)}, {place})"
 
     def _order(self, query: HistogramQuery, names: list[str], count: str, alias: str) -> Iterator[str]:
         if not query.omit_counts and self._random.random() < 0.3:
@@ -153,9 +167,9 @@ class _Writer:
         name = self._column(condition.column)
         match condition:
             case In():
-                if self._random.random() < 0.3:
-                    return [self._alternatives(name, condition.values)]
-                return [self._membership(name, condition.values, "IN", "=")]
+                is_one = self._random.random() >= 0.3
+                one = self._membership(name, condition.values, "IN", "=") if is_one else ""
+                return [one or self._alternatives(name, condition.values)]
             case NotIn():
                 written = self._membership(name, condition.values, "NOT IN", "<>")
                 around = self._membership(name, condition.values, "IN", "IN")
@@ -171,6 +185,9 @@ class _Writer:
                 return [f"{before}{name} {after}{words}"]
             case IsNull():
                 return [f"{name} IS NOT NULL" if condition.negated else f"{name} IS NULL"]
+            case _:
+                part = f"EXTRACT({condition.part.in_sql} FROM {name})"
+                return [self._membership(part, condition.numbers, "IN", "=")]
 
     def _alternatives(self, name: str, values: tuple[Value, ...]) -> str:
         """Return a list as conditions joined by OR."""

@@ -11,7 +11,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.dimensions import Cases, Dimension
+from dp_service.queries.dimensions import Cases, Dimension, PartOfText
 from dp_service.queries.filters import (
     INT64_MAXIMUM,
     INT64_MINIMUM,
@@ -31,6 +31,7 @@ from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Measures
+from dp_service.queries.text_functions import Piece, Prefix
 from dp_service.terms import BoundedBy
 
 from .reference import Row
@@ -214,18 +215,22 @@ def cases(draw: st.DrawFn) -> Cases:
     return Cases(tuple(branches), draw(st.none() | value))
 
 
+PARTS_OF_TEXTS = st.sampled_from([Prefix(1), Prefix(3), Piece("a", 1), Piece(" ", 2)]).map(
+    lambda function: PartOfText("text", function)
+)
+
+
 @cache
 def dimensions() -> st.SearchStrategy[tuple[Dimension, ...]]:
-    """Return what to group by: columns, and in about a quarter of them a CASE in some place."""
-    return st.tuples(st.lists(_NAMES, min_size=1, max_size=3, unique=True), st.integers(0, 11), cases()).map(
-        lambda drawn: _with_case(*drawn)
-    )
+    """Return what to group by: columns, and in about a quarter of them a function of a row in some place."""
+    names, function = st.lists(_NAMES, min_size=1, max_size=3, unique=True), cases() | PARTS_OF_TEXTS
+    return st.tuples(names, st.integers(0, 11), function).map(lambda drawn: _with_function(*drawn))
 
 
-def _with_case(names: list[str], place: int, case: Cases) -> tuple[Dimension, ...]:
+def _with_function(names: list[str], place: int, function: Cases | PartOfText) -> tuple[Dimension, ...]:
     found: list[Dimension] = [*names]
     if place < len(found):
-        found[place] = case
+        found[place] = function
     return tuple(found)
 
 
