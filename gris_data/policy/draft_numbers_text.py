@@ -32,12 +32,20 @@ def value_lines(values: Sequence[DraftValue]) -> Iterator[str]:
     yield from comment(_VALUES, 4)
     yield "    values:"
     for each in values:
-        yield from comment(_cuts(each), 6)
+        yield from comment(_cuts(each) + _bins(each), 6)
         (lower, upper), (row_lower, row_upper) = each.totals, each.rows
         yield (
             f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, lower: {lower}, upper: {upper}, "
             f"row_lower: {row_lower}, row_upper: {row_upper}{_nulls(each)}}}"
         )
+
+
+def _bins(each: DraftValue) -> str:
+    """Return bins that a question could group by: about twenty of a round width."""
+    low, high = each.rows
+    widths = (digit * 10**zeros for zeros in range(19) for digit in (1, 2, 5))
+    width = next(width for width in widths if 20 * width >= high - low)
+    return f" Its bins: GROUP BY FLOOR({each.name} / {width}) * {width}." if high - low > width else ""
 
 
 def _nulls(each: DraftValue) -> str:

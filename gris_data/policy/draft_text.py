@@ -284,7 +284,7 @@ def _column(each: DraftColumn, drafted: Drafted) -> Iterator[str]:
                 return
             yield from _entry(column, f"type: {column.type}")
         case Role.ASKED if each.is_measured:
-            yield from comment("So many different numbers: ranges and sums of them, and no groups.", 6)
+            yield from comment("So many different numbers: ranges, sums and bins of them, and no groups.", 6)
             yield from _entry(column, "type: int64, filter: [in, range]")
         case Role.ASKED:
             yield from _asked(column, is_bounded=is_bounded)
