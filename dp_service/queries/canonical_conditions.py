@@ -44,7 +44,7 @@ from dp_service.queries.filters import (
     has_letters,
     normal_pattern,
 )
-from dp_service.queries.intervals import Interval, complement, intersection, ordinal, points
+from dp_service.queries.intervals import Interval, Intervals, complement, intersection, ordinal, points
 from dp_service.queries.tables import Table
 from dp_service.queries.time_parts import TimePart
 from dp_service.queries.value_sets import (
@@ -183,7 +183,7 @@ def _of_part(condition: InPart, table: Table) -> Condition | bool:
     if not condition.numbers:
         return False
     column = table.time_column()
-    within = (time.calendar,)
+    within: Intervals = (time.calendar,)
     if column.nulls is Nulls.DROP and column.null_value is not None:
         null = points([ordinal(column.null_value)])
         within = intersection(within, complement(null, universe_of_column(column)))

@@ -62,7 +62,7 @@ from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.filters import Filter, In, InPart, Value, column_filters, type_of
 from dp_service.queries.intervals import Interval, Intervals, intersection
 from dp_service.queries.policy_schema import ColumnSchema
-from dp_service.queries.query_sizes import characters_of
+from dp_service.queries.query_sizes import characters_of, characters_of_conditions
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.time_buckets import TimeBucket, buckets_between
@@ -301,6 +301,21 @@ def _require_bounded(table: Table) -> None:
             f"CASE, bins and parts of texts are not offered for the table {table.name}: it has bound: "
             f"{block.bounded_by}, which bounds members in elements of columns as they are; bound: in_query bounds them "
             "in any",
+        )
+
+
+def require_short_conditions(query: CanonicalQuery) -> None:
+    """Refuse conditions whose query might not fit into a message: one on a lookup names up to all of its keys.
+
+    Raises:
+        QuestionError: They are that long.
+    """
+    characters = characters_of_conditions(query)
+    if characters > _MOST_REPEATED:
+        raise QuestionError(
+            "filters",
+            f"expected conditions with at most about {_MOST_REPEATED:,} characters, looked-up keys among them, got "
+            f"{characters:,}",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dp_service.queries.canonical_query import (
+    CanonicalQuery,
     ColumnCondition,
     OrdinalRestriction,
     PartCondition,
@@ -10,8 +11,17 @@ from dp_service.queries.canonical_query import (
     QueryCase,
     QueryColumn,
     TextRestriction,
+    column_conditions,
 )
 from dp_service.queries.filters import Value
+
+
+def characters_of_conditions(query: CanonicalQuery) -> int:
+    """Return about how many bytes the conditions of a question and of its numbers have, each of them once."""
+    own = (
+        each for one in (*query.conditions, *query.conditions_of_values) for each in column_conditions(one)
+    )
+    return sum(map(_size_of_condition, (*query.restrictions, *own)))
 
 
 def characters_of(column: QueryColumn) -> int:

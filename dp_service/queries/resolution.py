@@ -34,7 +34,13 @@ from dp_service.queries.canonical_query import CanonicalQuery, QueryColumn, Quer
 from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
 from dp_service.queries.coordinates import added_up
-from dp_service.queries.derived_columns import Grouped, grouped_columns, require_short_cases, with_times
+from dp_service.queries.derived_columns import (
+    Grouped,
+    grouped_columns,
+    require_short_cases,
+    require_short_conditions,
+    with_times,
+)
 from dp_service.queries.dimensions import labels_of
 from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
@@ -181,6 +187,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     parameters = _parameters(query, table, dimensions, canonical, policy)
     member = table.member_column()
     parameters = _summing(_bounded(parameters, canonical, table), query, table)
+    require_short_conditions(canonical)
     require_short_cases(parameters, canonical)
     parameters = releasing_quantiles(parameters, query, table)
     parameters = releasing_totals(parameters, query, table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -221,8 +221,18 @@ class Table(TableKeys):
         Raises:
             RefusedByPolicyError: The policy lists no numbers of it.
         """
-        numbers = (*self.values, *(each for each in self.quantiles if each.type is not ValueType.DATE))
-        return next((each for each in numbers if each.name == name), None) or self.value(name)
+        return self._numbers.get(name) or self.value(name)
+
+    def has_numbers(self, name: str) -> bool:
+        """Return whether the policy lists a column's numbers, to be summed or for quantiles."""
+        return name in self._numbers
+
+    @property
+    def _numbers(self) -> Mapping[str, ValueColumn | QuantileColumn]:
+        found: dict[str, ValueColumn | QuantileColumn] = {
+            each.name: each for each in self.quantiles if each.type is not ValueType.DATE
+        }
+        return found | {each.name: each for each in self.values}
 
     @property
     def choice(self) -> Choice | None:

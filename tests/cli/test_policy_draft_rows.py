@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -188,10 +189,12 @@ def test_a_table_of_ids_alone_has_no_draft(
 def test_what_a_draft_offers_is_answered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
 ) -> None:
-    """A list, a series with sums, an average of rows and a median, each by the policy as it was written."""
+    """A list, a series with sums, an average of rows, a median and bins, each by the policy as it was written."""
     data = write(tmp_path / "orders.parquet", ORDERS.replace("% 300", "% 3000"), rows=30_000)
     policy = str(tmp_path / "policy.yaml")
     run_json(capsys, "policy", "draft", "--data", data, "--out", policy)
+    text = " ".join(Path(policy).read_text().replace("#", "").split())
+    (bins,) = re.findall(r"GROUP BY (FLOOR\(price / \d+\) \* \d+)", text)
     own = (
         "--embedded",
         "--policy",
@@ -215,6 +218,8 @@ def test_what_a_draft_offers_is_answered(
         ("SELECT PERCENTILE(price, 50) FROM orders", 1),
     ):
         assert rows == len(run_json(capsys, "ask", *own, "--sql", sql)["rows"])
+    of_bins = f"SELECT {bins} AS price, COUNT(DISTINCT customer_id) FROM orders GROUP BY {bins}"  # noqa: S608
+    assert len(run_json(capsys, "ask", *own, "--sql", of_bins)["rows"]) > 1
 
 
 @pytest.mark.parametrize("missing", [True, False])

@@ -206,11 +206,15 @@ def most_of(resolution: Resolution) -> int:
     return contributions.names.most_names
 
 
-def test_a_case_that_names_the_keys_of_a_lookup_again_and_again_is_refused(tmp_path: Path) -> None:
+def test_a_question_that_names_the_keys_of_a_lookup_again_and_again_is_refused(tmp_path: Path) -> None:
     """A short question would have a query of many megabytes."""
     lines = "".join(f"{place:>040},topic{place % 9}\n" for place in range(10_000))
     policy = policy_of(tmp_path, topics=b"article,topic\n" + lines.encode())
     branches = " ".join(f"WHEN topic <> 'other' AND age < {place} THEN {place}" for place in range(9))
     assert by("CASE WHEN topic = 'topic1' THEN 1 ELSE 2 END", policy).parameters.domain is not None
+    conditions = " OR ".join(f"(topic <> 'other' AND age < {place})" for place in range(60))
+    text = f"SELECT COUNT(DISTINCT member) FROM t WHERE {conditions}"  # noqa: S608 - the test's own
+    with pytest.raises(QuestionError, match="conditions with at most about 6,000,000 characters"):
+        resolve(parse_sql(text, policy), policy, now=0)
     with pytest.raises(QuestionError, match="about 2,000,000 characters of conditions"):
         by(f"CASE {branches} END", policy)

@@ -20,7 +20,7 @@ from dp_service.queries.sql.conditions import fraction_of
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, integer
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
-from dp_service.terms import ColumnType, ValueType
+from dp_service.terms import ColumnType
 
 _WIDTH_BUCKET, _FLOOR = "WIDTH_BUCKET", "FLOOR"
 _MOST_BINS = 98
@@ -47,13 +47,9 @@ def bins_of(node: tree.Call, scope: Scope) -> Binned | Cases:
 
 
 def _numbers(operand: tree.Expression, scope: Scope) -> ValueColumn | QuantileColumn | None:
-    """Return a column of values; None: the policy lists it for conditions and groups alone."""
+    """Return a column of numbers; None: the policy lists it for conditions and groups alone."""
     name = scope.column_name(operand)
-    listed = (
-        *scope.table.values,
-        *(each for each in scope.table.quantiles if each.type is not ValueType.DATE),
-    )
-    return next((each for each in listed if each.name == name), None)
+    return scope.table.numbers_of(name) if scope.table.has_numbers(name) else None
 
 
 def _of_buckets(node: tree.Call, scope: Scope) -> Binned | Cases:

@@ -18,10 +18,11 @@ from dp_service.queries.filters import (
     opposite,
 )
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.forms import is_part
 from dp_service.queries.sql.literals import value_of
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, refused_node
-from dp_service.queries.sql.time_functions import between, compared, is_bucket, is_part, listed, uncast
+from dp_service.queries.sql.time_functions import between, compared, is_bucket, listed, uncast
 from dp_service.queries.sql.words import PARTS_OF_TEXTS
 from dp_service.terms import ColumnType, Comparison
 

@@ -10,7 +10,7 @@ from typing import NoReturn, TypeVar
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.cases import without_case
-from dp_service.queries.sql.forms import FORMS
+from dp_service.queries.sql.forms import FORMS, is_part
 from dp_service.queries.sql.places import Span, refuse
 from dp_service.queries.sql.refusals import named, refuse_function
 from dp_service.queries.sql.tokens import Token
@@ -39,6 +39,7 @@ _ARITHMETIC = {
     "||": "joining texts is not accepted: select both columns",
 }
 _CASTS = ("DATE", "TIMESTAMP")
+_WHOLE = ("INTEGER", "INT", "BIGINT")
 # What a number is cast to so that nothing of it is lost.
 _WIDER = ("DOUBLE", "FLOAT", "REAL", "FLOAT8", "NUMERIC", "DECIMAL")
 
@@ -312,6 +313,9 @@ class ExpressionReader:
             last = self._wider()
             # A quotient is exact, whatever it is cast to.
             return value if isinstance(value, tree.Product) else tree.Cast(first, last, value, "DOUBLE")
+        if self.next.word in _WHOLE and is_part(value):
+            self.take()
+            return value
         if self.next.word not in _CASTS:
             refuse(
                 self.next,

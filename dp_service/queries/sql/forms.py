@@ -14,12 +14,19 @@ from typing import TYPE_CHECKING
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.places import refuse
+from dp_service.queries.sql.refusals import refuse_function
 from dp_service.queries.sql.tree import Expression
+from dp_service.queries.sql.words import EXTRACTIONS, PARTS
 
 if TYPE_CHECKING:
     from dp_service.queries.sql.expressions import ExpressionReader
 
 _BIN = "expected FLOOR(column / 10) * 10, the bins of a number by their lower ends, or FLOOR(column / 10)"
+
+
+def is_part(node: Expression) -> bool:
+    """Return whether a node is a part of a time, which is a whole number."""
+    return isinstance(node, tree.Call) and (node.name in EXTRACTIONS or node.name in PARTS)
 
 
 def _extract(reader: ExpressionReader) -> Expression:
@@ -101,11 +108,24 @@ def _number(reader: ExpressionReader) -> tree.Number:
     return found
 
 
+def _trunc(reader: ExpressionReader) -> Expression:
+    """Read TRUNC of a part of a time, which is a whole number as it is."""
+    name = reader.take()
+    found = reader.in_parentheses(reader.value)
+    is_year = isinstance(found, tree.Call) and any(
+        isinstance(each, tree.Text) and each.value.upper() == "YEAR" for each in found.arguments
+    )
+    if is_year or not is_part(found):
+        refuse_function(name)
+    return found
+
+
 FORMS: dict[str, Callable[[ExpressionReader], Expression]] = {
     "EXTRACT": _extract,
     **dict.fromkeys(("IF", "IFF", "IIF"), _if),
     **dict.fromkeys(("COUNT_IF", "COUNTIF"), _count_if),
     **dict.fromkeys(("SUM_IF", "SUMIF", "AVG_IF", "AVGIF"), _number_if),
     "FLOOR": _floor,
+    "TRUNC": _trunc,
 }
 """How a function is read, by its name."""

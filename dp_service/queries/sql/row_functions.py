@@ -16,9 +16,10 @@ from dp_service.queries.filters import Filter, Value, fault_of, opposite
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.bins import bins_of, is_bins
 from dp_service.queries.sql.conditions import condition_of
+from dp_service.queries.sql.forms import is_part
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, integer, refused_node
-from dp_service.queries.sql.time_functions import extracted, is_bucket, is_part, truncated, uncast
+from dp_service.queries.sql.time_functions import extracted, is_bucket, truncated, uncast
 from dp_service.queries.sql.words import PARTS_OF_TEXTS
 from dp_service.queries.text_functions import Folded, Piece, Prefix, TextFunction
 

@@ -18,7 +18,7 @@ from dp_service.queries.sql import tree
 from dp_service.queries.sql.literals import day_of
 from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.scope import Scope, integer
-from dp_service.queries.sql.words import EXTRACTIONS, PARTS, TRUNCATIONS, TWO_READINGS, is_word_of_sql
+from dp_service.queries.sql.words import PARTS, TRUNCATIONS, TWO_READINGS, is_word_of_sql
 from dp_service.queries.time_parts import TimePart
 from dp_service.terms import ColumnType, Comparison
 
@@ -32,11 +32,6 @@ _TIMES = (ColumnType.DATE, ColumnType.TIMESTAMP)
 def is_bucket(node: tree.Expression) -> bool:
     """Return whether a node divides times into buckets."""
     return isinstance(node, tree.Call) and node.name in TRUNCATIONS
-
-
-def is_part(node: tree.Expression) -> bool:
-    """Return whether a node is a part of a time."""
-    return isinstance(node, tree.Call) and (node.name in EXTRACTIONS or node.name in PARTS)
 
 
 def uncast(node: tree.Expression) -> tree.Expression:

@@ -114,7 +114,7 @@ MALFORMED = {
     "LOOKUP after a line break": (where("LOOKUP\n('t', 'c', 'k', member_id) = 'x'"), r"LOOKUP\(\.\.\)"),
     "function hidden by underscores": (where("l_o_o_k_u_p('t', 'c', 'k', article_id) = 'x'"), A_FUNCTION),
     "quoted function": (where("\"lookup\"('t', 'c', 'k', article_id) = 'x'"), A_FUNCTION),
-    "function over a dimension": (f"SELECT TRIM(article_id), {PLAIN[19:]}", r"UPPER\(\.\.\)"),
+    "function over a dimension": (f"SELECT TRIM(article_id), {PLAIN[19:]}", r"TRIM\(\.\.\)"),
     "other aggregate": (PLAIN.replace("COUNT", "VARIANCE"), r"VARIANCE\(\.\.\)"),
     "largest of distinct members": (PLAIN.replace("COUNT", "MAX"), "DISTINCT in MAX"),
     "sum without a count": (PLAIN.replace("COUNT", "SUM"), r"SUM\(DISTINCT \.\.\)"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import pyarrow as pa
@@ -89,18 +90,22 @@ def _piece(text: str, separator: str, place: int) -> str:
     return [*text.split(separator), *[""] * 10][place - 1]
 
 
+def _pieces() -> Iterator[tuple[str, Callable[[str], str]]]:
+    for separator, place in product(SEPARATORS, (1, 2, 4)):
+        written = separator.replace("'", "''")
+        yield (
+            f"SPLIT_PART(text, '{written}', {place})",
+            partial(_piece, separator=separator, place=place),
+        )
+
+
 PARTS: dict[str, Callable[[str], str]] = {
     "LOWER(text)": lambda text: _folded(text, "A", 32),
     "UPPER(text)": lambda text: _folded(text, "a", -32),
     "LEFT(text, 1)": lambda text: text[:1],
     "SUBSTR(text, 1, 3)": lambda text: text[:3],
     "LEFT(text, 100)": lambda text: text[:100],
-    **{
-        "SPLIT_PART(text, '{}', {})".format(
-            separator.replace("'", "''"), place
-        ): lambda text, at=(separator, place): _piece(text, *at)
-        for separator, place in product(SEPARATORS, (1, 2, 4))
-    },
+    **dict(_pieces()),
 }
 EDGES: dict[str, tuple[str, list[Fraction], list[int]]] = {
     "FLOOR(number / 5) * 5": ("number", [Fraction(each) for each in (-5, 0, 5)], [-10, -5, 0, 5]),

@@ -215,8 +215,8 @@ def cases(draw: st.DrawFn) -> Cases:
     return Cases(tuple(branches), draw(st.none() | value))
 
 
-PARTS_OF_TEXTS = st.sampled_from([Prefix(1), Prefix(3), Piece("a", 1), Piece(" ", 2)]).map(
-    lambda function: PartOfText("text", function)
+PARTS_OF_TEXTS = st.sampled_from(
+    [PartOfText("text", each) for each in (Prefix(1), Prefix(3), Piece("a", 1), Piece(" ", 2))]
 )
 
 
