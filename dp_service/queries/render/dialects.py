@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -161,9 +162,26 @@ def _standard_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _pinot_text(text: str) -> str:
+    """Write a text for Pinot, whose engine of one stage makes one quote of two that stand in it side by side.
+
+    It does so after its parser has, unless it is set up otherwise, and so would count the rows of another text. Such
+    quotes are joined instead, by halves: a thousand of them are nested ten deep. What comes between the two is said,
+    since Pinot 0.11 joins no two texts alone.
+    """
+    return _pinot_joined([_standard_text(each) for each in re.split("(?<=')(?=')", text)])
+
+
+def _pinot_joined(written: Sequence[str]) -> str:
+    if len(written) == 1:
+        return written[0]
+    half = len(written) // 2
+    return f"concat({_pinot_joined(written[:half])}, {_pinot_joined(written[half:])}, '')"
+
+
 def _pinot_case_text(text: str) -> str:
     """Cast it: Calcite may fill up the shorter ones of several texts with blanks."""
-    return f"CAST({_standard_text(text)} AS VARCHAR)"
+    return f"CAST({_pinot_text(text)} AS VARCHAR)"
 
 
 def _spark_text(text: str) -> str:
@@ -366,7 +384,7 @@ DIALECTS = {
     "duckdb": _STANDARD,
     "pinot": Dialect(
         quote='"',
-        text=_standard_text,
+        text=_pinot_text,
         well_formed=None,
         prefix=_PINOT_EXACT,
         nested_prefix=_PINOT_NESTED,
