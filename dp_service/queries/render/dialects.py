@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -13,6 +12,7 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.canonical_query import PatternCondition
 from dp_service.queries.filters import Value, regular_expression
 from dp_service.queries.intervals import ordinal
+from dp_service.queries.render.texts import pinot_text, standard_text
 from dp_service.queries.render.time_expressions import TimeWriter, duckdb_time, pinot_time, spark_time
 from dp_service.terms import ColumnType
 
@@ -157,31 +157,9 @@ def literal(value: Value, dialect: Dialect) -> str:
             return dialect.day(value)
 
 
-def _standard_text(text: str) -> str:
-    """Write a text for an engine in which only the quote is escaped, by doubling it."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _pinot_text(text: str) -> str:
-    """Write a text for Pinot, whose engine of one stage makes one quote of two that stand in it side by side.
-
-    It does so after its parser has, unless it is set up otherwise, and so would count the rows of another text. Such
-    quotes are joined instead, by halves: a thousand of them are nested ten deep. What comes between the two is said,
-    since Pinot 0.11 joins no two texts alone.
-    """
-    return _pinot_joined([_standard_text(each) for each in re.split("(?<=')(?=')", text)])
-
-
-def _pinot_joined(written: Sequence[str]) -> str:
-    if len(written) == 1:
-        return written[0]
-    half = len(written) // 2
-    return f"concat({_pinot_joined(written[:half])}, {_pinot_joined(written[half:])}, '')"
-
-
 def _pinot_case_text(text: str) -> str:
     """Cast it: Calcite may fill up the shorter ones of several texts with blanks."""
-    return f"CAST({_pinot_text(text)} AS VARCHAR)"
+    return f"CAST({pinot_text(text)} AS VARCHAR)"
 
 
 def _spark_text(text: str) -> str:
@@ -293,7 +271,7 @@ def _pinot_together(names: Sequence[str]) -> str:
 
 def _duckdb_matches(text: str, condition: PatternCondition) -> str:
     expression = regular_expression(condition.pattern, folds=condition.folds, backtracks=False)
-    return f"{'NOT ' * condition.negated}regexp_full_match({text}, {_standard_text(expression)}, 's')"
+    return f"{'NOT ' * condition.negated}regexp_full_match({text}, {standard_text(expression)}, 's')"
 
 
 def _whole_in_java(condition: PatternCondition) -> str:
@@ -311,7 +289,7 @@ def _pinot_matches(text: str, condition: PatternCondition) -> str:
     expression for it. Servers that are set up to use RE2J refuse expressions that look for a part once, whatever rows
     they have; `'%a%'` and `'a%'` are none.
     """
-    extracted = f"REGEXP_EXTRACT({text}, {_standard_text(_whole_in_java(condition))})"
+    extracted = f"REGEXP_EXTRACT({text}, {standard_text(_whole_in_java(condition))})"
     return f"{extracted} {'=' if condition.negated else '<>'} ''"
 
 
@@ -353,7 +331,7 @@ def _bytes(value: bytes) -> str:
 
 _STANDARD = Dialect(
     quote='"',
-    text=_standard_text,
+    text=standard_text,
     well_formed=None,
     prefix="",
     nested_prefix="",
@@ -375,7 +353,7 @@ _STANDARD = Dialect(
     order_hash=_duckdb_order_hash,
     whole_timestamp=str,
     joins_lookups=True,
-    case_text=_standard_text,
+    case_text=standard_text,
     matches=_duckdb_matches,
     time=duckdb_time,
 )
@@ -384,7 +362,7 @@ DIALECTS = {
     "duckdb": _STANDARD,
     "pinot": Dialect(
         quote='"',
-        text=_pinot_text,
+        text=pinot_text,
         well_formed=None,
         prefix=_PINOT_EXACT,
         nested_prefix=_PINOT_NESTED,
