@@ -42,11 +42,15 @@ def has_table(cluster: PinotCluster, table: str) -> bool:
 
 
 def remove_table(cluster: PinotCluster, table: str) -> None:
-    """Remove a table, if it is there, and wait until servers have dropped it: until then it cannot be made again."""
+    """Remove a table and its schema, if they are there, and wait until servers have dropped the table.
+
+    Until then it cannot be made again; and where a schema stays, another table of this name has to have its columns.
+    """
     url = f"{cluster.controller_url}/tables/{table}"
-    answer = HTTP.delete(url, timeout=30)
-    if answer.status_code != httpx.codes.NOT_FOUND:
-        answer.raise_for_status()
+    for each in (url, f"{cluster.controller_url}/schemas/{table}"):
+        answer = HTTP.delete(each, timeout=30)
+        if answer.status_code != httpx.codes.NOT_FOUND:
+            answer.raise_for_status()
 
     def is_gone() -> bool:
         view = HTTP.get(f"{url}/externalview", timeout=30)

@@ -22,8 +22,8 @@ from dp_service.queries.render.text_expressions import (
     spark_part_of_text,
     spark_text,
     spark_well_formed,
-    standard_text,
 )
+from dp_service.queries.render.texts import pinot_text, standard_text
 from dp_service.queries.render.time_expressions import TimeWriter, duckdb_time, pinot_time, spark_time
 from dp_service.queries.text_functions import TextFunction
 from dp_service.terms import ColumnType
@@ -329,7 +329,7 @@ DIALECTS = {
     "duckdb": _STANDARD,
     "pinot": Dialect(
         quote='"',
-        text=standard_text,
+        text=pinot_text,
         well_formed=None,
         prefix=_PINOT_EXACT,
         nested_prefix=_PINOT_NESTED,

@@ -1,4 +1,4 @@
-"""Texts as SQL: literals, whether a text has a pattern, and parts of it."""
+"""Texts as SQL: whether a text has a pattern, and parts of it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from functools import reduce
 
 from dp_service.queries.canonical_query import PatternCondition
 from dp_service.queries.filters import regular_expression
+from dp_service.queries.render.texts import pinot_text, standard_text
 from dp_service.queries.text_functions import Folded, Piece, Prefix, TextFunction
-
-
-def standard_text(text: str) -> str:
-    """Write a text for an engine in which only the quote is escaped, by doubling it."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def pinot_case_text(text: str) -> str:
     """Cast it: Calcite may fill up the shorter ones of several texts with blanks."""
-    return f"CAST({standard_text(text)} AS VARCHAR)"
+    return f"CAST({pinot_text(text)} AS VARCHAR)"
 
 
 def spark_text(text: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from dp_service.queries.asked_numbers import Measure
+from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.resolution import Resolution, resolve, second_look
@@ -21,7 +21,7 @@ from tests.campaigns.pinot_check.cluster import CannotTryError, CheckedCluster
 from tests.campaigns.pinot_check.connector import answered, refused, require_equal
 from tests.campaigns.pinot_check.rows import row
 from tests.support.engine_queries import engine_query
-from tests.support.queries.reference import Row, bounded_answer
+from tests.support.queries.reference import Row, bounded_answer, distinct_answer
 
 _FIRST_DAY = datetime.date(2016, 7, 18)
 _EPOCH = datetime.date(1970, 1, 1)
@@ -32,6 +32,7 @@ _DIMENSIONS = (("text",), ("number",), ("flag",), ("day",), ("text", "number"), 
 
 
 def _policy(table: str, looks: str = "") -> Policy:
+    distinct = "" if looks else ", distinct: {text: 2, number: 3, day: 2}"
     return parse_policy(f"""
 epsilon_per: 0.15
 delta: 1e-10
@@ -39,7 +40,7 @@ count_noise: gaussian
 tables:
   {table}:
     member: member
-    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}{distinct}}}
     contributions: {{bound: in_query, delta_0: 3, units: 20, min_count: 2{looks}}}
     columns:
       text: {{type: string, group_by: true, filter: [not_in]}}
@@ -87,12 +88,15 @@ def _require_counted(
 ) -> list[Element]:
     """Compare the answer of one look with the reference's; return its elements, the largest first."""
     bound = in_query_bound(resolution)
-    if bound is None:
+    if isinstance(question.measure, DistinctValues):
+        wanted = distinct_answer(question, policy, rows, bound, now=0)
+    elif bound is None:
         raise AssertionError("the policy bounds nobody")
-    wanted = bounded_answer(question, policy, rows, bound, now=0)
+    else:
+        wanted = bounded_answer(question, policy, rows, bound, now=0)
     expected = {tuple(map(_in_pinot, each[:-1])): each[-1] for each in wanted}
     answer = answered(engine, engine_query(resolution, "pinot"))
-    keys = [*zip(*answer.elements, strict=True)]
+    keys = [*zip(*answer.elements, strict=True)] if question.dimensions else [()]
     by = ", ".join(question.plain_dimensions)
     require_equal(expected, dict(zip(keys, answer.counts, strict=True)), f"other counts by {by}")
     return keys
@@ -100,13 +104,13 @@ def _require_counted(
 
 @row
 def bounded_in_the_query(cluster: CheckedCluster) -> str:
-    """A query bounds members by the same elements as the reference does, and clips their events."""
+    """A query bounds members and the values that they have by the same hash as the reference, and clips events."""
     if cluster.version < (1, 0):
         return _refused_before(cluster)
     rows = _rows()
     table = _filled(cluster, "bounded", rows)
     policy = _policy(table)
-    questions = _questions(table)
+    questions = [*_questions(table), *_of_values(table)]
     with closing(cluster.engine()) as engine:
         for question in questions:
             _require_counted(engine, question, policy, rows, resolve(question, policy, now=0))
@@ -137,6 +141,15 @@ def two_looks(cluster: CheckedCluster) -> str:
 
 def _questions(table: str) -> list[HistogramQuery]:
     return [HistogramQuery(table, each, measure, k=3) for each in _DIMENSIONS for measure in Measure]
+
+
+def _of_values(table: str) -> list[HistogramQuery]:
+    return [
+        HistogramQuery(table, by, DistinctValues(name))
+        for by in ((), *_DIMENSIONS)
+        for name in ("text", "number", "day")
+        if name not in by
+    ]
 
 
 def _element(row: Row, question: HistogramQuery) -> Element:

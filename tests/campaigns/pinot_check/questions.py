@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from dp_service.queries.asked_numbers import Measure
+from dp_service.queries.dimensions import Cases
 from dp_service.queries.elements import days_of
+from dp_service.queries.filters import AllOf
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy
@@ -21,8 +24,9 @@ from tests.campaigns.pinot_check.connector import FIRST_DAY, answered, refused, 
 from tests.campaigns.pinot_check.rows import row
 from tests.support.engine_queries import engine_query
 from tests.support.queries import buckets as time_buckets
-from tests.support.queries import lookups, quantiles, strategies
+from tests.support.queries import lookups, odd_conditions, quantiles, strategies
 from tests.support.queries import sums as member_sums
+from tests.support.queries.reference import Row, answer
 
 _UTC = datetime.UTC
 _START, _END = (
@@ -113,6 +117,35 @@ def looked_up(cluster: CheckedCluster) -> str:
     return _compared(cluster, asked)
 
 
+@row
+def conditions(cluster: CheckedCluster) -> str:
+    """Conditions of every form, and CASE of them, hold of the rows that the reference finds, NULL and quotes too."""
+    rows = [each for each in odd_conditions.ROWS if each.day is not None]
+    kinds = {"member": "STRING", "text": "STRING", "number": "LONG", "flag": "BOOLEAN"}
+    table = cluster.create("conditions", kinds)
+    _upload_parts(cluster, table, [_stored(each) for each in rows])
+    asked: list[Asked] = []
+    for policy in (odd_conditions.DROPPED, odd_conditions.KEPT):
+        named = _named(policy, table)
+        for condition, counted in product(odd_conditions.CONDITIONS, ("DISTINCT member", "*")):
+            plain = odd_conditions.asked(condition, policy, "text", counted)
+            for question in (plain, _by_case(plain)):
+                each = replace(question, table=table)
+                resolution = resolve(each, named, now=strategies.NOW)
+                asked.append((resolution, answer(each, named, rows, now=strategies.NOW)))
+    return _compared(cluster, asked)
+
+
+def _stored(row: Row) -> dict[str, object]:
+    return {**row._asdict(), "day": None if row.day is None else days_of(row.day)}
+
+
+def _by_case(question: HistogramQuery) -> HistogramQuery:
+    """Return the question for how many rows meet its condition and how many do not, by texts with quotes."""
+    case = Cases(((AllOf(question.filters), "''"),), "it's")
+    return replace(question, dimensions=(case,), filters=())
+
+
 def _need_multistage(cluster: CheckedCluster) -> None:
     if cluster.version < (1, 0):
         raise CannotTryError("needs the multi-stage engine, and so Pinot 1.0")
@@ -148,9 +181,13 @@ def _upload(
 ) -> None:
     """Put rows into four segments, so that members are on every server."""
     stored = [{**dict(zip(names, each, strict=True)), "day": FIRST_DAY} for each in rows]
+    _upload_parts(cluster, table, stored)
+
+
+def _upload_parts(cluster: CheckedCluster, table: str, stored: Sequence[Mapping[str, object]]) -> None:
     for part in range(4):
         cluster.upload(table, str(part), stored[part::4])
-    cluster.wait_for_rows(table, len(rows))
+    cluster.wait_for_rows(table, len(stored))
 
 
 def _compared(cluster: CheckedCluster, asked: Sequence[Asked]) -> str:

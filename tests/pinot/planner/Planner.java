@@ -6,6 +6,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -79,7 +80,8 @@ public class Planner {
       .withQuotedCasing(Casing.UNCHANGED);
   private static final String OPTIONS = "^(SET \\w+=('\\w+'|[-\\w]+); )*";
   private static final List<Class<?>> FUNCTIONS = List.of(
-      DataTypeConversionFunctions.class, DateTimeFunctions.class, HashFunctions.class, StringFunctions.class);
+      DataTypeConversionFunctions.class, DateTimeFunctions.class, HashFunctions.class, StringFunctions.class,
+      org.apache.pinot.common.function.scalar.string.StringFunctions.class);
 
   public static void main(String[] arguments) throws Exception {
     BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -229,7 +231,9 @@ public class Planner {
           Expression operand = operands.get(given.size());
           given.add(type == byte[].class ? Expressions.call(operand, "getBytes") : EnumUtils.convert(operand, type));
         }
-        Expression result = Expressions.call(method, given);
+        Expression result = Modifier.isStatic(method.getModifiers())
+            ? Expressions.call(method, given)
+            : Expressions.call(Expressions.new_(method.getDeclaringClass()), method, given);
         return method.getReturnType() == byte[].class ? Expressions.new_(ByteString.class, result) : result;
       }, NullPolicy.ANY, false);
     }

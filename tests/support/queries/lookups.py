@@ -132,6 +132,7 @@ KEYS_AND_TOPICS = [
     ("a", "short"),
     ("A", "a much longer text"),
     ("'", "it's"),
+    ("''", "two ''"),
     ("\\", "back\\slash"),
     ("$", "😀"),
 ]

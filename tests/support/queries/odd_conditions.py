@@ -58,6 +58,10 @@ CONDITIONS = (
     "text LIKE '%a%a%a%a'",
     "text LIKE '%.%[%' OR text ILIKE 'k'",
     "text LIKE '%''%' OR number > 1",
+    # The text of two quotes, and a pattern that has them.
+    "text = ''''''",
+    "text NOT IN ('a', '''''')",
+    "text LIKE '%''''%'",
     "text = '\U0001f600' OR text LIKE '%\u4e16'",
     "NOT (text LIKE '%a%' OR flag)",
     "text IS NULL OR number IN (0, 9223372036854775807)",
