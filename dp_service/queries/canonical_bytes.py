@@ -13,8 +13,12 @@ from dp_service.queries.canonical_query import (
     PatternCondition,
     QueryBucket,
     QueryCase,
+    QueryCohorts,
     QueryColumn,
     QueryDistinct,
+    QueryFirst,
+    QueryFunnel,
+    QueryLater,
     QueryLookup,
     QueryPart,
     QueryQuantiles,
@@ -123,21 +127,32 @@ def _column_bytes(column: QueryColumn) -> bytes:
 
 def _source_bytes(source: Source | None) -> tuple[bytes, ...]:
     """Encode of what a column is a function; a label tells it from the unit of timestamps, which no function has."""
+    if source is None:
+        return ()
     match source:
-        case None:
-            return ()
         case QueryLookup():
-            return (length_prefixed(b"lookup", _column_bytes(source.key), source.hash.encode()),)
+            found = length_prefixed(b"lookup", _column_bytes(source.key), source.hash.encode())
         case QueryBucket():
-            return (length_prefixed(b"bucket", _time_bytes(source.time), source.length.encode()),)
+            found = length_prefixed(b"bucket", _time_bytes(source.time), source.length.encode())
         case QueryPart():
-            return (length_prefixed(b"part", _time_bytes(source.time), source.part.encode()),)
+            found = length_prefixed(b"part", _time_bytes(source.time), source.part.encode())
         case QueryCase():
             branches = (
                 length_prefixed(condition_bytes(condition), _value(value))
                 for condition, value in source.branches
             )
-            return (length_prefixed(b"case", _value(source.otherwise), *branches),)
+            found = length_prefixed(b"case", _value(source.otherwise), *branches)
+        case QueryFunnel():
+            found = length_prefixed(b"funnel", *map(condition_bytes, source.steps))
+        case QueryFirst(cohorts=cohorts) | QueryLater(since=cohorts):
+            tag = b"first" if isinstance(source, QueryFirst) else b"later"
+            found = length_prefixed(tag, *_cohorts_bytes(cohorts))
+    return (found,)
+
+
+def _cohorts_bytes(cohorts: QueryCohorts) -> tuple[bytes, ...]:
+    """Encode buckets by where the first one begins; where they end, the restriction of the time column says."""
+    return _time_bytes(cohorts.of), cohorts.length.encode(), str(cohorts.starts[0]).encode()
 
 
 def _time_bytes(time: QueryTime) -> bytes:

@@ -9,13 +9,17 @@ several columns is not decided: two forms of one meaning are two questions, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 
 from dp_service.queries.canonical_bytes import condition_bytes
 from dp_service.queries.canonical_query import (
+    ColumnCondition,
     Condition,
     Every,
     OrdinalRestriction,
     PatternCondition,
+    QueryCase,
+    QueryColumn,
     Some,
     TextRestriction,
     query_column,
@@ -47,6 +51,55 @@ from dp_service.queries.value_sets import (
     universe_of_column,
 )
 from dp_service.terms import ColumnType
+
+
+def characters_of(column: QueryColumn) -> int:
+    """Return about how many bytes a column's conditions have where they are written, rather too many.
+
+    0 of a column that is no CASE and no funnel.
+    """
+    case = column.source if isinstance(column.source, QueryCase) else None
+    values = () if case is None else (*(value for _, value in case.branches), case.otherwise)
+    return sum(map(_size_of_value, values)) + sum(map(_size_of_condition, column.conditions))
+
+
+def _size_of_condition(condition: ColumnCondition) -> int:
+    """Return about how many bytes a condition has where it is written: each end of an interval with the column."""
+    key = condition.column.key
+    column = len(key.name) + (0 if key.null_value is None else _size_of_value(key.null_value))
+    match condition:
+        case TextRestriction(values=values):
+            return column + sum(_QUOTES + len(each.encode()) for each in values)
+        case OrdinalRestriction(intervals=intervals):
+            return 2 * len(intervals) * (column + _END)
+        case PatternCondition(pattern=pattern):
+            return column + 4 * _size_of_value(pattern)
+
+
+# What stands around a text in a list, a comparison with a number or a timestamp, what stands around a value of CASE.
+_QUOTES, _END, _MARKS = 4, 30, 40
+
+
+def _size_of_value(value: Value) -> int:
+    return _MARKS + len(str(value).encode())
+
+
+def possible_values(condition: Condition, column: str, values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return those of a column's values that a row may have which meets a condition, whatever else it has.
+
+    Args:
+        condition: The condition.
+        column: The name of a column of the table. Nothing is known of the others, so any condition on them may hold.
+        values: The values.
+    """
+    match condition:
+        case Every(every=parts):
+            return reduce(lambda left, each: possible_values(each, column, left), parts, values)
+        case Some(some=parts):
+            found = {value for each in parts for value in possible_values(each, column, values)}
+            return tuple(each for each in values if each in found)
+        case _:
+            return condition.among(values) if condition.column.name == column else values
 
 
 def flattened(filters: Iterable[Filter]) -> Iterator[Filter]:

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
 from typing import Annotated, ClassVar
 
 from pydantic import PlainSerializer, PlainValidator
@@ -95,8 +94,42 @@ class QueryCase:
     otherwise: _Kept
 
 
-Source = QueryLookup | QueryBucket | QueryPart | QueryCase
-"""How a column's values follow from those of the table's columns: a function of one row."""
+@dataclass(frozen=True)
+class QueryFunnel:
+    """The number of the deepest step, from 1, that a member reaches with its rows in an element; 0 is left out."""
+
+    steps: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class QueryCohorts:
+    """The buckets of a question's range by their first days, and the value of the time column that each begins with.
+
+    Members whose first time is before the first of these values are left out.
+    """
+
+    of: QueryTime
+    length: BucketLength
+    first_days: tuple[datetime.date, ...]
+    starts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class QueryFirst:
+    """The bucket of a member's first time, by its first day."""
+
+    cohorts: QueryCohorts
+
+
+@dataclass(frozen=True)
+class QueryLater:
+    """How many buckets after its member's first one a row is in."""
+
+    since: QueryCohorts
+
+
+Source = QueryLookup | QueryBucket | QueryPart | QueryCase | QueryFunnel | QueryFirst | QueryLater
+"""How a column's values follow from the table's columns: a function of one row, or of a member's rows in an element."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +162,10 @@ class QueryColumn:
                 return (key,)
             case QueryBucket(time=time) | QueryPart(time=time):
                 return (time.column,)
-            case QueryCase():
+            case QueryCase() | QueryFunnel():
                 return tuple(each.column.key for each in self.conditions)
+            case QueryFirst(cohorts=cohorts) | QueryLater(since=cohorts):
+                return (cohorts.of.column,)
 
     @property
     def key(self) -> QueryColumn:
@@ -140,17 +175,17 @@ class QueryColumn:
     @property
     def conditions(self) -> tuple[ColumnCondition, ...]:
         """The conditions on columns of the table that its values depend on."""
-        if not isinstance(self.source, QueryCase):
-            return ()
-        return tuple(each for condition, _ in self.source.branches for each in column_conditions(condition))
+        match self.source:
+            case QueryCase(branches=branches):
+                return tuple(each for condition, _ in branches for each in column_conditions(condition))
+            case QueryFunnel(steps=steps):
+                return tuple(each for condition in steps for each in column_conditions(condition))
+        return ()
 
     @property
-    def characters(self) -> int:
-        """About how many bytes a CASE has where it is written, rather too many; 0 of another column."""
-        if not isinstance(self.source, QueryCase):
-            return 0
-        values = (*(value for _, value in self.source.branches), self.source.otherwise)
-        return sum(map(_size_of_value, values)) + sum(map(_size_of_condition, self.conditions))
+    def is_of_member(self) -> bool:
+        """Whether it is a function of all of a member's rows in an element, and not of one row."""
+        return isinstance(self.source, QueryFunnel | QueryFirst | QueryLater)
 
     @property
     def universe(self) -> Interval:
@@ -252,45 +287,6 @@ def column_conditions(condition: Condition) -> Iterator[ColumnCondition]:
             yield from column_conditions(part)
     else:
         yield condition
-
-
-def _size_of_condition(condition: ColumnCondition) -> int:
-    """Return about how many bytes a condition has where it is written: each end of an interval with the column."""
-    key = condition.column.key
-    column = len(key.name) + (0 if key.null_value is None else _size_of_value(key.null_value))
-    match condition:
-        case TextRestriction(values=values):
-            return column + sum(_QUOTES + len(each.encode()) for each in values)
-        case OrdinalRestriction(intervals=intervals):
-            return 2 * len(intervals) * (column + _END)
-        case PatternCondition(pattern=pattern):
-            return column + 4 * _size_of_value(pattern)
-
-
-# What stands around a text in a list, a comparison with a number or a timestamp, what stands around a value of CASE.
-_QUOTES, _END, _MARKS = 4, 30, 40
-
-
-def _size_of_value(value: Value) -> int:
-    return _MARKS + len(str(value).encode())
-
-
-def possible_values(condition: Condition, column: str, values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return those of a column's values that a row may have which meets a condition, whatever else it has.
-
-    Args:
-        condition: The condition.
-        column: The name of a column of the table. Nothing is known of the others, so any condition on them may hold.
-        values: The values.
-    """
-    match condition:
-        case Every(every=parts):
-            return reduce(lambda left, each: possible_values(each, column, left), parts, values)
-        case Some(some=parts):
-            found = {value for each in parts for value in possible_values(each, column, values)}
-            return tuple(each for each in values if each in found)
-        case _:
-            return condition.among(values) if condition.column.name == column else values
 
 
 @dataclass(frozen=True)

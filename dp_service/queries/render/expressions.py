@@ -56,15 +56,21 @@ def _time_key(
     time: QueryTime, query: CanonicalQuery, dialect: Dialect, *, is_nested: bool, is_total: bool
 ) -> str:
     """Write the column of a function of time; `is_total`: brought into the question's range."""
-    key = column_expression(time.column, dialect)
-    if is_own_timestamp(time.column):
-        key = dialect.timestamp_key(key) if is_nested else dialect.whole_timestamp(key)
+    key = time_key(time.column, dialect, is_nested=is_nested)
     if not is_total:
         return key
     kind = ColumnType.INT64 if time.column.stored is not None else time.column.type
     within = local_times(query, time).range
     low, last = (literal(value_of_number(end, kind), dialect) for end in (within.start, within.end - 1))
     return f"(CASE WHEN {key} < {low} THEN {low} WHEN {key} > {last} THEN {last} ELSE {key} END)"
+
+
+def time_key(column: QueryColumn, dialect: Dialect, *, is_nested: bool) -> str:
+    """Write a column of times as it is compared with literals."""
+    key = column_expression(column, dialect)
+    if not is_own_timestamp(column):
+        return key
+    return dialect.timestamp_key(key) if is_nested else dialect.whole_timestamp(key)
 
 
 def _case(case: QueryCase, dialect: Dialect, *, is_nested: bool) -> str:

@@ -1,4 +1,4 @@
-"""Functions of one row that a question may group by: buckets and parts of time, and CASE.
+"""Functions that a question may group by: buckets and parts of time, CASE, and those of a member's rows.
 
 DATE_TRUNC('month', time)                                    buckets of time
 EXTRACT(HOUR FROM time), DATE_PART('hour', time), HOUR(time) a part of the time
@@ -13,10 +13,11 @@ from __future__ import annotations
 from typing import NoReturn
 
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.dimensions import Cases, Dimension, Extracted, Truncated
+from dp_service.queries.dimensions import Cases, Dimension, Extracted, FirstSeen, Truncated
 from dp_service.queries.filters import Bound, Filter, Range, Value, fault_of, opposite
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import condition_of
+from dp_service.queries.sql.member_functions import first_of, is_member_function, member_function
 from dp_service.queries.sql.places import placed, refuse, refused
 from dp_service.queries.sql.scope import Scope, integer, refused_node
 from dp_service.queries.sql.words import EXTRACTIONS, PARTS, TRUNCATIONS, TWO_READINGS, is_word_of_sql
@@ -35,7 +36,7 @@ _CONDITIONS = (
 
 
 def is_function(node: tree.Expression) -> bool:
-    """Return whether a node is a function of one row that can be grouped by."""
+    """Return whether a node is a function that can be grouped by."""
     node = _uncast(node)
     if isinstance(node, tree.Case | _CONDITIONS):
         return True
@@ -44,6 +45,7 @@ def is_function(node: tree.Expression) -> bool:
         or node.name in EXTRACTIONS
         or node.name in PARTS
         or node.name == _WIDTH_BUCKET
+        or is_member_function(node)
     )
 
 
@@ -59,25 +61,34 @@ def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
             raise refused_node(node)
         return scope.column_name(node)
     node = _uncast(node)
-    if isinstance(node, tree.Case):
-        return _cases(node, scope)
-    if isinstance(node, _CONDITIONS):
-        return _truth(node, scope)
+    if isinstance(node, tree.Case | _CONDITIONS):
+        return _cases(node, scope) if isinstance(node, tree.Case) else _truth(node, scope)
     if not isinstance(node, tree.Call):
         raise AssertionError("a function is a call or a CASE")
-    if node.name == _WIDTH_BUCKET:
-        return _bins(node, scope)
-    if node.name in TRUNCATIONS:
-        length, column = _truncated(node)
-        return Truncated(scope.column_name(column), length)
-    part, column = _extracted(node)
-    return Extracted(scope.column_name(column), part)
+    if is_member_function(node):
+        return member_function(node, scope)
+    return _bins(node, scope) if node.name == _WIDTH_BUCKET else _of_time(node, scope)
+
+
+def _of_time(node: tree.Call, scope: Scope) -> Dimension:
+    if node.name not in TRUNCATIONS:
+        part, column = _extracted(node)
+        return Extracted(scope.column_name(column), part)
+    length, column = _truncated(node)
+    first = first_of(column)
+    return (
+        Truncated(scope.column_name(column), length)
+        if first is None
+        else FirstSeen(scope.column_name(first), length)
+    )
 
 
 def column_of(node: tree.Expression) -> tree.Expression:
     """Return the column that a node selects, or of which it selects a function of time; another node as it is."""
     inner = _uncast(node)
-    if not isinstance(inner, tree.Call) or not is_function(inner) or inner.name == _WIDTH_BUCKET:
+    if not isinstance(inner, tree.Call) or not is_function(inner):
+        return node
+    if inner.name == _WIDTH_BUCKET or is_member_function(inner):
         return node
     return _truncated(inner)[1] if inner.name in TRUNCATIONS else _extracted(inner)[1]
 
