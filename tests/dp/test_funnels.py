@@ -20,6 +20,7 @@ from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds.parts import counts_of
 from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.releasing import shown
@@ -95,7 +96,7 @@ def test_counts_are_sums_of_those_of_the_deepest_steps(block: str) -> None:
     output = drawn(asked.parameters, DATA[0], 1)
     deepest = kind_of_deepest(asked.parameters, DATA[0], 1)
     by_element = np.empty(8, dtype=np.int64)
-    by_element[output.selection.indices] = output.selection.noisy_counts
+    by_element[output.selection.indices] = counts_of(output)
     assert by_element.tolist() == truth(tuple(deepest.tolist()))
     assert asked.parameters.listing == Listing(in_element_order=True)
     view = shown(asked.parameters, output, confidence=0.95)
@@ -107,7 +108,7 @@ def kind_of_deepest(parameters: ReleaseParameters, counts: tuple[int, ...], seed
     """Return the noisy counts of the deepest steps, in the order of the domain."""
     output = drawn(replace(parameters, funnel=()), counts, seed)
     found = np.empty(8, dtype=np.int64)
-    found[output.selection.indices] = output.selection.noisy_counts
+    found[output.selection.indices] = counts_of(output)
     return found
 
 

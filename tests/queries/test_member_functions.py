@@ -11,19 +11,21 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical_bytes import canonical_bytes
-from dp_service.queries.dimensions import FirstSeen, Funnel, Later
+from dp_service.queries.canonical_query import CanonicalQuery
+from dp_service.queries.dimensions import Dimension, FirstSeen, Funnel, Later
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, NotIn
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql, with_dimensions
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.kinds import kind_of
-from dp_service.releases.plan import _PAYLOAD
 from tests.support.examples import examples
 from tests.support.queries.buckets import NOW, TYPES, UTC, Row, arrow_table, policy
 from tests.support.queries.of_members import END, START, STEPS, Asked
@@ -231,7 +233,7 @@ def test_a_plan_carries_them() -> None:
     """What they are functions of comes back as it was."""
     for sql in (f"SELECT {FUNNEL} FROM shop", FIRST):
         resolution = asked(sql, shop())
-        adapter = type(_PAYLOAD)(type(resolution.query))
+        adapter = TypeAdapter(CanonicalQuery)
         assert adapter.validate_json(adapter.dump_json(resolution.query)) == resolution.query
 
 
@@ -342,10 +344,11 @@ def test_a_funnel_needs_all_of_its_counts() -> None:
 def test_functions_of_members_do_not_stand_beside_each_other_where_one_has_no_meaning() -> None:
     """A funnel is of all rows of a member, and later times are of some."""
     steps = (In("event", ("a",)), NotIn("event", ("a",)))
-    for dimensions, message in [
+    cases: list[tuple[tuple[Dimension, ...], str]] = [
         ((Funnel(steps), Later("day", BucketLength.WEEK)), "no FUNNEL_COUNT beside"),
         ((Funnel(steps), Funnel(steps[::-1])), "one FUNNEL_COUNT"),
         ((FirstSeen("day", BucketLength.WEEK), Later("day", BucketLength.MONTH)), "buckets of one length"),
-    ]:
+    ]
+    for dimensions, message in cases:
         with pytest.raises(QuestionError, match=message):
             HistogramQuery("shop", dimensions, Measure.DISTINCT_MEMBERS)

@@ -16,7 +16,7 @@ from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.dimensions import Funnel, Later
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import condition_of
-from dp_service.queries.sql.places import placed, refuse
+from dp_service.queries.sql.places import placed, refuse, refused
 from dp_service.queries.sql.scope import Scope, whole_number
 from dp_service.queries.sql.words import DIFFERENCES, FUNNEL, TRUNCATIONS
 from dp_service.terms import Comparison
@@ -196,9 +196,17 @@ def _is_end(node: tree.Expression) -> bool:
 
 def _range_of(node: tree.Expression, time: tree.Expression) -> tree.Expression:
     """Return a condition on members' first times as one on the range of times."""
-    of = node.left if isinstance(node, tree.Compared) and node.comparison in _RANGE else None
-    of = node.value if isinstance(node, tree.Between) else of
-    first = None if of is None else first_of(of)
-    if first is None or tree.without_places(first) != tree.without_places(time):
-        refuse(node, "expected HAVING with MIN(time) >= .. AND MIN(time) < .. of members' first times alone")
-    return replace(node, left=first) if isinstance(node, tree.Compared) else replace(node, value=first)
+    match node:
+        case tree.Compared(comparison=comparison, left=of) if comparison in _RANGE and _is_first(of, time):
+            return replace(node, left=time)
+        case tree.Between(value=of) if _is_first(of, time):
+            return replace(node, value=time)
+    raise refused(
+        node, "expected HAVING with MIN(time) >= .. AND MIN(time) < .. of members' first times alone"
+    )
+
+
+def _is_first(node: tree.Expression, time: tree.Expression) -> bool:
+    """Return whether a node is a member's first time in a column."""
+    first = first_of(node)
+    return first is not None and tree.without_places(first) == tree.without_places(time)

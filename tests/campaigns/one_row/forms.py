@@ -249,6 +249,11 @@ def forms(under: Policy) -> Iterator[Form]:
         table, case = ("dropped", "kept")[number % 2], f"CASE WHEN {condition} THEN 'it''s' ELSE '' END"
         yield from _form(f"SELECT {case}, {_COUNTED} FROM {table} GROUP BY 1", under)
         yield from _form(f"SELECT {condition}, {_COUNTED} FROM dropped WHERE {_MONTHS} GROUP BY 1", under)
+        steps = (condition, "number >= -127")[:: 1 - 2 * (number // 2 % 2)]
+        funnel = f"FUNNEL_COUNT(STEPS({', '.join(steps)}), CORRELATE_BY(member))"
+        yield from _form(f"SELECT {funnel} FROM {table}", under)
+        first = "DATE_TRUNC('month', MIN(day))"
+        yield from _form(f"SELECT {first}, {_COUNTED} FROM dropped WHERE {where} GROUP BY 1", under)
 
 
 def _of_two_looks(number: int, condition: str) -> str:

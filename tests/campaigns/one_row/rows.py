@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.canonical_query import QueryValue
 from dp_service.queries.columns import Column, Nulls
-from dp_service.queries.dimensions import Cases, Dimension, Truncated, columns_of
+from dp_service.queries.dimensions import Cases, Dimension, FirstSeen, Funnel, Truncated, columns_of
 from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, AllOf, AnyOf, Bound, Filter, Range
 from dp_service.queries.intervals import UNIVERSES, ordinal
@@ -238,9 +238,13 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
                     if holds(_in_integers(condition, table), value_of, null_of)
                 )
                 return next(met, otherwise)
+            case Funnel(steps=steps):
+                # The row is its member's only one.
+                met_steps = [holds(_in_integers(each, table), value_of, null_of) for each in steps]
+                return (*met_steps, False).index(False) or None
             case _:
                 (name,) = columns_of(dimension)
-                return _shown(value_of(name), bucketed=isinstance(dimension, Truncated))
+                return _shown(value_of(name), bucketed=isinstance(dimension, Truncated | FirstSeen))
 
     element = tuple(map(shown, form.query.dimensions))
     if None in element or (form.about is not None and element not in form.about):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -93,7 +94,7 @@ def test_a_member_changes_its_own_elements_alone(
     rows: list[Row], kind: str, form: Any, with_text: bool, block: str
 ) -> None:
     """By no more than Delta and the price, where the query bounds members and where the policy does."""
-    asked = Asked(kind, *form, with_text=with_text)
+    asked = replace(Asked(kind, *form), with_text=with_text)
     resolution = resolve(asked.question, policy(kind, asked.zone, contributions=block), now=NOW)
     assert faults(resolution, rows, kind) == []
 

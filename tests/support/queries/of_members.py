@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.dimensions import Dimension, FirstSeen, Funnel, Later
-from dp_service.queries.elements import microseconds_of
+from dp_service.queries.elements import days_of, microseconds_of
 from dp_service.queries.filters import AnyOf, Filter, In, NotIn, TimeRange
 from dp_service.queries.structured import HistogramQuery
 from tests.support.queries.buckets import DAY, EPOCH, MICROSECOND, TYPES, UTC, Row
@@ -111,3 +112,38 @@ class Asked:
     def _bucket(self, at: datetime.datetime) -> datetime.date:
         assert self.length is not None
         return self.length.first_day(at.astimezone(ZoneInfo(self.zone)).date())
+
+
+QUESTIONS = (
+    Asked(steps=tuple(STEPS)[:2]),
+    Asked(steps=tuple(STEPS)[::-1], with_text=True),
+    Asked("days", length=BucketLength.MONTH, first=True),
+    Asked("timestamps", tuple(STEPS)[1:3], BucketLength.WEEK, first=True),
+    Asked("milliseconds", length=BucketLength.QUARTER, later=True, with_text=True),
+    Asked("timestamps", length=BucketLength.MONTH, first=True, later=True),
+    Asked("numbered days", length=BucketLength.WEEK, first=True, later=True, with_text=True),
+)
+"""A question of each form, for engines that are slow to ask."""
+
+
+def random_rows(random: Random, size: int = 400) -> list[Row]:
+    """Return rows of some members, some of whom come before the range of these questions and after it."""
+    hours = int((END - START) / datetime.timedelta(hours=1))
+    return [
+        Row(
+            f"m{random.randrange(60)}",
+            None
+            if random.random() < 0.05
+            else START + datetime.timedelta(hours=random.randrange(-300, hours + 300)),
+            random.choice([None, "a", "b", "c"]),
+        )
+        for _ in range(size)
+    ]
+
+
+def days_in(counts: Mapping[tuple[Any, ...], int]) -> dict[tuple[Any, ...], int]:
+    """Return the same with days as releases have them, as numbers since 1970."""
+    return {
+        tuple(days_of(each) if isinstance(each, datetime.date) else each for each in element): count
+        for element, count in counts.items()
+    }
