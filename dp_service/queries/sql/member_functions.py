@@ -9,7 +9,7 @@ In a whole statement first times are those of an inner one that groups by the me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dp_service.queries.bucket_lengths import BucketLength
@@ -94,29 +94,43 @@ def _later(node: tree.Call, scope: Scope) -> Later:
     return Later(scope.column_name(first), length)
 
 
-def is_of_members(inner: tree.Select) -> bool:
-    """Return whether a statement has one row for each member, with the bucket of its first time."""
-    return inner.group is not None and any(_first_in(each.value) is not None for each in inner.items)
+def is_of_members(inner: tree.Select, select: tree.Select) -> bool:
+    """Return whether a statement has one row for each member, with its first time: a bucket, or one around it.
+
+    Args:
+        inner: The statement.
+        select: The one around it.
+    """
+    if inner.group is None:
+        return False
+    named = [each for each in inner.items if each.alias is not None and first_of(each.value) is not None]
+    firsts = {each.alias.value for each in named if each.alias is not None}
+    around = [_bucketed(each.value) for each in select.items]
+    return any(_first_in(each.value) is not None for each in inner.items) or any(
+        isinstance(of, tree.Name) and of.parts[-1].value in firsts for of in around
+    )
 
 
-def rows_of_members(inner: tree.Select) -> tree.Select:
+def rows_of_members(inner: tree.Select, outer: Sequence[tree.Expression]) -> tree.Select:
     """Return the statement of a table's rows that a statement of members is of.
 
-    What its HAVING says of first times restricts the range, which begins with the first of them. A lower end of the
-    range in WHERE would leave out rows, and make later ones the first.
+    What its HAVING, or the statement around it, says of first times restricts the range, which begins with the first of
+    them. A lower end of the range in WHERE would leave out rows, and make later ones the first.
+
+    Args:
+        inner: The statement.
+        outer: The conditions of the one around it, in terms of what the inner one selects.
 
     Raises:
         QuestionError: It is of something else than members and their first times.
     """
     member = _grouped_by(inner)
-    (time, *others) = [
-        found for each in inner.items for found in [_first_in(each.value)] if found is not None
-    ]
+    (time, *others) = filter(None, (_time_of(each.value) for each in inner.items))
     if others or len(inner.items) > 2 or inner.distinct is not None or inner.limit is not None or inner.order:
         refuse(inner.items[-1].value, _OF_MEMBERS)
     for each in inner.items:
         is_member = tree.without_places(each.value) == tree.without_places(member)
-        if not is_member and _first_in(each.value) is None:
+        if not is_member and _time_of(each.value) is None:
             refuse(each.value, _OF_MEMBERS)
     for part in () if inner.where is None else tree.conjunction(inner.where):
         if _names(part, time) and not _is_end(part):
@@ -126,9 +140,8 @@ def rows_of_members(inner: tree.Select) -> tree.Select:
                 " in WHERE it would leave out rows that are earlier, and make later ones the first",
             )
     where = [] if inner.where is None else [inner.where]
-    where += (
-        [] if inner.having is None else [_range_of(part, time) for part in tree.conjunction(inner.having)]
-    )
+    of_first = [*(() if inner.having is None else tree.conjunction(inner.having)), *outer]
+    where += [_range_of(part, time) for part in of_first]
     joined = where[0] if len(where) == 1 else tree.All(inner.first, inner.last, tuple(where))
     return replace(inner, where=joined if where else None, group=None, having=None)
 
@@ -160,13 +173,23 @@ def _changed(select: tree.Select, change: Callable[[tree.Expression], tree.Expre
     )
 
 
-def _first_in(node: tree.Expression) -> tree.Expression | None:
-    """Return the column of whose first time a node is the bucket; None: it is something else."""
+def _bucketed(node: tree.Expression) -> tree.Expression | None:
+    """Return what a node is the bucket of; None: it is something else."""
     while isinstance(node, tree.Cast):
         node = node.value
-    if not isinstance(node, tree.Call) or node.name not in TRUNCATIONS or not node.arguments:
-        return None
-    return first_of(node.arguments[-1])
+    is_bucket = isinstance(node, tree.Call) and node.name in TRUNCATIONS and bool(node.arguments)
+    return node.arguments[-1] if isinstance(node, tree.Call) and is_bucket else None
+
+
+def _first_in(node: tree.Expression) -> tree.Expression | None:
+    """Return the column of whose first time a node is the bucket; None: it is something else."""
+    of = _bucketed(node)
+    return None if of is None else first_of(of)
+
+
+def _time_of(node: tree.Expression) -> tree.Expression | None:
+    """Return the column of whose first time a node is the bucket, or which it is; None: it is something else."""
+    return _first_in(node) or first_of(node)
 
 
 def _grouped_by(inner: tree.Select) -> tree.Expression:
@@ -202,7 +225,8 @@ def _range_of(node: tree.Expression, time: tree.Expression) -> tree.Expression:
         case tree.Between(value=of) if _is_first(of, time):
             return replace(node, value=time)
     raise refused(
-        node, "expected HAVING with MIN(time) >= .. AND MIN(time) < .. of members' first times alone"
+        node,
+        "expected conditions on members' first times alone: HAVING MIN(time) >= .. AND MIN(time) < .. inside",
     )
 
 

@@ -6,7 +6,8 @@
     SELECT first, COUNT(*) FROM (
         SELECT member, DATE_TRUNC('month', MIN(day)) AS first FROM t
         WHERE .. GROUP BY member HAVING MIN(day) >= .. AND MIN(day) < ..
-    ) GROUP BY first                                     members by the bucket of their first time
+    ) GROUP BY first                                     members by the bucket of their first time, which may also be
+                                                         made, and its range stated, around MIN(day) AS first
 
 In the third each group has one row of Q, so the sum, the average, the smallest and the largest of it are the number
 itself: BI tools aggregate whatever they read. Of more rows they are refused. A sum of counts counts a member once for
@@ -49,7 +50,6 @@ _REGROUPED = (
     "GROUP BY and HAVING around a statement that groups are accepted of exactly its columns: group the inner statement "
     "by those that are wanted, alone"
 )
-_OF_FIRST = "expected conditions in the inner statement, those on first times in its HAVING MIN(time) >= .."
 # Names that stand for expressions multiply from statement to statement: a text of 2 kB could say 30^7 conditions.
 MAXIMUM_SIZE = 20_000
 
@@ -73,10 +73,13 @@ def flattened(select: tree.Select, names: Collection[str], depth: int = 0) -> tr
     inner = flattened(source.select, names, depth + 1)
     if any(isinstance(each.value, tree.Star) for each in inner.items):
         _check_beside_star(inner, names)
-    if is_of_members(inner):
-        if select.where is not None:
-            refuse(select.where, _OF_FIRST)
-        return counting_members(_of_rows(select, source, rows_of_members(inner)), inner)
+    if is_of_members(inner, select):
+        renamed, outer = (
+            _Renamed(source, inner),
+            () if select.where is None else tree.conjunction(select.where),
+        )
+        rows = rows_of_members(inner, [renamed.changed(each) for each in outer])
+        return counting_members(_of_rows(replace(select, where=None), source, rows), inner)
     if inner.group is not None or any(is_number(each.value) for each in inner.items):
         return _of_answer(select, source, _spelt_out(inner))
     return _of_rows(select, source, inner)
