@@ -159,8 +159,9 @@ class Question(Arguments):
     table: Text = Field(None, description="A table of the catalogue; not with sql.")
     by: Names = Field(
         default_factory=list,
-        description="Up to four columns, or functions as in SQL such as EXTRACT(HOUR FROM seen_at) or "
-        "CASE WHEN age < 30 THEN 'young' ELSE 'old' END, to group by; none: one total.",
+        description="Up to four columns, or functions as in SQL such as EXTRACT(HOUR FROM seen_at), "
+        "CASE WHEN age < 30 THEN 'young' ELSE 'old' END, FUNNEL_COUNT(STEPS(event = 'cart', event = 'purchase')), "
+        "DATE_TRUNC('month', MIN(day)) for first times or RETENTION('month', day), to group by; none: one total.",
     )
     k: Number = Field(
         None,

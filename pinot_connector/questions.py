@@ -121,9 +121,10 @@ def structured_question(
 
     Args:
         table: a table of the policy.
-        by: what to group by, or a sequence of up to four: columns, or functions of a row in SQL, such as
-            `"EXTRACT(HOUR FROM viewed_at)"` or `"CASE WHEN age < 30 THEN 'young' ELSE 'old' END AS generation"`;
-            without them one total is counted.
+        by: what to group by, or a sequence of up to four: columns, or functions in SQL, such as
+            `"EXTRACT(HOUR FROM viewed_at)"`, `"CASE WHEN age < 30 THEN 'young' ELSE 'old' END AS generation"`,
+            `"FUNNEL_COUNT(STEPS(event = 'cart', event = 'purchase'))"`, `"DATE_TRUNC('month', MIN(viewed_at))"` for
+            first times or `"RETENTION('month', viewed_at)"`; without them one total is counted.
         k: the most elements to show; None for all that the mechanism may show.
         measure: a `Measure` or its value; `distinct:COLUMN` counts the distinct values of a column.
         where: conditions by column, all of which must hold; a sequence of values means `In`. Or `condition`.

@@ -78,6 +78,8 @@ class ReleaseParameters:
         listing: Which elements the question shows, and in which order; None: the first ones, in the order of the
             release or of a sum. No part of the release.
         totals: The totals that are released beside the elements; None: there are none.
+        funnel: Where the step of a funnel is in an element: counts are then of those who reach it, or a deeper one.
+            Empty: there is none.
     """
 
     mechanism: MechanismName
@@ -98,6 +100,7 @@ class ReleaseParameters:
     quantiles: QuantilesReleased | None = None
     listing: Listing | None = None
     totals: TotalsReleased | None = None
+    funnel: tuple[int, ...] = ()
 
     @property
     def sums_rows(self) -> bool:

@@ -35,7 +35,7 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.coordinates import added_up, query_value
-from dp_service.queries.dimensions import Extracted, is_of_time
+from dp_service.queries.dimensions import Extracted, FirstSeen, Later, is_of_time
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter, TimeRange, Value, column_filters
@@ -90,7 +90,13 @@ def canonicalise(
         _restriction(
             column,
             own.get(name, ()),
-            _seen_of(column, query, table, closed_before),
+            _seen_of(
+                column,
+                query,
+                table,
+                closed_before,
+                from_the_beginning=any(isinstance(each, FirstSeen | Later) for each in query.dimensions),
+            ),
             _possible(column, domains.get(name), conditions),
             held.get(name, ()),
         )
@@ -265,7 +271,12 @@ def _restriction(
 
 
 def _seen_of(
-    column: Column, query: HistogramQuery, table: Table, closed_before: int | None
+    column: Column,
+    query: HistogramQuery,
+    table: Table,
+    closed_before: int | None,
+    *,
+    from_the_beginning: bool = False,
 ) -> Callable[[Intervals], Intervals]:
     """Return what leaves out the times that a question does not see: it changes nothing of another column."""
 
@@ -277,7 +288,11 @@ def _seen_of(
             allowed = intersection(allowed, _time_interval(query.time_range, table.time, universe))
         if any(isinstance(each, Extracted) for each in query.dimensions):
             allowed = intersection(allowed, (table.time.calendar,))
-        return _closed(allowed, closed_before, universe)
+        allowed = _closed(allowed, closed_before, universe)
+        if from_the_beginning and allowed:
+            # First times are of all rows: where a range begins says which of them count.
+            allowed = (Interval(universe.start, allowed[0].end), *allowed[1:])
+        return allowed
 
     return seen
 

@@ -15,8 +15,12 @@ from dp_service.queries.canonical_query import (
     QueryBins,
     QueryBucket,
     QueryCase,
+    QueryCohorts,
     QueryColumn,
     QueryDistinct,
+    QueryFirst,
+    QueryFunnel,
+    QueryLater,
     QueryLookup,
     QueryPart,
     QueryPartOfText,
@@ -131,25 +135,31 @@ def _column_bytes(column: QueryColumn) -> bytes:
 
 def _source_bytes(source: Source | None) -> tuple[bytes, ...]:
     """Encode of what a column is a function; a label tells it from the unit of timestamps, which no function has."""
+    if source is None:
+        return ()
     match source:
-        case None:
-            return ()
         case QueryLookup():
-            return (length_prefixed(b"lookup", _column_bytes(source.key), source.hash.encode()),)
+            found = length_prefixed(b"lookup", _column_bytes(source.key), source.hash.encode())
         case QueryBucket(time=time, length=function) | QueryPart(time=time, part=function):
             tag = b"bucket" if isinstance(source, QueryBucket) else b"part"
-            return (length_prefixed(tag, _time_bytes(time), function.encode()),)
+            found = length_prefixed(tag, _time_bytes(time), function.encode())
         case QueryCase():
             branches = (
                 length_prefixed(condition_bytes(condition), _value(value))
                 for condition, value in source.branches
             )
-            return (length_prefixed(b"case", _value(source.otherwise), *branches),)
+            found = length_prefixed(b"case", _value(source.otherwise), *branches)
         case QueryBins(edges=edges, labels=labels):
             numbers = (str(each).encode() for each in (*edges, *labels))
-            return (length_prefixed(b"bins", _summed_bytes(source.value), *numbers),)
+            found = length_prefixed(b"bins", _summed_bytes(source.value), *numbers)
         case QueryPartOfText(column=column, function=function):
-            return (length_prefixed(b"part of text", _column_bytes(column), *_text_function_bytes(function)),)
+            found = length_prefixed(b"part of text", _column_bytes(column), *_text_function_bytes(function))
+        case QueryFunnel():
+            found = length_prefixed(b"funnel", *map(condition_bytes, source.steps))
+        case QueryFirst(cohorts=cohorts) | QueryLater(since=cohorts):
+            tag = b"first" if isinstance(source, QueryFirst) else b"later"
+            found = length_prefixed(tag, *_cohorts_bytes(cohorts))
+    return (found,)
 
 
 def _text_function_bytes(function: TextFunction) -> tuple[bytes, ...]:
@@ -160,6 +170,11 @@ def _text_function_bytes(function: TextFunction) -> tuple[bytes, ...]:
             return b"prefix", str(length).encode()
         case Piece(separator=separator, place=place):
             return b"piece", separator.encode(), str(place).encode()
+
+
+def _cohorts_bytes(cohorts: QueryCohorts) -> tuple[bytes, ...]:
+    """Encode buckets by where the first one begins; where they end, the restriction of the time column says."""
+    return _time_bytes(cohorts.of), cohorts.length.encode(), str(cohorts.starts[0]).encode()
 
 
 def _time_bytes(time: QueryTime) -> bytes:

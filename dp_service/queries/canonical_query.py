@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -90,8 +91,52 @@ class QueryPartOfText:
     function: TextFunction
 
 
-Source = QueryLookup | QueryBucket | QueryPart | QueryCase | QueryBins | QueryPartOfText
-"""How a column's values follow from those of the table's columns: a function of one row."""
+@dataclass(frozen=True)
+class QueryFunnel:
+    """The number of the deepest step, from 1, that a member reaches with its rows in an element; 0 is left out."""
+
+    steps: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class QueryCohorts:
+    """The buckets of a question's range by their first days, and the value of the time column that each begins with.
+
+    Members whose first time is before the first of these values are left out.
+    """
+
+    of: QueryTime
+    length: BucketLength
+    first_days: tuple[datetime.date, ...]
+    starts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class QueryFirst:
+    """The bucket of a member's first time, by its first day."""
+
+    cohorts: QueryCohorts
+
+
+@dataclass(frozen=True)
+class QueryLater:
+    """How many buckets after its member's first one a row is in."""
+
+    since: QueryCohorts
+
+
+Source = (
+    QueryLookup
+    | QueryBucket
+    | QueryPart
+    | QueryCase
+    | QueryBins
+    | QueryPartOfText
+    | QueryFunnel
+    | QueryFirst
+    | QueryLater
+)
+"""How a column's values follow from the table's columns: a function of one row, or of a member's rows in an element."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +169,12 @@ class QueryColumn:
                 return (key,)
             case QueryBucket(time=time) | QueryPart(time=time):
                 return (time.column,)
+            case QueryFirst(cohorts=cohorts) | QueryLater(since=cohorts):
+                return (cohorts.of.column,)
             case QueryPartOfText(column=column):
                 return (column,)
-            case QueryBins():
-                # Numbers are read as those that are summed.
-                return ()
-            case QueryCase():
+            case _:
+                # None of bins: numbers are read as those that are summed.
                 return tuple(each.column.key for each in self.conditions)
 
     @property
@@ -140,9 +185,17 @@ class QueryColumn:
     @property
     def conditions(self) -> tuple[ColumnCondition, ...]:
         """The conditions on columns of the table that its values depend on."""
-        if not isinstance(self.source, QueryCase):
-            return ()
-        return tuple(each for condition, _ in self.source.branches for each in column_conditions(condition))
+        match self.source:
+            case QueryCase(branches=branches):
+                return tuple(each for condition, _ in branches for each in column_conditions(condition))
+            case QueryFunnel(steps=steps):
+                return tuple(each for condition in steps for each in column_conditions(condition))
+        return ()
+
+    @property
+    def is_of_member(self) -> bool:
+        """Whether it is a function of all of a member's rows in an element, and not of one row."""
+        return isinstance(self.source, QueryFunnel | QueryFirst | QueryLater)
 
     @property
     def universe(self) -> Interval:

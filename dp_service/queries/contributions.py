@@ -18,11 +18,12 @@ from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, QueryBucket, QueryDistinct
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.member_functions import most_elements, stated_for
 from dp_service.queries.policy_types import MAXIMUM_NAMES
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, Names
 from dp_service.queries.tables import Table
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit
-from dp_service.terms import BoundedBy, ColumnType
+from dp_service.terms import BoundedBy, ColumnType, Element
 
 MAXIMUM_ROWS = 100_000_000
 """The most rows of an answer over an unknown domain: what Pinot groups at most. Nobody's memory holds as many."""
@@ -65,7 +66,7 @@ def _stated_period(stated: Contributions, time: TimeColumn | None) -> str:
 
 
 def bounded_contributions(
-    stated: Contributions, table: Table, query: CanonicalQuery, domain: Sequence[object] | None, *, tau: int
+    stated: Contributions, table: Table, query: CanonicalQuery, domain: Sequence[Element] | None, *, tau: int
 ) -> BoundedContributions:
     """Return the parameters of a release of bounded contributions.
 
@@ -82,7 +83,7 @@ def bounded_contributions(
     in_query = stated.bounded_by is BoundedBy.IN_QUERY
     names = _names_look(stated.names, stated.units, query) if domain is None and stated.names else None
     bound = _bound(stated, query)
-    within = bound if domain is None else len(domain)
+    within = bound if domain is None else most_elements(query, domain)
     delta_0 = min(bound, within if names is None else names.most_names)
     of_events = query.measure is not Measure.DISTINCT_MEMBERS
     values_of = query.measure.column.name if isinstance(query.measure, QueryDistinct) else ""
@@ -99,6 +100,7 @@ def bounded_contributions(
         shifted=stated.shift
         and not query.values
         and not values_of
+        and not any(each.is_of_member for each in query.dimensions)
         and domain is not None
         and relative_counts.helps(len(domain), delta_0, tau=tau, of_events=of_events),
         values_of=values_of,
@@ -108,7 +110,8 @@ def bounded_contributions(
 def _bound(stated: Contributions, query: CanonicalQuery) -> int:
     """Return in how many elements a member counts; buckets of time by themselves can have a bound of their own."""
     is_series = [isinstance(each.source, QueryBucket) for each in query.dimensions] == [True]
-    return stated.buckets if is_series and stated.buckets is not None else stated.delta_0
+    of_columns = stated.buckets if is_series and stated.buckets is not None else stated.delta_0
+    return stated_for(of_columns, query)
 
 
 def most_names(names: Names, texts: int) -> int:

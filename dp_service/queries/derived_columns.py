@@ -1,4 +1,4 @@
-"""From what a question groups by to group-by columns: the policy's own, and functions of one row with a known domain.
+"""From what a question groups by to group-by columns: the policy's own, and functions with a known domain.
 
 The domain of a function follows from the question, the policy and the clock, and never from the data:
 
@@ -9,12 +9,20 @@ The domain of a function follows from the question, the policy and the clock, an
 - of **CASE** it is the values that it names;
 - of **bins** it is their labels. Numbers are rounded to the policy's quantum, as where they are summed, and those
   beyond the edges are in the first bin or in the last;
-- of **a part of a text** it is what the column's listed values become; it is unknown where these are.
+- of **a part of a text** it is what the column's listed values become; it is unknown where these are;
+- of a **funnel** it is the numbers of its steps, of **first times** the buckets of the range, and of **later** rows how
+  many buckets there are from the first to the last.
 
 Which value a row has is a function of that row alone. So a member has at most as many values as there are, and of a
 function of one column at most as many as it has values of the column. How many rows a member has in one value of a
 column, where a policy only promises that, bounds nothing here: many values may have one image. Bounded contributions
 bound members in these elements as in any other.
+
+Three functions are of all rows of one member that meet the question's conditions and have the same values in the other
+columns. Such a member has one deepest step there and one first time, so Delta is that of the other columns (1 of none);
+and it is active in at most as many buckets from its first one on as there are. No other member's rows enter (the query
+groups by the member before it counts: `render.of_members`), so that is all that a member changes. They need all rows: a
+copy that keeps some elements of a member has other first times and steps than the table.
 """
 
 from __future__ import annotations
@@ -38,7 +46,11 @@ from dp_service.queries.canonical_query import (
     QueryBins,
     QueryBucket,
     QueryCase,
+    QueryCohorts,
     QueryColumn,
+    QueryFirst,
+    QueryFunnel,
+    QueryLater,
     QueryPart,
     QueryPartOfText,
     Source,
@@ -52,10 +64,14 @@ from dp_service.queries.dimensions import (
     Cases,
     Dimension,
     Extracted,
+    FirstSeen,
+    Funnel,
+    Later,
     PartOfText,
     Truncated,
     answer_columns,
     columns_of,
+    is_of_member,
 )
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
@@ -75,6 +91,7 @@ _BOTH_ENDS = (
     "last time that there is (the years 1 and 9999 of days) end nothing"
 )
 _TIMES_WRITTEN = 3
+MOST_COHORTS = 1_000
 # Beside them a query has names, of a message of 16 MiB.
 _MOST_REPEATED = 6_000_000
 # Below them doubles hold every half of a step.
@@ -87,7 +104,7 @@ _OF_CLOCKS = "the clocks of {} change"
 
 @dataclass(frozen=True)
 class Grouped:
-    """A column that a question groups by: the policy's own, whose `source` is None, or a function of its columns."""
+    """A column that a question groups by: the policy's own, whose `source` is None, or a function."""
 
     column: Column
     source: Source | None = None
@@ -141,6 +158,10 @@ def _grouped(
             source, values = _bins(dimension, table)
         case PartOfText():
             return _part_of_text(dimension, name, table)
+        case Funnel():
+            source, values = _funnel(dimension, table)
+        case FirstSeen() | Later():
+            source, values = _since(dimension, query, table, closed_before)
     delta = _delta(dimension, len(values), table)
     return Grouped(_column(name, type_of(values[0]), tuple(values), delta), source)
 
@@ -164,6 +185,8 @@ def _delta(dimension: Dimension, values: int, table: Table) -> int:
     A row that no question by the column counts, such as one with NULL, without a key or with an infinite day, is in one
     more value than those that the column's Delta is of: that of ELSE.
     """
+    if is_of_member(dimension):
+        return values if isinstance(dimension, Later) else 1
     (name, *others) = columns_of(dimension)
     if isinstance(dimension, Binned):
         return values
@@ -230,7 +253,7 @@ def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]
     branches: list[tuple[Condition, Value]] = []
     otherwise = dimension.otherwise
     for condition, value in dimension.branches:
-        parts = _parts_of(condition, table)
+        parts = _parts_of(condition, table, "CASE")
         if not parts:
             # Every row meets it.
             otherwise = value
@@ -277,14 +300,73 @@ def _part_of_text(dimension: PartOfText, name: str, table: Table) -> Grouped:
     return Grouped(found, QueryPartOfText(query_column(column), function))
 
 
-def _parts_of(condition: Filter, table: Table) -> tuple[Condition, ...]:
-    """Return the conditions of a branch of CASE, all of which must hold; none: every row meets it."""
+def _parts_of(condition: Filter, table: Table, of: str) -> tuple[Condition, ...]:
+    """Return the conditions of a branch of CASE or a step, all of which must hold; none: every row meets it."""
     if not can_hold(condition, table):
         raise QuestionError(
             "dimensions",
-            "expected CASE without a condition that no row can meet: its value would count nothing",
+            f"expected {of} without a condition that no row can meet: its value would count nothing",
         )
     return conditions_of([condition], table)
+
+
+def _funnel(dimension: Funnel, table: Table) -> tuple[QueryFunnel, tuple[Value, ...]]:
+    _require_all_rows(dimension, table)
+    steps: list[Condition] = []
+    for condition in dimension.steps:
+        parts = _parts_of(condition, table, "FUNNEL_COUNT")
+        if not parts:
+            raise QuestionError(
+                "dimensions", "expected steps that not every row meets: leave such a step out"
+            )
+        steps.append(parts[0] if len(parts) == 1 else Every(parts))
+    return QueryFunnel(tuple(steps)), tuple(range(1, len(steps) + 1))
+
+
+def _since(
+    dimension: FirstSeen | Later, query: HistogramQuery, table: Table, closed_before: int | None
+) -> tuple[QueryFirst | QueryLater, tuple[Value, ...]]:
+    """Return first times, or how much later than them rows are, in the buckets of the question's range."""
+    _require_all_rows(dimension, table)
+    time = time_of(dimension.column, "buckets", table.buckets, dimension.length, table)
+    allowed = _with_both_ends(query, table, closed_before, _OF_BUCKETS)
+    of = query_time(time, table.time_column())
+    begins = [
+        (each.first_day, start, _first_value(each.end, time))
+        for each in _between(dimension.length, allowed.intervals, time, of.zone)
+        for start in [_first_value(each.start, time)]
+    ]
+    buckets = [(day, start) for day, start, end in begins if start < end]
+    cohorts = QueryCohorts(
+        of, dimension.length, tuple(day for day, _ in buckets), tuple(start for _, start in buckets)
+    )
+    if len(buckets) > MOST_COHORTS:
+        raise QuestionError(
+            "time_range",
+            f"expected at most {MOST_COHORTS:,} buckets of first times, which the query names: longer ones, or a "
+            "shorter range",
+        )
+    if isinstance(dimension, Later):
+        return QueryLater(cohorts), tuple(range(len(buckets)))
+    return QueryFirst(cohorts), tuple(_first_days(QueryBucket(of, dimension.length), allowed, time))
+
+
+def _require_all_rows(dimension: Dimension, table: Table) -> None:
+    """Refuse a function of all of a member's rows where rows were left out, or a promise is of other elements."""
+    block = table.contributions
+    bounded = None if block is None else block.bounded_by
+    if bounded is BoundedBy.PREPARED:
+        raise RefusedByPolicyError(
+            Rule.GROUP_BY,
+            f"{dimension} is not offered for the table {table.name}: it has bound: {bounded}, and such a copy has not "
+            "all rows of a member; bound: in_query bounds members of the whole table",
+        )
+    if bounded is BoundedBy.ASSUMED and isinstance(dimension, Later):
+        raise RefusedByPolicyError(
+            Rule.GROUP_BY,
+            f"{dimension} is not offered for the table {table.name}: it has bound: {bounded}, which promises nothing "
+            "of the buckets that a member comes back in; bound: in_query bounds members in any",
+        )
 
 
 def _require_bounded(table: Table) -> None:

@@ -1,4 +1,4 @@
-"""What a question groups by: a column, or a function of one row.
+"""What a question groups by: a column, a function of one row, or a function of all of a member's rows.
 
     country                                              a column of the policy
     DATE_TRUNC('month', day)                             the bucket of time that a row is in
@@ -6,9 +6,13 @@
     CASE WHEN age < 30 THEN 'young' ELSE 'old' END       the first of some conditions that it meets
     FLOOR(price / 10) * 10                               the bin of a number
     SPLIT_PART(email, '@', 2)                            a part of a text
+    FUNNEL_COUNT(STEPS(a, b), CORRELATE_BY(member))      the deepest step that a member's rows reach
+    DATE_TRUNC('month', MIN(day))                        the bucket that a member's first time is in
+    DATE_DIFF('month', MIN(day), day)                    how many buckets after its first a member's row is in
 
-Every function is of one row, so no member's rows change what stands for another's. All values that a function can have
-follow from the question and the policy, so its domain is known; that of a part of a text is where the column's is.
+Every function is of one row, or of the rows of one member within the other columns, so no member's rows change what
+stands for another's. All values that a function can have follow from the question and the policy, so its domain is
+known; that of a part of a text is where the column's is.
 """
 
 from __future__ import annotations
@@ -25,16 +29,18 @@ from dp_service.queries.text_functions import TextFunction
 from dp_service.queries.time_parts import TimePart
 
 MAXIMUM_BRANCHES = 100
+MOST_STEPS = 10
+STEP_COLUMN, FIRST_COLUMN, LATER_COLUMN = "gris_step", "gris_first", "gris_later"
 # As many as a question may group by.
 _SEVERAL = {
     name: tuple(name if place == 1 else f"{name}_{place}" for place in range(1, 5))
     for name in (CASE_COLUMN, BIN_COLUMN, PART_OF_TEXT_COLUMN)
 }
 NAMES_OF_FUNCTIONS = frozenset(
-    {BUCKET_COLUMN, *(f"gris_{part}" for part in TimePart)}
+    {BUCKET_COLUMN, STEP_COLUMN, FIRST_COLUMN, LATER_COLUMN, *(f"gris_{part}" for part in TimePart)}
     | {name for each in _SEVERAL.values() for name in each}
 )
-"""What queries call functions of a row: no column of a policy has such a name."""
+"""What queries call functions: no column of a policy has such a name."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +144,88 @@ class PartOfText:
         return f"part of {self.column}"
 
 
-Dimension = str | Truncated | Extracted | Cases | Binned | PartOfText
-"""A column by its name, or a function of a row."""
+@dataclass(frozen=True)
+class Funnel:
+    """The deepest step that a member reaches: of each step up to it, some row of the member meets the condition.
+
+    In which order the rows are makes no difference. A member without a row that meets the first is left out.
+
+    Attributes:
+        steps: The conditions, 2 to 10.
+    """
+
+    steps: tuple[Filter, ...]
+
+    def __post_init__(self) -> None:
+        require_valid(
+            2 <= len(self.steps) <= MOST_STEPS,
+            "dimensions",
+            f"expected 2 to {MOST_STEPS} steps in FUNNEL_COUNT",
+        )
+
+    def __str__(self) -> str:
+        return "FUNNEL_COUNT(STEPS(..))"
+
+
+@dataclass(frozen=True)
+class FirstSeen:
+    """The bucket of a member's first time, of all its rows before the end of the question's range.
+
+    Members whose first time is before the range are left out.
+    """
+
+    column: str
+    length: BucketLength
+
+    def __str__(self) -> str:
+        return f"DATE_TRUNC('{self.length}', MIN({self.column}))"
+
+
+@dataclass(frozen=True)
+class Later:
+    """How many buckets after that of its member's first time a row is in; of members as `FirstSeen` has them."""
+
+    column: str
+    length: BucketLength
+
+    def __str__(self) -> str:
+        return f"DATE_DIFF('{self.length}', MIN({self.column}), {self.column})"
+
+
+Dimension = str | Truncated | Extracted | Cases | Binned | PartOfText | Funnel | FirstSeen | Later
+"""A column by its name, or a function."""
+
+
+def is_of_member(dimension: Dimension) -> bool:
+    """Return whether a dimension is a function of all of a member's rows."""
+    return isinstance(dimension, Funnel | FirstSeen | Later)
+
+
+def require_together(dimensions: tuple[Dimension, ...]) -> None:
+    """Refuse functions that have no meaning beside each other.
+
+    Raises:
+        QuestionError: `field` is `dimensions`.
+    """
+    funnels = [each for each in dimensions if isinstance(each, Funnel)]
+    since = [each for each in dimensions if isinstance(each, FirstSeen | Later)]
+    require_valid(len(funnels) <= 1, "dimensions", "expected one FUNNEL_COUNT: ask for each funnel apart")
+    require_valid(
+        len({(each.column, each.length) for each in since}) <= 1,
+        "dimensions",
+        "expected first times and what is later than them in buckets of one length",
+    )
+    require_valid(
+        not (since and any(isinstance(each, Truncated | Extracted) for each in dimensions)),
+        "dimensions",
+        "expected no buckets or parts of the time itself beside first times, which are of rows of any time: ask for "
+        "each apart, or for how much later members come back, DATE_DIFF('month', MIN(day), day)",
+    )
+    require_valid(
+        not (funnels and any(isinstance(each, Later) for each in since)),
+        "dimensions",
+        "expected no FUNNEL_COUNT beside how much later members come back: it is of all rows of a member",
+    )
 
 
 def conditions_of_dimensions(dimensions: Iterable[Dimension]) -> Iterator[Filter]:
@@ -147,6 +233,8 @@ def conditions_of_dimensions(dimensions: Iterable[Dimension]) -> Iterator[Filter
     for each in dimensions:
         if isinstance(each, Cases):
             yield from (condition for condition, _ in each.branches)
+        elif isinstance(each, Funnel):
+            yield from each.steps
 
 
 def columns_of(dimension: Dimension) -> frozenset[str]:
@@ -154,10 +242,17 @@ def columns_of(dimension: Dimension) -> frozenset[str]:
     match dimension:
         case str():
             return frozenset({dimension})
-        case Truncated(column=column) | Extracted(column=column):
+        case (
+            Truncated(column=column)
+            | Extracted(column=column)
+            | FirstSeen(column=column)
+            | Later(column=column)
+        ):
             return frozenset({column})
         case Binned(column=column) | PartOfText(column=column):
             return frozenset({column})
+        case Funnel(steps=steps):
+            return frozenset(each.column for step in steps for each in column_filters(step))
         case Cases(branches=branches):
             return frozenset(each.column for condition, _ in branches for each in column_filters(condition))
 
@@ -169,35 +264,52 @@ def answer_columns(dimensions: Iterable[Dimension]) -> tuple[str, ...]:
     return tuple(next(names[name]) if name in names else name for name in own)
 
 
+_OF_FUNCTIONS: dict[type[object], str] = {
+    Truncated: BUCKET_COLUMN,
+    Cases: CASE_COLUMN,
+    Binned: BIN_COLUMN,
+    PartOfText: PART_OF_TEXT_COLUMN,
+    Funnel: STEP_COLUMN,
+    FirstSeen: FIRST_COLUMN,
+    Later: LATER_COLUMN,
+}
+
+
 def _answer_column(dimension: Dimension) -> str:
     match dimension:
         case str():
             return dimension
-        case Truncated():
-            return BUCKET_COLUMN
         case Extracted(part=part):
             return f"gris_{part}"
-        case Cases():
-            return CASE_COLUMN
-        case Binned():
-            return BIN_COLUMN
-        case PartOfText():
-            return PART_OF_TEXT_COLUMN
+        case _:
+            return _OF_FUNCTIONS[type(dimension)]
 
 
 def labels_of(dimensions: Iterable[Dimension]) -> tuple[str | None, ...]:
     """Return the names that an answer gives functions where the question gives none; None: a column has its own."""
     given = tuple(dimensions)
-    return tuple(
-        None
-        if isinstance(each, str)
-        else str(each.length)
-        if isinstance(each, Truncated)
-        else name.removeprefix("gris_")
-        for each, name in zip(given, answer_columns(given), strict=True)
-    )
+    return tuple(map(_label, given, answer_columns(given)))
+
+
+def _label(dimension: Dimension, name: str) -> str | None:
+    match dimension:
+        case str():
+            return None
+        case Truncated(length=length):
+            return str(length)
+        case FirstSeen(length=length):
+            return f"first_{length}"
+        case Later(length=length):
+            return f"{length}s_later"
+        case _:
+            return name.removeprefix("gris_")
 
 
 def is_of_time(dimension: Dimension) -> bool:
-    """Return whether a list by a dimension is a series, which is in the order of time where nothing else is said."""
-    return isinstance(dimension, Truncated | Extracted)
+    """Return whether a dimension is a function of the table's time column."""
+    return isinstance(dimension, Truncated | Extracted | FirstSeen | Later)
+
+
+def is_series(dimension: Dimension) -> bool:
+    """Return whether a list by a dimension is in the order of its values where nothing else is said: times, steps."""
+    return is_of_time(dimension) or isinstance(dimension, Funnel)

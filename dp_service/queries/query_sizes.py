@@ -25,10 +25,9 @@ def characters_of_conditions(query: CanonicalQuery) -> int:
 
 
 def characters_of(column: QueryColumn) -> int:
-    """Return about how many bytes a CASE has where it is written, rather too many; 0 of another column."""
-    if not isinstance(column.source, QueryCase):
-        return 0
-    values = (*(value for _, value in column.source.branches), column.source.otherwise)
+    """Return about how many bytes a CASE or a funnel has where it is written, rather too many; 0 of another column."""
+    case = column.source if isinstance(column.source, QueryCase) else None
+    values = () if case is None else (*(value for _, value in case.branches), case.otherwise)
     return sum(map(_size_of_value, values)) + sum(map(_size_of_condition, column.conditions))
 
 

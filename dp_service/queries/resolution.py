@@ -46,6 +46,12 @@ from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.filters import In, Value, column_filters
+from dp_service.queries.member_functions import (
+    funnel_place,
+    most_elements,
+    possible_elements,
+    require_of_members,
+)
 from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
 from dp_service.queries.policy_types import DEFAULT_SHARE
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
@@ -258,7 +264,7 @@ def _bounded(parameters: ReleaseParameters, query: CanonicalQuery, table: Table)
     domain = parameters.domain
     return replace(
         parameters,
-        delta_l0=reach if domain is None else min(reach, len(domain)),
+        delta_l0=reach if domain is None else min(reach, most_elements(query, domain)),
         contributions=bounded,
     )
 
@@ -307,6 +313,7 @@ def _parameters(
     _require_few_lookups(table, dimensions)
     domains = grouped_domains(dimensions, canonical)
     mechanism = mechanism_for(table, dimensions)
+    require_of_members(canonical, mechanism, is_known=domains.known is not None)
     # Before anything else depends on it: fingerprint, price and noise are those of the k that is shown.
     k = shown_at_most(query, table, mechanism, domains.known)
     is_cut = domains.known is None and mechanism is not MechanismName.BOUND_GAUSS
@@ -322,10 +329,13 @@ def _parameters(
         with_counts=not query.omit_counts,
         count_noise=_count_noise(mechanism, policy),
         consistency=table.consistency,
-        domain=None if domains.known is None else elements_of_domain(domains.known),
+        domain=None
+        if domains.known is None
+        else possible_elements(elements_of_domain(domains.known), canonical.dimensions),
         within=() if domains.known is not None else _within(domains.restricted, dimensions),
         clips=table.clip_of(query) is not None,
         listing=_listing(query),
+        funnel=funnel_place(canonical),
     )
 
 

@@ -25,7 +25,9 @@ from dp_service.queries.dimensions import (
     PartOfText,
     Truncated,
     conditions_of_dimensions,
-    is_of_time,
+    is_of_member,
+    is_series,
+    require_together,
 )
 from dp_service.queries.filters import (
     AnyOf,
@@ -152,6 +154,7 @@ class HistogramQuery:
         require_valid(distinct, "dimensions", "expected each column to group by once")
         buckets = sum(isinstance(each, Truncated) for each in self.dimensions)
         require_valid(buckets <= 1, "dimensions", "expected buckets of one length to group by")
+        self._check_of_members()
         every = self.every_filter
         conditions = sum(1 for each in every for _ in column_filters(each))
         require_valid(
@@ -271,8 +274,18 @@ class HistogramQuery:
     @property
     def in_element_order(self) -> bool:
         """Whether the list is in ascending order of its elements."""
-        of_time = any(map(is_of_time, self.dimensions)) and not self.ranked and self.ordered_by is None
+        of_time = any(map(is_series, self.dimensions)) and not self.ranked and self.ordered_by is None
         return of_time or self.by_element
+
+    def _check_of_members(self) -> None:
+        """Refuse numbers of rows beside a function of a member's rows, which counts members."""
+        require_together(self.dimensions)
+        of_member = next((str(each) for each in self.dimensions if is_of_member(each)), "")
+        require_valid(
+            not of_member or (self.measure is Measure.DISTINCT_MEMBERS and not self.aggregates),
+            "measure",
+            f"expected distinct members, and no other number, beside {of_member}: it is of members, and not of rows",
+        )
 
     def _check_aggregates(self) -> None:
         require_valid(

@@ -8,7 +8,16 @@ from fractions import Fraction
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.canonical_query import QueryBucket, QueryCase, QueryColumn, QueryPart
+from dp_service.queries.canonical_query import (
+    QueryBucket,
+    QueryCase,
+    QueryColumn,
+    QueryFirst,
+    QueryFunnel,
+    QueryLater,
+    QueryPart,
+    QueryTime,
+)
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
 from dp_service.queries.suggestions import listed
@@ -243,13 +252,23 @@ def _counted_by(resolution: Resolution) -> list[str]:
 def _named(column: QueryColumn) -> str:
     match column.source:
         case QueryBucket(time=time, length=what) | QueryPart(time=time, part=what):
-            zone = "" if time.unit is TimeUnit.DAYS else f" in {time.zone}"
-            return f"the {what} of {time.column.name}{zone}"
+            return f"the {what} of {time.column.name}{_zone(time)}"
         case QueryCase():
             names = dict.fromkeys(each.name for each in column.read_from)
             return f"the case of {listed(list(names))}"
+        case QueryFunnel(steps=steps):
+            return f"the deepest of {len(steps)} steps that a member reaches"
+        case QueryFirst(cohorts=since):
+            text = f"the {since.length} of a member's first {since.of.column.name}{_zone(since.of)}"
+            return f"{text}, of all rows before the end of the range"
+        case QueryLater(since=since):
+            return f"how many {since.length}s after its first one a member has a {since.of.column.name}"
         case _:
             return column.name
+
+
+def _zone(time: QueryTime) -> str:
+    return "" if time.unit is TimeUnit.DAYS else f" in {time.zone}"
 
 
 def _listing(parameters: ReleaseParameters, of_intervals: str = "") -> Iterator[Statement]:

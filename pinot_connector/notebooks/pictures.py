@@ -19,7 +19,7 @@ from pinot_connector.shown_values import AggregateValue, DayValue
 
 MOST_BARS = 50
 MOST_POINTS = 2000
-_SERIES = "order.of_elements"
+_SERIES, _FUNNEL = "order.of_elements", "counts.reached"
 # Quantiles of an element, in their order; a legend names them.
 _QUANTILES = (BAR, BOTTOM, "#178a62", "#b3589a", "#8a7413", "#6b7885")
 
@@ -120,8 +120,13 @@ def is_series(result: PrivateResult) -> bool:
     elements = [row.element[0] for row in result.rows]
     if all(isinstance(each, datetime.date) for each in elements):
         return True
-    in_order = any(each.code == _SERIES for each in result.statements)
-    return in_order and all(isinstance(each, int) and not isinstance(each, bool) for each in elements)
+    codes = {each.code for each in result.statements}
+    # Steps are apart from each other, and are bars.
+    return (
+        _SERIES in codes
+        and _FUNNEL not in codes
+        and all(isinstance(each, int) and not isinstance(each, bool) for each in elements)
+    )
 
 
 def _cut(drawn: int, of: int) -> str:

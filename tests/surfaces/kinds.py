@@ -131,6 +131,15 @@ KINDS = {
         f"SUM(amount) / {_PEOPLE} FROM clamped GROUP BY country ORDER BY early DESC",
         "sums.quotients",
     ),
+    "funnel": _kind(
+        f"SELECT FUNNEL_COUNT(STEPS({_JANUARY}, day >= '2024-01-15'), CORRELATE_BY(member_id)) AS n FROM clamped",
+        *("counts.reached", "intervals.plain", "order.of_elements"),
+    ),
+    "retention": _kind(
+        f"SELECT DATE_TRUNC('week', MIN(day)) AS first, DATE_DIFF('week', MIN(day), day), {_PEOPLE} FROM clamped "
+        f"WHERE {_JANUARY} GROUP BY 1, 2",
+        *("counts.bounded", "order.of_elements"),
+    ),
     "sums of two looks": _kind(f"SELECT city, {_PEOPLE}, SUM(price) FROM looks GROUP BY city", "sums.of"),
     "empty sums": _kind(
         f"SELECT city, {_PEOPLE}, SUM(price) FROM looks WHERE day < '2020-01-01' GROUP BY city", "sums.of"

@@ -6,6 +6,7 @@ Identifiers come from the policy, which allows only ASCII names; literals are qu
 from dp_service.queries.canonical_query import QueryDistinct
 from dp_service.queries.render.dialects import DIALECTS, Dialect, Feature, UnknownDialectError
 from dp_service.queries.render.member_bounds import in_query_bound
+from dp_service.queries.render.of_members import is_of_members
 from dp_service.queries.render.statement import statement
 from dp_service.queries.resolution import Resolution
 
@@ -48,6 +49,7 @@ def required_features(resolution: Resolution, dialect: str) -> tuple[Feature, ..
     bound, query = in_query_bound(resolution), resolution.query
     is_distinct = isinstance(query.measure, QueryDistinct)
     is_nested = is_distinct or query.clip is not None or bool(query.used_values) or bound is not None
+    is_nested = is_nested or is_of_members(query)
     nested = engine.nested_feature if is_nested else None
     copy = Feature.BOUNDED_COPY if resolution.copy is not None and engine.tells_copies else None
     pairs = Feature.PAIRS_COPY if resolution.pairs is not None else None

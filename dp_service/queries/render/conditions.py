@@ -13,6 +13,7 @@ from dp_service.queries.canonical_query import (
     OrdinalRestriction,
     PartCondition,
     PatternCondition,
+    QueryColumn,
     Restriction,
     Some,
     TextRestriction,
@@ -49,15 +50,21 @@ def written_condition(condition: Condition, dialect: Dialect, *, is_nested: bool
 def time_key(times: LocalTimes, dialect: Dialect, *, is_nested: bool, is_total: bool) -> str:
     """Write the column of a function of time; `is_total`: brought into the times that the function is of."""
     column = times.time.column
-    key = column_expression(column, dialect)
-    if is_own_timestamp(column):
-        key = dialect.timestamp_key(key) if is_nested else dialect.whole_timestamp(key)
+    key = column_of_times(column, dialect, is_nested=is_nested)
     if not is_total:
         return key
     kind = ColumnType.INT64 if column.stored is not None else column.type
     ends = (times.range.start, times.range.end - 1)
     low, last = (literal(value_of_number(end, kind), dialect) for end in ends)
     return f"(CASE WHEN {key} < {low} THEN {low} WHEN {key} > {last} THEN {last} ELSE {key} END)"
+
+
+def column_of_times(column: QueryColumn, dialect: Dialect, *, is_nested: bool) -> str:
+    """Write a column of times as it is compared with literals."""
+    key = column_expression(column, dialect)
+    if not is_own_timestamp(column):
+        return key
+    return dialect.timestamp_key(key) if is_nested else dialect.whole_timestamp(key)
 
 
 def restriction_conditions(restriction: Restriction, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:

@@ -36,6 +36,7 @@ from dp_service.queries.render.distinct import VALUE_COLUMN, kept_values, united
 from dp_service.queries.render.expressions import grouping_keys
 from dp_service.queries.render.lookups import joined, looked_up_columns
 from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound, min_count_of
+from dp_service.queries.render.of_members import has_window, is_of_members, key_of_members, rows_of_members
 from dp_service.queries.render.pairs import pairs_conditions, within_copy
 from dp_service.queries.render.quantiles import STEP_COLUMN, chosen_rows, counts_of_cells, member_value
 from dp_service.queries.render.sums import at_most, measured, measures, row_steps, sums
@@ -57,9 +58,26 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
         return bounded_statement(resolution, bound, dialect)
     if query.values or query.clip is not None:
         return _members_statement(resolution, dialect)
-    keys = grouping_keys(query, dialect)
-    source = f"{_table(query, dialect)} WHERE {where_condition(resolution, dialect)}"
-    return dialect.prefix + _ranking(resolution, keys, _count(query, dialect), source, dialect)
+    is_nested = is_of_members(query)
+    keys, source = _keys(query, dialect, is_nested=is_nested), _rows(resolution, dialect, is_nested=is_nested)
+    prefix = (dialect.window_prefix if has_window(query) else "") + (
+        dialect.nested_prefix if is_nested else ""
+    )
+    return prefix + dialect.prefix + _ranking(resolution, keys, _count(query, dialect), source, dialect)
+
+
+def _keys(query: CanonicalQuery, dialect: Dialect, *, is_nested: bool) -> list[str]:
+    """Write what is grouped by, of the rows that `_rows` has."""
+    if is_of_members(query):
+        return [key_of_members(each, dialect) for each in query.dimensions]
+    return grouping_keys(query, dialect, is_nested=is_nested)
+
+
+def _rows(resolution: Resolution, dialect: Dialect, *, is_nested: bool) -> str:
+    """Write which rows count, behind FROM: the table's, or one of each member (`render.of_members`)."""
+    query = resolution.query
+    found = f"{_table(query, dialect)} WHERE {where_condition(resolution, dialect, is_nested=is_nested)}"
+    return rows_of_members(query, found, dialect) if is_of_members(query) else found
 
 
 def _members_statement(resolution: Resolution, dialect: Dialect) -> str:
@@ -285,13 +303,12 @@ def _contributions(resolution: Resolution, dialect: Dialect) -> str:
     """Write what is measured of each member in each element, with the member."""
     query = resolution.query
     member = identifier(query.member, dialect)
-    keys = grouping_keys(query, dialect, is_nested=True)
+    keys = _keys(query, dialect, is_nested=True)
     selected = [
         *_selected(keys, _names(query, dialect)),
         f"{member} AS {identifier('gris_member', dialect)}",
     ]
-    condition = where_condition(resolution, dialect, is_nested=True)
-    source = f"FROM {_table(query, dialect)} WHERE {condition}"
+    source = f"FROM {_rows(resolution, dialect, is_nested=True)}"
     text = dialect.canonical_text(identifier("gris_member", dialect), resolution.member_type)
     if isinstance(query.measure, QueryDistinct):
         value = column_expression(query.measure.column, dialect)

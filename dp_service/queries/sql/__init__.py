@@ -36,7 +36,7 @@ from typing import NoReturn, TypeVar
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.asked_numbers import Counted, Measure
 from dp_service.queries.canonical_conditions import flattened as all_of
-from dp_service.queries.dimensions import Cases, Dimension, Extracted, columns_of, is_of_time
+from dp_service.queries.dimensions import Cases, Dimension, Extracted, Funnel, columns_of, is_series
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import Filter, column_filters
 from dp_service.queries.sql import tree
@@ -111,11 +111,21 @@ def with_dimensions(query: HistogramQuery, policy: Policy) -> HistogramQuery:
     if all(isinstance(each, str) and _NAME.fullmatch(each) for each in query.dimensions):
         return query
     table = policy.table(query.table)
-    found = [_dimension_of(str(each), table, policy) for each in query.dimensions]
+    texts = (text for each in query.dimensions for text in _spelt_out(str(each)))
+    found = [_dimension_of(text, table, policy) for text in texts]
     aliases = tuple(each.alias for each in found)
     return replace(
         query, dimensions=tuple(each.of for each in found), aliases=aliases if any(aliases) else ()
     )
+
+
+def _spelt_out(text: str) -> tuple[str, ...]:
+    """Return what a text groups by: of retention, first times and how much later members come back."""
+    found = _RETENTION.fullmatch(text)
+    if found is None:
+        return (text,)
+    length, time = found.groups()
+    return f"DATE_TRUNC('{length}', MIN({time}))", f"DATE_DIFF('{length}', MIN({time}), {time})"
 
 
 def _dimension_of(text: str, table: Table, policy: Policy) -> SelectedDimension:
@@ -186,7 +196,7 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
     filters = filters_of(select.where, scope, selected.names)
     is_free = _asks_for_columns(select, filters)
     dimensions = tuple(each.of for each in selected.dimensions)
-    is_series = any(map(is_of_time, dimensions))
+    in_order = any(map(is_series, dimensions))
     return HistogramQuery(
         table=scope.table.name,
         dimensions=dimensions,
@@ -198,8 +208,8 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
         aggregates=selected.aggregates,
         ordered_by=ordered.aggregate,
         quantiles=selected.quantiles,
-        ranked=is_series and ordered.ranked,
-        by_element=ordered.by_element and not is_series and not selected.quantiles,
+        ranked=in_order and ordered.ranked,
+        by_element=ordered.by_element and not in_order and not selected.quantiles,
         smallest_first=ordered.smallest_first,
         having=() if selected.quantiles else _having(select, selected, measure, scope),
         totals_by=totals,
@@ -324,11 +334,14 @@ def _most_values(dimension: Dimension, scope: Scope) -> float:
             return len(part.values)
         case Cases(values=values):
             return len(values)
+        case Funnel(steps=steps):
+            return len(steps)
         case _:
             return inf
 
 
 _NAME = re.compile(r"\w{1,128}")
+_RETENTION = re.compile(r"\s*RETENTION\(\s*'(\w{1,9})'\s*,\s*(\w{1,128})\s*\)\s*", re.IGNORECASE | re.ASCII)
 # What clients write that limit every question.
 _NO_LIMIT = 1_000_000
 _ROWS = "no rows are shown, only counts: expected COUNT(*) or COUNT(DISTINCT member), and GROUP BY with the columns"

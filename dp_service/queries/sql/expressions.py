@@ -393,7 +393,8 @@ class ExpressionReader:
         if not distinct:
             self.takes("ALL")
         multiplies, self.multiplies = self.multiplies, False
-        arguments = () if self.next.text == ")" else self._expressions(self.value)
+        read = self.condition if name.word == "STEPS" else self.value
+        arguments = () if self.next.text == ")" else self._expressions(read)
         self.expect(")")
         self._depth -= 1
         within = self._within() if self.takes("WITHIN") else None

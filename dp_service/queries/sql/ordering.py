@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dp_service.queries.asked_numbers import Aggregate, AskedQuantile, Counted, Measure
+from dp_service.queries.dimensions import Funnel
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import (
     Count,
@@ -195,8 +196,10 @@ def place_of_number(
 def totals_by(select: tree.Select, selected: SelectList, scope: Scope) -> str | None:
     """Check that the groups are of the selected columns, and return of which column totals are asked for, if of any."""
     group = select.group
+    # A funnel has a row for each step without being grouped by.
+    needed = [each for each in selected.dimensions if not isinstance(each.of, Funnel)]
     if group is None:
-        if selected.dimensions:
+        if needed:
             refuse(select.items[0].value, _without_grouping(selected, scope.table))
         return None
     if group.sets:
@@ -204,7 +207,7 @@ def totals_by(select: tree.Select, selected: SelectList, scope: Scope) -> str | 
     if group.all_selected:
         return None
     grouped = [_grouped(each, "GROUP BY", selected, scope) for each in group.keys]
-    if len(grouped) != len(selected.dimensions) or set(grouped) != set(selected.dimensions):
+    if len(grouped) != len(needed) or set(grouped) != set(needed):
         refuse(group, "expected GROUP BY with exactly the selected columns")
     return None
 

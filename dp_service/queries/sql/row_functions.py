@@ -1,4 +1,4 @@
-"""Functions of one row that a question may group by: buckets and parts of time, and CASE.
+"""Functions that a question may group by: buckets and parts of time, CASE, and those of a member's rows.
 
 DATE_TRUNC('month', time)                                    buckets of time
 EXTRACT(HOUR FROM time), DATE_PART('hour', time), HOUR(time) a part of the time
@@ -11,12 +11,13 @@ LOWER, UPPER, LEFT, SUBSTR, SPLIT_PART                       parts of a text
 
 from __future__ import annotations
 
-from dp_service.queries.dimensions import Cases, Dimension, Extracted, PartOfText, Truncated
+from dp_service.queries.dimensions import Cases, Dimension, Extracted, FirstSeen, PartOfText, Truncated
 from dp_service.queries.filters import Filter, Value, fault_of, opposite
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.bins import bins_of, is_bins
 from dp_service.queries.sql.conditions import condition_of
 from dp_service.queries.sql.forms import is_part
+from dp_service.queries.sql.member_functions import first_of, is_member_function, member_function
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, integer, refused_node
 from dp_service.queries.sql.time_functions import extracted, is_bucket, truncated, uncast
@@ -29,11 +30,13 @@ _CONDITIONS = (
 
 
 def is_function(node: tree.Expression) -> bool:
-    """Return whether a node is a function of one row that can be grouped by."""
+    """Return whether a node is a function that can be grouped by."""
     node = uncast(node)
     if isinstance(node, tree.Case | _CONDITIONS) or is_bucket(node) or is_part(node):
         return True
-    return isinstance(node, tree.Call) and (node.name in PARTS_OF_TEXTS or is_bins(node))
+    return isinstance(node, tree.Call) and (
+        node.name in PARTS_OF_TEXTS or is_bins(node) or is_member_function(node)
+    )
 
 
 def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
@@ -56,15 +59,20 @@ def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
 
 
 def _of_call(node: tree.Call, scope: Scope) -> Dimension:
+    if is_member_function(node):
+        return member_function(node, scope)
     if is_bins(node):
         return bins_of(node, scope)
     if node.name in PARTS_OF_TEXTS:
         return _part_of_text(node, scope)
-    if is_bucket(node):
-        length, column = truncated(node)
-        return Truncated(scope.column_name(column), length)
-    part, column = extracted(node)
-    return Extracted(scope.column_name(column), part)
+    if not is_bucket(node):
+        part, column = extracted(node)
+        return Extracted(scope.column_name(column), part)
+    length, column = truncated(node)
+    first = first_of(column)
+    if first is not None:
+        return FirstSeen(scope.column_name(first), length)
+    return Truncated(scope.column_name(column), length)
 
 
 def column_of(node: tree.Expression) -> tree.Expression:

@@ -9,6 +9,7 @@ from dp_service.queries import dimensions as structured
 from dp_service.queries.asked_numbers import Aggregate, AskedQuantile, Counted, DistinctValues, Measure
 from dp_service.queries.dimensions import columns_of
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.member_functions import is_funnel
 from dp_service.queries.sql.numbers import Count, Number, check_listed, is_count, is_number, numbers_of
 from dp_service.queries.sql.places import refuse
 from dp_service.queries.sql.quotients import Quotient, quotient_of
@@ -194,6 +195,10 @@ def _selected(item: tree.Item, scope: Scope) -> Iterator[Column]:
         refuse(item.value, _NO_ROWS)
     if isinstance(item.value, tree.Product):
         yield quotient_of(item.value, item.alias, scope).number
+    elif is_funnel(item.value):
+        # One row for each step: its number, and how many members reached it.
+        yield Dimension(dimension_of(item.value, scope))
+        yield Count(Measure.DISTINCT_MEMBERS, None if item.alias is None else alias_name(item.alias))
     elif isinstance(item.value, tree.Call) and is_number(item.value):
         yield from numbers_of(item.value, item.alias, scope)
     else:

@@ -76,7 +76,12 @@ _READ = frozenset(
     {"COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "MEDIAN", "PERCENTILES", "CAST", "CASE", "WIDTH_BUCKET"}
     | PARTS_OF_TEXTS
     | {"IF", "IFF", "IIF", "COUNT_IF", "COUNTIF", "SUM_IF", "SUMIF", "AVG_IF", "AVGIF", "FLOOR"}
+    | {"FUNNEL_COUNT", "STEPS", "CORRELATE_BY", "DATE_DIFF", "DATEDIFF"}
 )
+FUNNEL = "FUNNEL_COUNT"
+"""Apache Pinot's function of members and steps, with the two of its arguments."""
+DIFFERENCES = frozenset({"DATE_DIFF", "DATEDIFF"})
+"""Functions of a length and two times."""
 EXTRACTIONS = frozenset({"EXTRACT", "DATE_PART", "DATEPART"})
 """Functions of a part's name and a time."""
 
@@ -120,7 +125,7 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("DAYNAME", "DATE", "EPOCH"), _DAYS),
     **dict.fromkeys(("DATETIMECONVERT", "TIMECONVERT", "TODATETIME", "FROMDATETIME", "TIMESTAMP"), _DAYS),
     **dict.fromkeys(("TIME_BUCKET", "DATE_BIN", "TIMESTAMP_TRUNC", "FROM_UNIXTIME", "AGO"), _DAYS),
-    **dict.fromkeys(("DATE_DIFF", "DATEDIFF", "DATE_ADD", "DATEADD", "DATE_SUB", "AGE"), _DAYS),
+    **dict.fromkeys(("DATE_ADD", "DATEADD", "DATE_SUB", "AGE"), _DAYS),
     **dict.fromkeys(("NOW", "GETDATE", "CURDATE", "SYSDATE", "LOCALTIME", "TODAY"), _TODAY),
     **dict.fromkeys(("TO_DATE", "TO_TIMESTAMP", "MAKE_DATE", "STRPTIME"), _TODAY),
     **dict.fromkeys(("NULLIF", "CASEWHEN", "GREATEST", "LEAST"), _OF_CASE),

@@ -3,8 +3,13 @@
     SELECT * FROM (Q) [AS x] [ORDER BY ..] [LIMIT n]     Q, with its columns named or in another order
     SELECT .. FROM (SELECT a AS b FROM t WHERE ..) ..    the question of t, with a in the place of b
     SELECT b, SUM(n) FROM (Q) GROUP BY b                 Q, if b are all columns of Q that are no numbers
+    SELECT first, COUNT(*) FROM (
+        SELECT member, DATE_TRUNC('month', MIN(day)) AS first FROM t
+        WHERE .. GROUP BY member HAVING MIN(day) >= .. AND MIN(day) < ..
+    ) GROUP BY first                                     members by the bucket of their first time, which may also be
+                                                         made, and its range stated, around MIN(day) AS first
 
-In the last one each group has one row of Q, so the sum, the average, the smallest and the largest of it are the number
+In the third each group has one row of Q, so the sum, the average, the smallest and the largest of it are the number
 itself: BI tools aggregate whatever they read. Of more rows they are refused. A sum of counts counts a member once for
 each group, and over an unknown domain what is shown is not all that there is; the largest number before noise is not
 the one that is the largest with it; and how many groups there are is not released.
@@ -18,6 +23,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.member_functions import counting_members, is_of_members, rows_of_members
 from dp_service.queries.sql.numbers import is_aggregate, is_count, is_number
 from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.scope import whole_number
@@ -67,6 +73,13 @@ def flattened(select: tree.Select, names: Collection[str], depth: int = 0) -> tr
     inner = flattened(source.select, names, depth + 1)
     if any(isinstance(each.value, tree.Star) for each in inner.items):
         _check_beside_star(inner, names)
+    if is_of_members(inner, select):
+        renamed, outer = (
+            _Renamed(source, inner),
+            () if select.where is None else tree.conjunction(select.where),
+        )
+        rows = rows_of_members(inner, [renamed.changed(each) for each in outer])
+        return counting_members(_of_rows(replace(select, where=None), source, rows), inner)
     if inner.group is not None or any(is_number(each.value) for each in inner.items):
         return _of_answer(select, source, _spelt_out(inner))
     return _of_rows(select, source, inner)

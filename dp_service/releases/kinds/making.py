@@ -17,6 +17,7 @@ from dp_service.releases.kinds.laplace import Laplace
 from dp_service.releases.kinds.moments import Moments
 from dp_service.releases.kinds.parts import IncompleteParametersError
 from dp_service.releases.kinds.quantiles import Quantiles
+from dp_service.releases.kinds.reached import Reached
 from dp_service.releases.kinds.relative import Relative
 from dp_service.releases.kinds.sharpened import LookMore
 from dp_service.releases.kinds.totals import WithTotals
@@ -53,6 +54,10 @@ def kind_of(parameters: ReleaseParameters) -> AnyKind:
         raise UnusableParametersError from error
     if parameters.totals is not None and not isinstance(found, WithTotals):
         raise IncompleteParametersError
+    if parameters.funnel:
+        if not isinstance(found, Laplace | BoundedCounts):
+            raise IncompleteParametersError
+        found = Reached.of(found)
     _last = parameters, found
     return found
 

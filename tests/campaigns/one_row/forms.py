@@ -282,6 +282,11 @@ def forms(under: Policy) -> Iterator[Form]:
         yield from _form(f"SELECT {text}, {_COUNTED} FROM {table} WHERE {condition} GROUP BY 1", under)
         bins = _BINS[number % len(_BINS)]
         yield from _form(f"SELECT {bins}, {_COUNTED} FROM summed WHERE {condition} GROUP BY 1", under)
+        steps = (condition, "number >= -127")[:: 1 - 2 * (number // 2 % 2)]
+        funnel = f"FUNNEL_COUNT(STEPS({', '.join(steps)}), CORRELATE_BY(member))"
+        yield from _form(f"SELECT {funnel} FROM {table}", under)
+        first = "DATE_TRUNC('month', MIN(day))"
+        yield from _form(f"SELECT {first}, {_COUNTED} FROM dropped WHERE {where} GROUP BY 1", under)
 
 
 def _of_two_looks(number: int, condition: str) -> str:

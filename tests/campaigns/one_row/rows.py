@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.canonical_query import QueryValue
 from dp_service.queries.columns import Column, Nulls
-from dp_service.queries.dimensions import Binned, Cases, Dimension, PartOfText, Truncated, columns_of
+from dp_service.queries.dimensions import (
+    Binned,
+    Cases,
+    Dimension,
+    FirstSeen,
+    Funnel,
+    PartOfText,
+    Truncated,
+    columns_of,
+)
 from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, AllOf, AnyOf, Bound, Filter, Range
 from dp_service.queries.intervals import UNIVERSES, ordinal
@@ -247,9 +256,13 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
             case PartOfText(column=name, function=function):
                 text = _shown(value_of(name), bucketed=False)
                 return None if text is None else function.of(text)
+            case Funnel(steps=steps):
+                # The row is its member's only one.
+                met_steps = [holds(_in_integers(each, table), value_of, null_of) for each in steps]
+                return (*met_steps, False).index(False) or None
             case _:
                 (name,) = columns_of(dimension)
-                return _shown(value_of(name), bucketed=isinstance(dimension, Truncated))
+                return _shown(value_of(name), bucketed=isinstance(dimension, Truncated | FirstSeen))
 
     element = tuple(map(shown, form.query.dimensions))
     if None in element or (form.about is not None and element not in form.about):

@@ -36,7 +36,7 @@ tables:
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
       member: {{type: string}}
-      text: {{type: string, group_by: true, domain: [a, b]{delta}}}
+      text: {{type: string, group_by: true, filter: [in, not_in], domain: [a, b]{delta}}}
     {values}
 """
 SUMS = "values: {whole: {type: int64, lower: -3, upper: 5, row_lower: -10, row_upper: 10}}"
