@@ -106,6 +106,25 @@ def test_other_forms_are_refused_with_what_to_write(function: str, message: str)
         asked(function)
 
 
+def test_a_time_that_stands_for_null_has_no_parts() -> None:
+    """Pinot stores 1970-01-01T00:00Z where a time is missing: its hour is not 0, nor any other."""
+    policy = parse_policy("""
+epsilon_per: 1
+delta: 1e-6
+tables:
+  t:
+    member: member
+    time: {column: at, type: timestamp, zone: UTC, parts: [hour]}
+    measures: {distinct_members: true}
+    columns:
+      member: {type: string}
+      text: {type: string, filter: [in]}
+""")
+    sql = "SELECT COUNT(DISTINCT member) FROM t WHERE EXTRACT(HOUR FROM at) < 2 OR text = 'a'"
+    rendered = render(resolve(parse_sql(sql, policy), policy, now=0), "pinot")
+    assert ' <> 0 AND hour(' in rendered
+
+
 def test_bins_have_ascending_edges() -> None:
     """And not too many of them."""
     with pytest.raises(QuestionError, match="1 to 100 edges"):

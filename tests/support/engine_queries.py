@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dp_service.queries.read_columns import ReadValue, quantiles_read, values_read
+from dp_service.queries.read_columns import ReadValue, bins_read, quantiles_read, values_read
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution
 from dp_service.server.messages import closed_stream, pairs_copy, read_column
@@ -33,6 +33,7 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
         pairs_copy=None if pairs is None else pairs_copy_of(pairs),
         first_counts=Feature.FIRST_COUNTS in features,
         sums=tuple(map(_read_value, values_read(resolution.query))),
+        bins=tuple(map(_read_value, bins_read(resolution.query))),
         quantiles=quantiles,
         own_counts=len(resolution.query.own_counts),
         stream=None if stream is None else view(base.ClosedStream, stream),
