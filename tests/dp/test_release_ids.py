@@ -154,7 +154,7 @@ RANKED: Changes = [
 # The parts of a release with what is changed in each. What else they have is no part of the release itself: which of
 # its elements and numbers are shown, and what the question and its query say already.
 PARTS: list[tuple[Any, Changes, set[str]]] = [
-    (GUMBEL, RELEASE, {"within", "clips", "listing"}),
+    (GUMBEL, RELEASE, {"within", "clips", "listing", "funnel"}),
     (BOUNDS_OF_RELEASE, BOUNDS, set()),
     (NAMES, NAMED, set()),
     (BEFORE, BEFORE_IT, {"planned"}),

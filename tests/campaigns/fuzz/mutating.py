@@ -138,6 +138,14 @@ _PIECES = (
         "QUARTER(day)",
         "DATE_PART('month', day)",
     ),
+    *(
+        "FUNNEL_COUNT(STEPS(active, country = 'DE'), CORRELATE_BY(member_id))",
+        "STEPS(score > 1, ",
+        "DATE_TRUNC('month', MIN(day))",
+        "DATE_DIFF('month', MIN(day), day)",
+        "MIN(day)",
+        "(SELECT member_id, DATE_TRUNC('week', MIN(day)) AS f FROM engagement GROUP BY 1)",
+    ),
     *("LIKE '%x_'", "NOT LIKE 'D%'", "ILIKE 'd_'", "ILIKE '\u212a'", "IS NULL", "IS NOT NULL", "NOT ("),
     *("OR score > 1000000", "OR country = 'DE'", "OR NOT active", "AND (score = 1 OR day > '2019-01-01')"),
     *(
