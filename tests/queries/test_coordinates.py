@@ -12,7 +12,8 @@ import duckdb
 import pytest
 
 from dp_service.bounding.order import kept, table_salt
-from dp_service.queries.asked_numbers import Aggregate, Measure
+from dp_service.parameters.numbers import Plain, Quotient
+from dp_service.queries.asked_numbers import AskedNumber, Measure, Part
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
@@ -144,7 +145,7 @@ def test_a_question_without_numbers_with_conditions_has_the_order_and_the_shares
         ("", "rows", 0),
     ]
     assert [each.share for each in sums.columns] == [Fraction(1, 6)] * 3
-    assert [each.place for each in sums.asked] == [1, 2, 0, 0]
+    assert [each.form.parts for each in sums.asked] == [(1,), (2,), (0,), (0,)]
     assert (sums.columns[1].low, sums.columns[2].high) == (0, 3)
 
 
@@ -185,8 +186,10 @@ def test_a_quotient_by_the_count_is_a_view_of_its_number(
     query = parse_sql(numbers(f"{quotient} AS q"), POLICY)
     assert query.measure is (measure or Measure.DISTINCT_MEMBERS)
     (number,) = query.aggregates
-    assert (number.function, number.per_count, number.alias) == (function, Fraction(factor), "q")
-    by_itself = replace(query, aggregates=(replace(number, per_count=None),))
+    assert isinstance(number.form, Quotient)
+    assert (number.form.above.function, number.form.factor, number.alias) == (function, Fraction(factor), "q")
+    assert number.form.below == query.the_count
+    by_itself = replace(query, aggregates=(AskedNumber(Plain(number.form.above)),))
     first, second = (resolve(each, POLICY, now=0) for each in (query, by_itself))
     assert canonical_bytes(first.query) == canonical_bytes(second.query)
     of_release = [each.parameters.specified(drawn_by=(1, 1)) for each in (first, second)]
@@ -201,10 +204,10 @@ def test_a_quotient_by_the_count_is_a_view_of_its_number(
         (numbers("COUNT(*) FILTER (WHERE n = 1)", "counted"), "does not offer COUNT"),
         (numbers(f"{MEMBERS}, SUM(x) FILTER (WHERE n = 1)", "counted"), "no values of a column"),
         (numbers("COUNT(*) FILTER (WHERE n = 1 AND n = 2)"), "contradict"),
-        (numbers("SUM(x) / SUM(x) FILTER (WHERE n = 1)"), "a quotient is of a number by the count"),
+        (numbers("SUM(x) / SUM(x) FILTER (WHERE n = 1)"), "by the count of the question"),
         (numbers("2 * SUM(x)"), "a quotient is of a number by the count"),
-        (numbers("COUNT(DISTINCT m) / COUNT(*)"), "a quotient by a second count"),
-        (numbers("COUNT(DISTINCT m), COUNT(*) / COUNT(*)"), "a quotient by a second count"),
+        (numbers("COUNT(DISTINCT m) / COUNT(*)"), "by the count of the question"),
+        (numbers("COUNT(DISTINCT m), COUNT(*) / COUNT(*)"), "by the count of the question"),
         (numbers("COUNT(*) / COUNT(*)"), "the count itself"),
         (numbers("AVG(x) / COUNT(*)"), "an average divided by a count"),
         (numbers("SUM(x) * 0 / COUNT(*)"), "0 in a product"),
@@ -213,7 +216,7 @@ def test_a_quotient_by_the_count_is_a_view_of_its_number(
         (numbers("AVG(CASE WHEN n = 1 THEN x ELSE 1 END)"), "expected nothing behind ELSE"),
         (
             numbers("COUNT(DISTINCT m), AVG(CASE WHEN n = 1 THEN x ELSE 0 END)"),
-            "a quotient by a second count",
+            "by the count of the question",
         ),
         (numbers("ROUND(SUM(x) / COUNT(*), 2)"), "leave it out and round"),
         (numbers("SUM(x * 2) / COUNT(*)"), "arithmetic is not accepted"),
@@ -249,11 +252,11 @@ def test_a_number_that_is_the_count_is_refused() -> None:
         (Measure.EVENTS, AggregateFunction.ROWS),
     ):
         with pytest.raises(QuestionError, match="the count itself"):
-            HistogramQuery("t", ("text",), measure, aggregates=(Aggregate(function),))
+            HistogramQuery("t", ("text",), measure, aggregates=(AskedNumber(Plain(Part(function))),))
     with pytest.raises(QuestionError, match="expected a column"):
-        Aggregate(AggregateFunction.SUM)
+        Part(AggregateFunction.SUM)
     with pytest.raises(QuestionError, match="expected a column"):
-        Aggregate(AggregateFunction.ROWS, "x")
+        Part(AggregateFunction.ROWS, "x")
 
 
 def column(rows: tuple[int, int], totals: tuple[int, int], *, own: bool = False) -> SummedColumn:
