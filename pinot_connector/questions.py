@@ -76,6 +76,7 @@ MEASURES = numbers(Measure, question_pb2.Measure.DESCRIPTOR)
 _COUNTS = {"members": "MEMBERS()", "rows": "COUNT(*)"}
 _FUNCTIONS = {"sum": "SUM", "avg": "AVG"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ALIASED = re.compile(r"(.+?)\s+AS\s+(\w+)", re.IGNORECASE | re.DOTALL)
 _SHORT = re.compile(
     r"\s*(?:(?P<factor>[0-9.]+)\s*\*\s*)?(?:(?P<of>sum|avg)\s*:\s*(?P<column>[^\s:]+)|(?P<counted>members|rows))"
     r"(?:\s+where\s+(?P<condition>.+?))?(?P<per_count>\s*/\s*count)?\s*",
@@ -125,9 +126,9 @@ def structured_question(
             `avg:<column> where <condition>`; and `rows` beside a count of members. With ` / count` behind it a number
             is divided by the count, perhaps times another: `100 * members where <condition> / count`. Which elements
             are shown does not depend on them.
-        order_by: one of these sums, averages or numbers, as `sum:<column>`, `avg:<column>` or as `numbers` has it: the
-            list is in its descending order, and `k` shows the elements where it is largest. None: the list is in the
-            order of its counts.
+        order_by: one of these sums, averages or numbers, as `sum:<column>`, `avg:<column>`, as `numbers` has it, or by
+            its alias: the list is in its descending order, and `k` shows the elements where it is largest. None: the
+            list is in the order of its counts.
         quantiles: the quantiles to show of one column instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`;
             "min" and "max" among them stand for about the smallest and the largest value.
         bucket: the policy's time column, divided into buckets: `<length>:<column>`, such as `month:day`, for
@@ -223,7 +224,8 @@ def _number(text: str, measure: Measure | str) -> str:
 
 def _place(field: str, named: str, aggregates: Sequence[str]) -> int:
     for place, each in enumerate(aggregates):
-        if each == named:
+        aliased = _ALIASED.fullmatch(each)
+        if named == each or (aliased and named in aliased.groups()):
             return place
     count = "count, or " if field == "having" else ""
     raise InvalidQuestion(

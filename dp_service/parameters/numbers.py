@@ -107,7 +107,30 @@ class Quotient(Generic[Part]):
         return f"{above}_per_{below}{'' if self.factor == 1 else f'_times_{float(self.factor):g}'}"
 
 
-Form: TypeAlias = Plain[Part] | Average[Part] | Quotient[Part]
+@dataclass(frozen=True)
+class Total(Generic[Part]):
+    """Parts added up, or taken away where a sign is -1: at least two."""
+
+    signs: tuple[int, ...]
+    terms: tuple[Part, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is added up and taken away."""
+        return self.terms
+
+    def over(self, parts: Sequence[Other]) -> Total[Other]:
+        """Return the same of other parts."""
+        return Total(self.signs, tuple(parts))
+
+    def called(self, names: Sequence[PartName]) -> str:
+        """Return its name, with what is taken away."""
+        first, *rest = zip(self.signs, names, strict=True)
+        words = "".join(f"_{'plus' if sign > 0 else 'minus'}_{name}" for sign, name in rest)
+        return f"{'' if first[0] > 0 else 'minus_'}{first[1]}{words}"
+
+
+Form: TypeAlias = Plain[Part] | Average[Part] | Quotient[Part] | Total[Part]
 
 
 @dataclass(frozen=True)

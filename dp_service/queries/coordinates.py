@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dp_service.parameters.numbers import THE_COUNT, Average
+from dp_service.parameters.numbers import THE_COUNT, Average, Quotient
 from dp_service.queries.asked_numbers import Measure, Part
 from dp_service.queries.canonical_bytes import condition_bytes, coordinate_bytes
 from dp_service.queries.canonical_conditions import conditions_of
@@ -63,7 +63,7 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
     found: dict[bytes, tuple[Coordinate, int, int]] = {}
     conditions: dict[bytes, int] = {}
 
-    def name_of(part: Part, *, compared: bool) -> bytes:
+    def name_of(part: Part, *, divided: bool) -> bytes:
         """Return the name of a part's coordinate, which is taken up; empty: it is the count."""
         if part == query.the_count:
             return b""
@@ -71,18 +71,21 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
         if condition is not None:
             number = conditions.setdefault(condition_bytes(condition), len(conditions) + 1)
         coordinate, weight = _coordinate(part, condition, _key(part, condition) in averaged, query, table)
-        if compared and coordinate.has_own_count:
+        if divided and coordinate.has_own_count:
             raise QuestionError(
                 "aggregates",
-                f"{part.column}: expected an average, and nothing else of several numbers: it has a count of its own",
+                f"{part.column}: expected an average, and no quotient: it has a count of its own",
             )
         name = coordinate_bytes(coordinate)
         found.setdefault(name, (coordinate, weight, number))
         return name
 
     of = [
-        tuple(name_of(part, compared=len(each.parts) > 1) for part in each.parts) for each in query.aggregates
+        tuple(name_of(part, divided=isinstance(each.form, Quotient)) for part in each.parts)
+        for each in query.aggregates
     ]
+    if any(len(set(names)) < len(names) for names in of):
+        raise QuestionError("aggregates", "expected different numbers in a quotient, a sum and a difference")
     order = sorted(found, key=lambda name: (*_rank(found[name][0]), name))
     in_order = [found[name] for name in order]
     return AddedUp(

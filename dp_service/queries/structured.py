@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import lcm
 
-from dp_service.parameters.numbers import Plain, Quotient
+from dp_service.parameters.numbers import Plain
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.asked_numbers import (
     MAXIMUM_QUANTILE_DENOMINATOR,
@@ -289,16 +289,12 @@ class HistogramQuery:
             "aggregates",
             "expected no number that is the count itself: it is shown anyway, so leave it out or give it a condition",
         )
+        parts = {part for each in self.aggregates for part in each.parts}
         require_valid(
-            all(
-                each.form.below == self.the_count
-                for each in self.aggregates
-                if isinstance(each.form, Quotient)
-            ),
+            len(parts - {self.the_count}) <= MAXIMUM_AGGREGATES,
             "aggregates",
-            "expected quotients by the count of the question alone: ask for both numbers, and divide what comes back",
+            f"expected numbers of at most {MAXIMUM_AGGREGATES} sums and counts",
         )
-        parts = [part for each in self.aggregates for part in each.parts]
         require_valid(
             self.measure is Measure.DISTINCT_MEMBERS
             or all(each.function is not AggregateFunction.MEMBERS for each in parts),

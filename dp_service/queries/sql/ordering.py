@@ -9,7 +9,6 @@ from dp_service.queries.asked_numbers import AskedNumber, AskedQuantile, Counted
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import (
     Count,
-    aggregate_of,
     is_aggregate,
     is_count,
     is_number,
@@ -18,6 +17,7 @@ from dp_service.queries.sql.numbers import (
     numbers_of,
 )
 from dp_service.queries.sql.places import refuse, refused
+from dp_service.queries.sql.quotients import number_of
 from dp_service.queries.sql.row_functions import is_function
 from dp_service.queries.sql.scope import Scope, refused_node, whole_number
 from dp_service.queries.sql.select_list import Column, Dimension, SelectList
@@ -120,7 +120,7 @@ def _number_at(
         if count is not None and isinstance(counted, Measure) and counted is not count:
             refuse(node, "expected ORDER BY with the count that is selected")
         return counted
-    if isinstance(node, tree.Call) and is_aggregate(node):
+    if _is_beside_count(node):
         return _selected_aggregate(node, selected, scope)
     position = whole_number(node)
     if position is not None:
@@ -155,10 +155,14 @@ def _selected_quantile(node: tree.Call, selected: SelectList, scope: Scope) -> A
     return named[0]
 
 
-def _selected_aggregate(node: tree.Call, selected: SelectList, scope: Scope) -> AskedNumber:
-    asked = AskedNumber(aggregate_of(node, scope))
+def _is_beside_count(node: tree.Expression) -> bool:
+    return isinstance(node, tree.Product | tree.Sum) or (isinstance(node, tree.Call) and is_aggregate(node))
+
+
+def _selected_aggregate(node: tree.Expression, selected: SelectList, scope: Scope) -> AskedNumber:
+    asked = AskedNumber(number_of(node, scope))
     if asked not in selected.aggregates:
-        refuse(node, "expected ORDER BY and HAVING with a sum or an average that is selected")
+        refuse(node, "expected ORDER BY and HAVING with a number that is selected")
     return asked
 
 
@@ -174,7 +178,7 @@ def place_of_number(
         scope: The table.
     """
     named: Count | AskedNumber | None = None
-    if isinstance(node, tree.Call) and is_aggregate(node):
+    if _is_beside_count(node):
         named = _selected_aggregate(node, selected, scope)
     elif isinstance(node, tree.Call) and is_count(node):
         counted = selected.counted(measure_of(node, scope))

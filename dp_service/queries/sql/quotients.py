@@ -1,6 +1,10 @@
-"""Numbers of several others: COUNT(..) FILTER (WHERE ..) * 100.0 / COUNT(DISTINCT member), SUM(value) / COUNT(*).
+"""Numbers of several others: quotients, sums and differences.
 
-Numbers by which a quotient is multiplied are factors of what is shown; NULLIF(count, 0) is the count, for where that
+    COUNT(..) FILTER (WHERE ..) * 100.0 / COUNT(DISTINCT member), SUM(value) / COUNT(*)
+    SUM(value) / SUM(other), COUNT(*) FILTER (WHERE ..) / COUNT(*) FILTER (WHERE ..)
+    COUNT(*) FILTER (WHERE ..) - COUNT(*) FILTER (WHERE ..), SUM(value) + SUM(other)
+
+Numbers by which a quotient is multiplied are factors of what is shown; NULLIF(number, 0) is the number, for where that
 may be 0 nothing is shown. AVG of CASE with ELSE 0 is such a quotient, too.
 """
 
@@ -9,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dp_service.parameters.numbers import Average, Form, Plain, Quotient
+from dp_service.parameters.numbers import Form, Plain, Quotient, Total
 from dp_service.queries.asked_numbers import AskedNumber, Part
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import fraction_of
@@ -17,9 +21,13 @@ from dp_service.queries.sql.numbers import aggregate_of, is_number, is_quantile
 from dp_service.queries.sql.places import refuse
 from dp_service.queries.sql.scope import Scope, alias_name
 
-_BY_COUNT = (
-    "a quotient is of a number by the count of the question, such as SUM(value) / COUNT(DISTINCT member) or COUNT(*) "
-    "FILTER (WHERE condition) / COUNT(*): ask for other numbers, and divide what comes back"
+_OF_TWO = (
+    "a quotient is of two numbers, such as SUM(value) / COUNT(DISTINCT member) or 100.0 * COUNT(*) FILTER (WHERE "
+    "condition) / COUNT(*): ask for other numbers, and compute from what comes back"
+)
+_OF_NUMBERS = (
+    "sums and differences are of SUM and counts as they are, such as COUNT(*) FILTER (WHERE condition) - COUNT(*) "
+    "FILTER (WHERE condition): ask for other numbers, and compute from what comes back"
 )
 _IN_REACH = Fraction(1, 10**9)
 
@@ -41,6 +49,10 @@ def number_of(node: tree.Expression, scope: Scope) -> Form[Part]:
     """
     if isinstance(node, tree.Product):
         return _quotient_of(node, scope)
+    if isinstance(node, tree.Sum):
+        terms = tuple(_terms(node, adds=True))
+        signs = tuple(1 if adds else -1 for adds, _ in terms)
+        return Total(signs, tuple(_part_of(each, scope, _OF_NUMBERS) for _, each in terms))
     if not isinstance(node, tree.Call) or not is_number(node) or is_quantile(node):
         refuse(node, "expected a number such as SUM(value), AVG(value) or COUNT(*) FILTER (WHERE condition)")
     return aggregate_of(node, scope)
@@ -59,21 +71,32 @@ def _quotient_of(product: tree.Product, scope: Scope) -> Quotient[Part]:
         else:
             (below if divides else above).append(node)
     if len(above) != 1 or len(below) != 1:
-        refuse(product, _BY_COUNT)
+        refuse(product, _OF_TWO)
     if factor <= 0:
         refuse(product, "a quotient with a negative factor is not accepted")
     if not _IN_REACH <= factor <= 1 / _IN_REACH:
         refuse(product, "a quotient times a factor beyond 10^-9 to 10^9 is not accepted")
-    return Quotient(_part_of(above[0], scope), _part_of(below[0], scope), factor)
+    return Quotient(_part_of(above[0], scope, _OF_TWO), _part_of(below[0], scope, _OF_TWO), factor)
 
 
-def _part_of(node: tree.Expression, scope: Scope) -> Part:
+def _part_of(node: tree.Expression, scope: Scope, expected: str) -> Part:
+    if not isinstance(node, tree.Call):
+        refuse(node, expected)
     found = number_of(node, scope)
-    if isinstance(found, Average):
-        refuse(node, "an average divided by a count is not accepted: ask for both, and compute")
     if not isinstance(found, Plain):
-        raise AssertionError("the factors of a product are no products")
+        refuse(node, "an average in a number of several is not accepted: ask for both, and compute")
     return found.added
+
+
+def _terms(node: tree.Expression, *, adds: bool) -> Iterator[tuple[bool, tree.Expression]]:
+    """Yield whether a term is added, and the term."""
+    if isinstance(node, tree.Sum):
+        for part, each in zip(node.parts, node.adds, strict=True):
+            yield from _terms(part, adds=adds is each)
+    elif isinstance(node, tree.Cast) and node.to == "DOUBLE":
+        yield from _terms(node.value, adds=adds)
+    else:
+        yield adds, node
 
 
 def _factors(node: tree.Expression, *, divides: bool) -> Iterator[tuple[tree.Expression, bool]]:

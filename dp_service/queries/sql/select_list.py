@@ -177,7 +177,7 @@ def _name_and_alias(item: tree.Item) -> tuple[object, ...] | None:
 def _selected(item: tree.Item, scope: Scope) -> Iterator[Column]:
     if isinstance(item.value, tree.Star):
         refuse(item.value, _NO_ROWS)
-    if isinstance(item.value, tree.Product):
+    if isinstance(item.value, tree.Product | tree.Sum):
         yield number_selected(item, scope)
     elif isinstance(item.value, tree.Call) and is_number(item.value):
         yield from numbers_of(item.value, item.alias, scope)
