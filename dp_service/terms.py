@@ -91,10 +91,9 @@ class ValueType(StrEnum):
 
 
 class AggregateFunction(StrEnum):
-    """What is computed in each element: the sum or the average of a column, or how many members or rows there are."""
+    """What is added up in each element: the values of a column, or how many members or rows there are."""
 
     SUM = "sum"
-    AVERAGE = "average"
     MEMBERS = "members"
     ROWS = "rows"
 

@@ -90,9 +90,9 @@ class QuestionFlags:
     )
     numbers: list[str] = flag(
         [],
-        "Of the rows that meet a condition in SQL: members, rows, sum:COLUMN or avg:COLUMN; repeatable.",
+        "A number in SQL, as behind SELECT, or of some rows: members, rows, sum:COLUMN or avg:COLUMN; repeatable.",
         "--number",
-        metavar="'NUMBER where SQL'",
+        metavar="SQL|'NUMBER where SQL'",
         asks="aggregates",
     )
     quantiles: list[str] = flag(

@@ -1,29 +1,11 @@
-"""Names of columns, numbers and totals as text for people."""
+"""Totals and units as text for people."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 from pinot_connector import formats
-from pinot_connector.questions import AggregateFunction
 from pinot_connector.results import PrivateResult
-from pinot_connector.value_parameters import Aggregate
-
-
-def format_aggregate(aggregate: Aggregate) -> str:
-    """Return the head of a column of sums or averages: its alias, or what it is."""
-    if aggregate.alias is not None:
-        return aggregate.alias
-    is_average = aggregate.function is AggregateFunction.AVERAGE
-    ends = (" of rows", " per row") if aggregate.over_rows else ("", " per member")
-    of = f" of {aggregate.column}{ends[is_average]}" if aggregate.column else ""
-    where = "" if aggregate.condition is None else f" where condition {aggregate.condition} holds"
-    per_count = (
-        ""
-        if aggregate.per_count is None
-        else f", {formats.number(float(aggregate.per_count))} times per count"
-    )
-    return f"{aggregate.function.value}{of}{where}{per_count}"
 
 
 def format_total(result: PrivateResult) -> str:

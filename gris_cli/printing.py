@@ -17,7 +17,7 @@ from gris_cli.budget_formatting import (
     format_share,
 )
 from gris_cli.failures import Failure
-from gris_cli.formatting import format_aggregate, format_total
+from gris_cli.formatting import format_total
 from gris_cli.terminal import grid, print_json, printable, say, say_all, show
 from gris_cli.totals_table import totals_table
 from pinot_connector import formats
@@ -158,7 +158,7 @@ def _table(result: PrivateResult) -> Table:
     if result.parameters.noise_scale is not None:
         heads += ["noisy count", f"{formats.confidence(result.confidence)} interval"]
     for aggregate in result.parameters.aggregates:
-        heads += [format_aggregate(aggregate), "interval"]
+        heads += [aggregate.title, "interval"]
     numbers = {0, *range(1 + len(titles), len(heads))}
     decimals = result.parameters.decimals
     rows = (_cells(rank, row, decimals) for rank, row in enumerate(result.rows[:MAX_ROWS], start=1))

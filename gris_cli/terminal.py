@@ -66,7 +66,8 @@ def grid(heads: Sequence[str], rows: Iterable[Iterable[str]], *, numbers: Collec
     """Return a table of texts; `numbers` are the positions of columns that end at their right."""
     table = Table(show_edge=False, header_style="bold")
     for position, title in enumerate(heads):
-        table.add_column(Text(printable(title)), justify="right" if position in numbers else "left")
+        head = Text(printable(title), overflow="fold")
+        table.add_column(head, justify="right" if position in numbers else "left")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table

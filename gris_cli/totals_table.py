@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from gris_cli.formatting import format_aggregate
 from gris_cli.terminal import grid
 from pinot_connector.notebooks.cells import total_cells
 from pinot_connector.results import PrivateResult
@@ -16,7 +15,10 @@ def totals_table(result: PrivateResult, most: int) -> Table | None:
     if stated is None or result.totals is None:
         return None
     title = next(column.title for column in result.columns if column.name == stated.column)
-    counted = [f"noisy count of {stated.counted.value}", *map(format_aggregate, result.parameters.aggregates)]
+    counted = [
+        f"noisy count of {stated.counted.value}",
+        *(each.title for each in result.parameters.aggregates),
+    ]
     heads = [f"total of {title}"]
     for each in counted:
         heads += [each, "interval", "other", "interval"]

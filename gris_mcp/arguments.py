@@ -189,7 +189,7 @@ class Question(Arguments):
     averages: Names = Field(default_factory=list, description="Value columns to average.")
     numbers: Annotated[list[Name], Field(max_length=MAX_LISTED), BeforeValidator(lenient.texts)] = Field(
         default_factory=list,
-        description="Of the rows that meet a condition: members where score > 3, rows where .., sum:COLUMN where ..",
+        description="In SQL: COUNT(*) FILTER (WHERE score > 3), SUM(a) / SUM(b), a - b; or members where score > 3",
     )
     order_by: Text = Field(
         None, description="sum:COLUMN, avg:COLUMN or one of numbers; default: in the order of counts."

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gris_api.dp.v1 import question_pb2
 
 from pinot_connector.days import date_of
 from pinot_connector.json_values import to_json
-from pinot_connector.questions import NUMBERS
 
 _MEASURES = {question_pb2.MEASURE_EVENTS: "events", question_pb2.MEASURE_DISTINCT_VALUES: "distinct:"}
-_NUMBERS = {number: name for name, number in NUMBERS.items()}
 _RANKS = {question_pb2.RANK_FUNCTION_SMALLEST: "min", question_pb2.RANK_FUNCTION_LARGEST: "max"}
 _COMPARISONS = {
     question_pb2.COMPARISON_EQUAL: "=",
@@ -33,7 +31,7 @@ def arguments_of(question: question_pb2.Question) -> dict[str, Any]:
 
 
 def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]:
-    named = list(map(_number, query.aggregates))
+    named = query.aggregates
     yield "table", query.table
     yield "by", list(query.dimensions)
     yield "k", query.k if query.HasField("k") else None
@@ -44,18 +42,7 @@ def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]
         if query.HasField("time_range") and (found := query.time_range.WhichOneof(end)) in given:
             yield name, _time(getattr(query.time_range, found))
     yield "counts", False if query.omit_counts else None
-    for name, of in (("sums", "sum"), ("averages", "avg")):
-        plain = [each for each in query.aggregates if not (each.condition or each.per_count)]
-        columns = [each.column for each in plain if each.function == NUMBERS[of]]
-        yield name, columns
-    yield (
-        "numbers",
-        [
-            called
-            for called, each in zip(named, query.aggregates, strict=True)
-            if each.condition or each.per_count or not each.column
-        ],
-    )
+    yield "numbers", list(named)
     yield "order_by", named[query.ordered_by] if query.HasField("ordered_by") else None
     of_column: dict[str, list[str]] = {}
     for each in query.quantiles:
@@ -64,12 +51,6 @@ def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]
     yield "ranked", query.ranked or None
     yield "having", [_having(each, named) for each in query.having]
     yield "totals_by", query.totals_by
-
-
-def _number(aggregate: question_pb2.Aggregate) -> str:
-    name = _NUMBERS.get(aggregate.function, "")
-    of = f"{name}:{aggregate.column}" if aggregate.column else name
-    return f"{of} where {aggregate.condition}" if aggregate.condition else of
 
 
 def _condition(built: question_pb2.Filter) -> dict[str, Any]:
@@ -102,6 +83,6 @@ def _time(held: Any) -> str:
     return str(found.isoformat())
 
 
-def _having(condition: question_pb2.HavingCondition, named: list[str]) -> str:
+def _having(condition: question_pb2.HavingCondition, named: Sequence[str]) -> str:
     name = named[condition.aggregate] if condition.HasField("aggregate") else "count"
     return f"{name} {_COMPARISONS.get(condition.comparison)} {condition.bound}"

@@ -18,20 +18,21 @@ _COMPARISONS = {
     ">": question_pb2.COMPARISON_GREATER,
     ">=": question_pb2.COMPARISON_AT_LEAST,
 }
-_CONDITION = re.compile(r"\s*([^<>=!]+?)\s*(<>|!=|<=|>=|=|<|>)\s*(-?[0-9]+(?:\.[0-9]+|/[0-9]+)?)\s*")
+_CONDITION = re.compile(r"\s*(.+?)\s*(<>|!=|<=|>=|=|<|>)\s*(-?[0-9]+(?:\.[0-9]+|/[0-9]+)?)\s*", re.DOTALL)
 _COUNT = "count"
 
 Placed = Callable[[str], int]
-"""Returns the position of the sum or average that a name stands for; it raises InvalidQuestion for any other."""
+"""Returns the position of the number that a name stands for; it raises InvalidQuestion for any other."""
 
 
 def having_conditions(texts: Sequence[str], placed: Placed) -> Iterator[question_pb2.HavingCondition]:
     """Yields the conditions of a question.
 
     Args:
-        texts: each a number that is released, how it is compared, and a number: `count`, `sum:<column>` or
-            `avg:<column>`; `=`, `<>`, `<`, `<=`, `>` or `>=`; a decimal number or `p/q`.
-        placed: where the sums and averages are.
+        texts: each a number that is released, how it is compared, and a number: `count`, `sum:<column>`,
+            `avg:<column>` or another one that is asked for; `=`, `<>`, `<`, `<=`, `>` or `>=`; a decimal number or
+            `p/q`.
+        placed: where the numbers are.
 
     Raises:
         InvalidQuestion: a text is no condition, or is on a number that the question does not ask for.

@@ -8,14 +8,14 @@ from fractions import Fraction
 
 from pinot_connector.formats import decimals
 from pinot_connector.value_parameters import (
-    Aggregate,
     GridScale,
     QuantileColumn,
+    ShownNumber,
     ShownQuantile,
     Sums,
     shown_quantiles,
 )
-from pinot_connector.views import known, read_by
+from pinot_connector.views import read_by
 
 
 class Mechanism(Enum):
@@ -299,28 +299,16 @@ class Parameters:
         return 1 if combined is None else combined.denominator
 
     @property
-    def aggregates(self) -> tuple[Aggregate, ...]:
-        """The sums and averages that a result shows, in their order."""
+    def aggregates(self) -> tuple[ShownNumber, ...]:
+        """The numbers beside the count that a result shows, in their order."""
         return () if self.sums is None else self.sums.aggregates
-
-    @property
-    def quanta(self) -> tuple[Fraction, ...]:
-        """What one step of the sums of each of `aggregates` is worth.
-
-        Raises:
-            IntegrityError: one is of a column that is not summed.
-        """
-        steps = {} if self.sums is None else {column.name: column.quantum for column in self.sums.columns}
-        return tuple(known(steps, each.column) for each in self.aggregates)
 
     @property
     def decimals(self) -> tuple[int, ...]:
         """How many digits behind the point each of `values` has at least: those of its column, an average two."""
         if self.quantiles is not None:
             return (decimals(self.quantiles.column.quantum),) * len(self.quantiles.shown)
-        of_columns = map(decimals, self.quanta)
-        pairs = zip(self.aggregates, of_columns, strict=True)
-        return tuple(max(2, digits) if each.is_quotient else digits for each, digits in pairs)
+        return tuple(max(2 * each.may_be_missing, decimals(each.quantum)) for each in self.aggregates)
 
     @property
     def has_days(self) -> bool:
@@ -328,6 +316,6 @@ class Parameters:
         return self.quantiles is not None and self.quantiles.column.scale is GridScale.DATES
 
     @property
-    def values(self) -> tuple[Aggregate | ShownQuantile, ...]:
+    def values(self) -> tuple[ShownNumber | ShownQuantile, ...]:
         """What the values of a result's rows are: sums and averages, or quantiles."""
         return self.aggregates if self.quantiles is None else self.quantiles.shown

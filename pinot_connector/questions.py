@@ -36,15 +36,6 @@ class Measure(Enum):
     DISTINCT_VALUES = "distinct"
 
 
-class AggregateFunction(Enum):
-    """What is computed in each element: a column's sum or average, or how many members or rows meet a condition."""
-
-    SUM = "sum"
-    AVERAGE = "average"
-    MEMBERS = "members"
-    ROWS = "rows"
-
-
 class RankFunction(Enum):
     """Which of the members' values is asked for: the one at a quantile, or about the smallest or the largest."""
 
@@ -80,17 +71,13 @@ Condition: TypeAlias = Value | Sequence[Value] | In | NotIn | Between
 Where: TypeAlias = Mapping[str, Condition] | str
 
 _BUCKET = re.compile(r"(day|week|month|quarter|year):([A-Za-z_][A-Za-z0-9_]*)")
-_FUNCTIONS = numbers(AggregateFunction, question_pb2.AggregateFunction.DESCRIPTOR)
 _RANKS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)
 MEASURES = numbers(Measure, question_pb2.Measure.DESCRIPTOR)
-NUMBERS = {
-    "sum": question_pb2.AGGREGATE_FUNCTION_SUM,
-    "avg": question_pb2.AGGREGATE_FUNCTION_AVERAGE,
-    "members": question_pb2.AGGREGATE_FUNCTION_MEMBERS,
-    "rows": question_pb2.AGGREGATE_FUNCTION_ROWS,
-}
-"""What the numbers beside a count are called in texts; the first two are of a column."""
-_NUMBER = re.compile(
+_COUNTS = {"members": "MEMBERS()", "rows": "COUNT(*)"}
+_FUNCTIONS = {"sum": "SUM", "avg": "AVG"}
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ALIASED = re.compile(r"(.+?)\s+AS\s+(\w+)", re.IGNORECASE | re.DOTALL)
+_SHORT = re.compile(
     r"\s*(?:(?P<factor>[0-9.]+)\s*\*\s*)?(?:(?P<of>sum|avg)\s*:\s*(?P<column>[^\s:]+)|(?P<counted>members|rows))"
     r"(?:\s+where\s+(?P<condition>.+?))?(?P<per_count>\s*/\s*count)?\s*",
     re.IGNORECASE | re.DOTALL,
@@ -135,13 +122,14 @@ def structured_question(
         sums: the value columns whose sums to show beside the counts: of each member its total in an element counts, or
             if events are counted its rows.
         averages: the value columns whose averages to show, behind the sums: over the same.
-        numbers: what else to show, of the rows that meet a condition in SQL: `members where <condition>`, `rows where
-            <condition>`, `sum:<column> where <condition>`, `avg:<column> where <condition>`; and `rows` beside a count
-            of members. Which elements are shown does not depend on them. With ` / count` behind it a number is divided
-            by the count, perhaps times another: `100 * members where <condition> / count`.
-        order_by: one of these sums, averages or numbers, as `sum:<column>`, `avg:<column>` or as `numbers` has it: the
-            list is in its descending order, and `k` shows the elements where it is largest. None: the list is in the
-            order of its counts.
+        numbers: what else to show, in SQL as behind SELECT: `"SUM(amount) FILTER (WHERE paid)"`, `"COUNT(*)"`. Short
+            forms are `members where <condition>`, `rows where <condition>`, `sum:<column> where <condition>`,
+            `avg:<column> where <condition>`; and `rows` beside a count of members. With ` / count` behind it a number
+            is divided by the count, perhaps times another: `100 * members where <condition> / count`. Which elements
+            are shown does not depend on them.
+        order_by: one of these sums, averages or numbers, as `sum:<column>`, `avg:<column>`, as `numbers` has it, or by
+            its alias: the list is in its descending order, and `k` shows the elements where it is largest. None: the
+            list is in the order of its counts.
         quantiles: the quantiles to show of one column instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`;
             "min" and "max" among them stand for about the smallest and the largest value.
         bucket: the policy's time column, divided into buckets: `<length>:<column>`, such as `month:day`, for
@@ -168,16 +156,19 @@ def structured_question(
         omit_counts=not counts,
         ranked=ranked,
         aggregates=[
-            *_aggregates(AggregateFunction.SUM, sums),
-            *_aggregates(AggregateFunction.AVERAGE, averages),
-            *map(_number, checked_texts("aggregates", [numbers] if isinstance(numbers, str) else numbers)),
+            *(_function("sum", each) for each in _texts(sums)),
+            *(_function("avg", each) for each in _texts(averages)),
+            *(_number(each, measure) for each in _texts(numbers)),
         ],
         quantiles=_quantiles(quantiles or {}),
     )
     if order_by is not None:
-        query.ordered_by = _place("ordered_by", checked_text("ordered_by", order_by), query.aggregates)
+        named = _number(checked_text("ordered_by", order_by), measure)
+        query.ordered_by = _place("ordered_by", named, query.aggregates)
     conditions = checked_texts("having", [having] if isinstance(having, str) else having)
-    query.having.extend(having_conditions(conditions, lambda name: _place("having", name, query.aggregates)))
+    query.having.extend(
+        having_conditions(conditions, lambda name: _place("having", _number(name, measure), query.aggregates))
+    )
     if totals_by is not None:
         query.totals_by = _checked_name("totals_by", totals_by)
     if time_range is not None:
@@ -185,10 +176,14 @@ def structured_question(
     return question_pb2.Question(structured=query)
 
 
-def _aggregates(function: AggregateFunction, columns: Sequence[str]) -> list[question_pb2.Aggregate]:
-    # A text is a sequence of texts to Python, but not of columns.
-    named = checked_texts("aggregates", [columns] if isinstance(columns, str) else columns)
-    return [question_pb2.Aggregate(function=_FUNCTIONS[function], column=column) for column in named]
+def _texts(numbers: Sequence[str]) -> list[str]:
+    # A text is a sequence of texts to Python, but not of numbers.
+    return checked_texts("aggregates", [numbers] if isinstance(numbers, str) else numbers)
+
+
+def _function(of: str, column: str) -> str:
+    quoted = '"' + column.replace('"', '""') + '"'
+    return f"{_FUNCTIONS[of]}({column if _PLAIN_NAME.fullmatch(column) else quoted})"
 
 
 def _quantiles(asked: Mapping[str, Sequence[QuantileLike]]) -> Iterator[question_pb2.Quantile]:
@@ -213,29 +208,29 @@ def _quantile(column: str, wanted: QuantileLike) -> question_pb2.Quantile:
     return question_pb2.Quantile(function=number, column=column, q=text)
 
 
-def _number(text: str) -> question_pb2.Aggregate:
-    found = _NUMBER.fullmatch(text)
+def _number(text: str, measure: Measure | str) -> str:
+    """Returns a number in SQL, of its short form or as it is."""
+    found = _SHORT.fullmatch(text)
     if found is None or (found["factor"] and not found["per_count"]):
-        raise InvalidQuestion(
-            "aggregates",
-            "expected 'members where CONDITION', 'rows where CONDITION', 'sum:COLUMN where CONDITION', 'avg:COLUMN "
-            "where CONDITION', or 'rows' beside a count of members",
-        )
-    return question_pb2.Aggregate(
-        function=NUMBERS[(found["of"] or found["counted"]).lower()],
-        column=found["column"] or "",
-        condition=(found["condition"] or "").strip(),
-        per_count=(found["factor"] or "1") if found["per_count"] else "",
-    )
+        return text.strip()
+    of = found["of"]
+    written = _function(of.lower(), found["column"]) if of else _COUNTS[found["counted"].lower()]
+    if found["condition"]:
+        written += f" FILTER (WHERE {found['condition'].strip()})"
+    if not found["per_count"]:
+        return written
+    count = _COUNTS["members" if _measure(measure) is Measure.DISTINCT_MEMBERS else "rows"]
+    return f"{found['factor'] or '1'} * {written} / {count}"
 
 
-def _place(field: str, named: str, aggregates: Sequence[question_pb2.Aggregate]) -> int:
-    for place, each in enumerate(aggregates if _NUMBER.fullmatch(named) else ()):
-        if each == _number(named):
+def _place(field: str, named: str, aggregates: Sequence[str]) -> int:
+    for place, each in enumerate(aggregates):
+        aliased = _ALIASED.fullmatch(each)
+        if named == each or (aliased and named in aliased.groups()):
             return place
     count = "count, or " if field == "having" else ""
     raise InvalidQuestion(
-        field, f"expected {count}sum:COLUMN or avg:COLUMN, a sum or an average that is asked for"
+        field, f"expected {count}sum:COLUMN, avg:COLUMN or another number, one that is asked for"
     )
 
 

@@ -362,7 +362,8 @@ def _values_of(
         return zip(*map(values_of, message.quantiles), strict=True)
     if not message.aggregates:
         return repeat(())
-    return zip(*map(aggregate_values, message.aggregates, parameters.quanta), strict=True)
+    quanta = (each.quantum for each in parameters.aggregates)
+    return zip(*map(aggregate_values, message.aggregates, quanta), strict=True)
 
 
 def _day_values(message: dp_pb2.QuantileValues) -> Sequence[ShownValue | None]:

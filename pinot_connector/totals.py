@@ -58,7 +58,8 @@ def totals_of(
     column = next((each for each in columns if each.name == stated.column), None)
     if column is None:
         raise IntegrityError("dp_service sent totals of a column that was not asked for")
-    return tuple(_rows(column, message.totals, parameters.quanta))
+    quanta = [each.quantum for each in parameters.aggregates]
+    return tuple(_rows(column, message.totals, quanta))
 
 
 def _rows(

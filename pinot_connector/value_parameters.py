@@ -9,8 +9,16 @@ from fractions import Fraction
 
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector.questions import AggregateFunction, RankFunction
+from pinot_connector.questions import RankFunction
 from pinot_connector.views import day, exact, read_by, view
+
+
+class AggregateFunction(Enum):
+    """What is added up in each element: the values of a column, or how many members or rows there are."""
+
+    SUM = "sum"
+    MEMBERS = "members"
+    ROWS = "rows"
 
 
 @dataclass(frozen=True)
@@ -44,47 +52,16 @@ class SummedColumn:
 
 
 @dataclass(frozen=True)
-class Aggregate:
-    """A sum or an average that a result shows, of members' totals or if `over_rows` of rows; or a number of either.
+class ShownNumber:
+    """A number that a result shows beside the count, and what to call it where it is displayed.
 
-    `alias` is what a question in SQL calls it. `condition` is the number of its condition, None if it has none.
-    With `per_count` it is divided by the count of its element, times that.
+    One step of it is worth `quantum`. If it `may_be_missing`, it is divided by another number: where that may be 0,
+    there is none.
     """
 
-    function: AggregateFunction
-    column: str
-    alias: str | None = None
-    over_rows: bool = False
-    condition: int | None = None
-    per_count: Fraction | None = None
-
-    @property
-    def is_quotient(self) -> bool:
-        """Whether it is divided by a count: where that may be 0, there is none."""
-        return self.function is AggregateFunction.AVERAGE or self.per_count is not None
-
-    @property
-    def title(self) -> str:
-        """What to call it where a result is displayed."""
-        if self.alias is not None:
-            return self.alias
-        named = _TITLES.get((self.function, self.over_rows), self.function.value).format(column=self.column)
-        where = f"_where_{self.condition}" if self.condition else ""
-        return f"{named}{where}{'' if self.per_count is None else '_per_count'}"
-
-
-# An average of totals is another number than an average of rows, and sums are bounded in other ways: names say which.
-_TITLES = {
-    (AggregateFunction.SUM, False): "sum_{column}",
-    (AggregateFunction.AVERAGE, False): "average_{column}_per_member",
-    (AggregateFunction.SUM, True): "sum_{column}_of_rows",
-    (AggregateFunction.AVERAGE, True): "average_{column}_per_row",
-}
-
-
-def aggregates_of(message: dp_pb2.Sums) -> tuple[Aggregate, ...]:
-    """Return the sums and averages of a message, each with whether it is over rows."""
-    return tuple(view(Aggregate, each, over_rows=message.over_rows) for each in message.aggregates)
+    title: str
+    quantum: Fraction
+    may_be_missing: bool
 
 
 @dataclass(frozen=True)
@@ -97,7 +74,7 @@ class Sums:
 
     share: Fraction
     columns: tuple[SummedColumn, ...]
-    aggregates: tuple[Aggregate, ...] = field(metadata=read_by(aggregates_of))
+    aggregates: tuple[ShownNumber, ...]
     ordered_by: int | None = None
     over_rows: bool = False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dp_service.parameters.numbers import ShownNumber
 from dp_service.terms import AggregateFunction, GridSpec, MemberValue, RankFunction
 
 
@@ -53,24 +54,6 @@ class SummedValue:
 
 
 @dataclass(frozen=True)
-class AskedAggregate:
-    """A number that the question shows: the place of its coordinate in the release, and its alias in SQL.
-
-    `per_count`: times what it is shown divided by the count; None: it is shown as it is.
-    """
-
-    function: AggregateFunction
-    place: int
-    alias: str = ""
-    per_count: Fraction | None = None
-
-    @property
-    def is_quotient(self) -> bool:
-        """Whether it is shown divided by a count, where that is not 0."""
-        return self.function is AggregateFunction.AVERAGE or self.per_count is not None
-
-
-@dataclass(frozen=True)
 class SumsReleased:
     """What a release of sums has besides what every release of bounded contributions has.
 
@@ -84,7 +67,7 @@ class SumsReleased:
 
     share: Fraction
     columns: tuple[SummedValue, ...]
-    asked: tuple[AskedAggregate, ...]
+    asked: tuple[ShownNumber, ...]
     ordered_by: int | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""The numbers that a question asks for: what is counted, sums and averages and what is counted beside it, quantiles."""
+"""The numbers that a question asks for: what is counted, numbers beside it, quantiles."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
+from dp_service.parameters.numbers import Form, Plain
 from dp_service.queries.filters import Filter, require_valid
 from dp_service.terms import AggregateFunction, RankFunction
 
 MAXIMUM_QUANTILE_DENOMINATOR = 10_000
-_IN_REACH = Fraction(1, 10**9)
 
 
 class Measure(StrEnum):
@@ -36,44 +36,43 @@ Counted = Measure | DistinctValues
 
 
 @dataclass(frozen=True)
-class Aggregate:
-    """A sum or an average of a value column, or a number of members or rows beside the count.
+class Part:
+    """What a number is of: the values of a column, or how many members or rows there are.
 
     Attributes:
         function: Which of them.
         column: The column; empty for a number of members or rows.
-        alias: Its name in SQL, and no part of the question.
         condition: Conditions that all must hold of the rows that it is of; empty: it is of all that count.
-        per_count: Times what it is shown divided by the question's count; None: it is shown as it is.
     """
 
     function: AggregateFunction
     column: str = ""
-    alias: str | None = field(default=None, compare=False)
     condition: tuple[Filter, ...] = ()
-    per_count: Fraction | None = None
-
-    @property
-    def is_quotient(self) -> bool:
-        """Whether it is shown divided by a count, where that is not 0."""
-        return self.function is AggregateFunction.AVERAGE or self.per_count is not None
 
     def __post_init__(self) -> None:
         require_valid(
-            self.per_count is None
-            or (
-                self.function is not AggregateFunction.AVERAGE
-                and _IN_REACH <= self.per_count <= 1 / _IN_REACH
-            ),
-            "aggregates",
-            "expected a number other than an average to be divided by the count, times 10^-9 to 10^9",
-        )
-        counts = self.function in (AggregateFunction.MEMBERS, AggregateFunction.ROWS)
-        require_valid(
-            counts is not bool(self.column),
+            (self.function is AggregateFunction.SUM) is bool(self.column),
             "aggregates",
             "expected a column for a sum or an average, and none for a number of members or rows",
         )
+
+
+@dataclass(frozen=True)
+class AskedNumber:
+    """A number beside the count: its form, and its name in SQL, which is no part of the question."""
+
+    form: Form[Part]
+    alias: str | None = field(default=None, compare=False)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What it is of."""
+        return self.form.parts
+
+
+def sum_of(column: str) -> AskedNumber:
+    """Return the sum of a value column."""
+    return AskedNumber(Plain(Part(AggregateFunction.SUM, column)))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dp_service.queries.asked_numbers import Aggregate, Measure
+from dp_service.parameters.numbers import THE_COUNT, Average, Quotient
+from dp_service.queries.asked_numbers import Measure, Part
 from dp_service.queries.canonical_bytes import condition_bytes, coordinate_bytes
 from dp_service.queries.canonical_conditions import conditions_of
 from dp_service.queries.canonical_query import Condition, Coordinate, Every, QueryCount, QueryValue
@@ -38,13 +39,13 @@ class AddedUp:
         weights: The part of each in what the count leaves of the units, relative to those of the others.
         numbers: For each the number of its condition, by the order in which the question names them, from 1 on; 0: it
             has none.
-        places: For each sum, average and number of rows of the question the place of its coordinate.
+        places: For each number of the question the places of its parts, or THE_COUNT.
     """
 
     coordinates: tuple[Coordinate, ...]
     weights: tuple[int, ...]
     numbers: tuple[int, ...]
-    places: tuple[int, ...]
+    places: tuple[tuple[int, ...], ...]
 
 
 def added_up(query: HistogramQuery, table: Table) -> AddedUp:
@@ -54,33 +55,44 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
         RefusedByPolicyError: The policy does not list the values of a column, or offers no count of rows.
         QuestionError: No row can meet a condition.
     """
-    asked = [(each, _condition(each.condition, table)) for each in query.aggregates]
     averaged = {
-        _key(each, condition) for each, condition in asked if each.function is AggregateFunction.AVERAGE
+        _key(each.form.averaged, _condition(each.form.averaged.condition, table))
+        for each in query.aggregates
+        if isinstance(each.form, Average)
     }
     found: dict[bytes, tuple[Coordinate, int, int]] = {}
     conditions: dict[bytes, int] = {}
-    of: list[bytes] = []
-    for each, condition in asked:
-        number = 0
+
+    def name_of(part: Part, *, divided: bool) -> bytes:
+        """Return the name of a part's coordinate, which is taken up; empty: it is the count."""
+        if part == query.the_count:
+            return b""
+        condition, number = _condition(part.condition, table), 0
         if condition is not None:
             number = conditions.setdefault(condition_bytes(condition), len(conditions) + 1)
-        coordinate, weight = _coordinate(each, condition, _key(each, condition) in averaged, query, table)
-        if each.per_count is not None and coordinate.has_own_count:
+        coordinate, weight = _coordinate(part, condition, _key(part, condition) in averaged, query, table)
+        if divided and coordinate.has_own_count:
             raise QuestionError(
                 "aggregates",
-                f"{each.column}: expected an average, and no quotient by the count: it has a count of its own",
+                f"{part.column}: expected an average, and no quotient: it has a count of its own",
             )
         name = coordinate_bytes(coordinate)
         found.setdefault(name, (coordinate, weight, number))
-        of.append(name)
+        return name
+
+    of = [
+        tuple(name_of(part, divided=isinstance(each.form, Quotient)) for part in each.parts)
+        for each in query.aggregates
+    ]
+    if any(len(set(names)) < len(names) for names in of):
+        raise QuestionError("aggregates", "expected different numbers in a quotient, a sum and a difference")
     order = sorted(found, key=lambda name: (*_rank(found[name][0]), name))
     in_order = [found[name] for name in order]
     return AddedUp(
         tuple(coordinate for coordinate, _, _ in in_order),
         tuple(weight for _, weight, _ in in_order),
         tuple(number for _, _, number in in_order),
-        tuple(map(order.index, of)),
+        tuple(tuple(order.index(name) if name else THE_COUNT for name in names) for names in of),
     )
 
 
@@ -96,8 +108,8 @@ def _rank(coordinate: Coordinate) -> tuple[int, str]:
     return (0, coordinate.name) if is_plain and isinstance(coordinate, QueryValue) else (1, "")
 
 
-def _key(aggregate: Aggregate, condition: Condition | None) -> tuple[str, bytes]:
-    return aggregate.column, b"" if condition is None else condition_bytes(condition)
+def _key(part: Part, condition: Condition | None) -> tuple[str, bytes]:
+    return part.column, b"" if condition is None else condition_bytes(condition)
 
 
 def _condition(filters: tuple[Filter, ...], table: Table) -> Condition | None:
@@ -109,15 +121,15 @@ def _condition(filters: tuple[Filter, ...], table: Table) -> Condition | None:
 
 
 def _coordinate(
-    aggregate: Aggregate, condition: Condition | None, averaged: bool, query: HistogramQuery, table: Table
+    part: Part, condition: Condition | None, averaged: bool, query: HistogramQuery, table: Table
 ) -> tuple[Coordinate, int]:
     """Return of what a number is, and its weight."""
-    counted = _COUNTED.get(aggregate.function)
+    counted = _COUNTED.get(part.function)
     if counted is not None:
         most = 1 if counted is Measure.DISTINCT_MEMBERS else table.tau(Measure.EVENTS)
         bounds = ValueBounds(Quantum(Fraction(1)), Clamp(0, 1), Clamp(0, most))
         return QueryCount(counted, bounds, condition), 1
-    column = table.value(aggregate.column)
+    column = table.value(part.column)
     value = query_value(column)
     if condition is None:
         return value, column.weight

@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import lcm
 
+from dp_service.parameters.numbers import Plain
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.asked_numbers import (
     MAXIMUM_QUANTILE_DENOMINATOR,
-    Aggregate,
+    AskedNumber,
     AskedQuantile,
     Counted,
     DistinctValues,
     Measure,
+    Part,
 )
 from dp_service.queries.dimensions import (
     Cases,
@@ -91,8 +93,8 @@ class HistogramQuery:
         time_range: Which rows count, by the table's time column; None: all.
         k: How many elements to show, from 1 to 2^31 - 1; None: all that the mechanism may show.
         omit_counts: Whether to show only the order of the elements.
-        aggregates: At most 16 different sums and averages beside the counts, in the order in which they are shown:
-            beside counts of members of their totals, beside counts of events of rows.
+        aggregates: At most 16 different numbers beside the counts, in the order in which they are shown: sums beside
+            counts of members are of their totals, beside counts of events of rows.
         ordered_by: The place in `aggregates`, or in `quantiles`, of the one that the list is in descending order of;
             None: it is in the order of its counts, beside quantiles of its elements. It changes what is shown of a
             release, and not what is released.
@@ -124,7 +126,7 @@ class HistogramQuery:
     time_range: TimeRange | None = None
     k: int | None = None
     omit_counts: bool = False
-    aggregates: tuple[Aggregate, ...] = ()
+    aggregates: tuple[AskedNumber, ...] = ()
     ordered_by: int | None = None
     quantiles: tuple[AskedQuantile, ...] = ()
     ranked: bool = False
@@ -263,13 +265,19 @@ class HistogramQuery:
     @property
     def every_filter(self) -> tuple[Filter, ...]:
         """Its conditions, those of its numbers and of what it groups by among them."""
-        of_numbers = (one for each in self.aggregates for one in each.condition)
+        of_numbers = (one for each in self.aggregates for part in each.parts for one in part.condition)
         return (*self.filters, *of_numbers, *conditions_of_dimensions(self.dimensions))
 
     @property
     def sums_rows(self) -> bool:
         """Whether sums and averages are over rows, and not over members' totals."""
         return bool(self.aggregates) and self.measure is Measure.EVENTS
+
+    @property
+    def the_count(self) -> Part:
+        """The count, as a part of numbers."""
+        of_members = self.measure is Measure.DISTINCT_MEMBERS
+        return Part(AggregateFunction.MEMBERS if of_members else AggregateFunction.ROWS)
 
     @property
     def in_element_order(self) -> bool:
@@ -291,7 +299,7 @@ class HistogramQuery:
         require_valid(
             self.ordered_by is None or 0 <= self.ordered_by < len(self.quantiles or self.aggregates),
             "ordered_by",
-            "expected a sum, an average or a quantile that the question asks for",
+            "expected a number or a quantile that the question asks for",
         )
         if not self.aggregates:
             return
@@ -302,15 +310,20 @@ class HistogramQuery:
         )
         distinct = len(set(self.aggregates)) == len(self.aggregates)
         require_valid(distinct, "aggregates", "expected each sum and average once")
-        of_members = self.measure is Measure.DISTINCT_MEMBERS
-        of_count = AggregateFunction.MEMBERS if of_members else AggregateFunction.ROWS
         require_valid(
-            all((each.function, each.condition) != (of_count, ()) for each in self.aggregates),
+            all(set(each.parts) != {self.the_count} for each in self.aggregates),
             "aggregates",
             "expected no number that is the count itself: it is shown anyway, so leave it out or give it a condition",
         )
+        parts = {part for each in self.aggregates for part in each.parts}
         require_valid(
-            of_members or all(each.function is not AggregateFunction.MEMBERS for each in self.aggregates),
+            len(parts - {self.the_count}) <= MAXIMUM_AGGREGATES,
+            "aggregates",
+            f"expected numbers of at most {MAXIMUM_AGGREGATES} sums and counts",
+        )
+        require_valid(
+            self.measure is Measure.DISTINCT_MEMBERS
+            or all(each.function is not AggregateFunction.MEMBERS for each in parts),
             "measure",
             "expected distinct members, which a number of members and one of rows are counted beside",
         )
@@ -354,7 +367,9 @@ class HistogramQuery:
         )
         require_valid(
             all(
-                each.function is AggregateFunction.SUM and not (each.condition or each.is_quotient)
+                isinstance(each.form, Plain)
+                and each.form.added.function is AggregateFunction.SUM
+                and not each.form.added.condition
                 for each in self.aggregates
             ),
             "totals_by",

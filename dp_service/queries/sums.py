@@ -9,8 +9,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
-from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased
+from dp_service.parameters.aggregates import SummedValue, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions
+from dp_service.parameters.numbers import THE_COUNT, PartName, ShownNumber
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import Coordinate, QueryValue
 from dp_service.queries.coordinates import AddedUp
@@ -32,17 +33,21 @@ def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> Sum
     """
     whole = sum(added.weights)
     parts = [(1 - share) * Fraction(weight, whole) for weight in added.weights]
-    return SumsReleased(
-        share=share,
-        columns=tuple(
-            _summed_value(*each, query) for each in zip(added.coordinates, parts, added.numbers, strict=True)
-        ),
-        asked=tuple(
-            AskedAggregate(each.function, place, each.alias or "", each.per_count)
-            for each, place in zip(query.aggregates, added.places, strict=True)
-        ),
-        ordered_by=query.ordered_by,
+    columns = tuple(
+        _summed_value(*each, query) for each in zip(added.coordinates, parts, added.numbers, strict=True)
     )
+    names = {
+        place: PartName(column.function, column.name, query.sums_rows, column.condition)
+        for place, column in enumerate(columns)
+    }
+    names[THE_COUNT] = PartName(None)
+    asked = tuple(
+        ShownNumber(
+            each.form.over(places), each.form.called([names[place] for place in places]), each.alias or ""
+        )
+        for each, places in zip(query.aggregates, added.places, strict=True)
+    )
+    return SumsReleased(share, columns, asked, query.ordered_by)
 
 
 def require_drawable(sums: SumsReleased, bounded: BoundedContributions, *, tau: int, unit: Fraction) -> None:

@@ -122,15 +122,12 @@ def _uncertain(kind: AnyKind, view: ReleaseView) -> Iterator[Statement]:
         holding = sum(low <= 0 <= high for low, high in zip(sums.lower, sums.upper, strict=True))
         if not holding:
             continue
-        column = stated.columns[asked.place]
-        name = column.name
-        noun = "sum" if name else "number"
         yield Statement(
             "sums.uncertain",
-            f"The intervals of {_of(holding, len(sums.values), noun)} of {column.called} hold 0, so all that is "
+            f"The intervals of {_of(holding, len(sums.values), 'value')} of {asked.name} hold 0, so all that is "
             "shown there may be noise. Fewer columns, longer buckets, a longer time or wider conditions put more into "
             "each sum.",
-            name,
+            stated.columns[asked.place].name,
             (str(holding),),
         )
 

@@ -28,7 +28,6 @@ from dp_service.releases.histogram import HistogramError
 from dp_service.releases.kinds.views import AnsweredAggregate, ShownSums
 from dp_service.releases.statements import Statement
 from dp_service.terms import (
-    AggregateFunction,
     Answering,
     BoundedBy,
     ColumnType,
@@ -96,7 +95,6 @@ BOUNDED_BY = numbers(BoundedBy, dp_pb2.BoundedBy.DESCRIPTOR)
 CONSISTENCIES = numbers(Consistency, dp_pb2.Consistency.DESCRIPTOR)
 COUNT_NOISES = numbers(CountNoise, dp_pb2.CountNoise.DESCRIPTOR)
 RANK_FUNCTIONS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)
-AGGREGATE_FUNCTIONS = numbers(AggregateFunction, question_pb2.AggregateFunction.DESCRIPTOR)
 FEATURES = numbers(Feature, dp_pb2.EngineFeature.DESCRIPTOR)
 _VALUE_TYPES = numbers(ValueType, dp_pb2.ValueType.DESCRIPTOR)
 _COMPLETE_BY = numbers(CompleteBy, dp_pb2.CompleteBy.DESCRIPTOR)

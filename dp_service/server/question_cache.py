@@ -15,11 +15,12 @@ from typing import TypeAlias
 
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
+from dp_service.queries.asked_numbers import AskedNumber
 from dp_service.queries.filters import Filter
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render, required_features
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.sql import parse_condition, with_dimensions, with_places
+from dp_service.queries.sql import parse_condition, parse_number, with_dimensions, with_places
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import Chosen, chosen
 from dp_service.server.errors import RequestError
@@ -132,11 +133,13 @@ class QuestionCache:
             case "structured":
                 asked = question.structured
 
-                def condition(field: str, text: str, grouped: tuple[str, ...]) -> tuple[Filter, ...]:
-                    table = policy.table(asked.table)
-                    return parse_condition(text, table, policy, grouped=grouped, field=field)
+                def condition(text: str, grouped: tuple[str, ...]) -> tuple[Filter, ...]:
+                    return parse_condition(text, policy.table(asked.table), policy, grouped=grouped)
 
-                return with_dimensions(structured_question(asked, condition), policy)
+                def number(text: str) -> AskedNumber:
+                    return parse_number(text, policy.table(asked.table), policy)
+
+                return with_dimensions(structured_question(asked, condition, number), policy)
             case "sql":
                 return self._parsed_sql.question(question.sql, policy)
             case _:
@@ -172,10 +175,14 @@ class QuestionCache:
 
 
 def sql_of(question: question_pb2.Question) -> str:
-    """Return the SQL of a question: all of it, or its condition and what it groups by; empty: it has none."""
+    """Return the SQL of a question: all of it, or its condition, its numbers and what it groups by."""
     structured = question.structured
     return question.sql or "".join(
-        (structured.condition, *(each for each in structured.dimensions if "(" in each))
+        (
+            structured.condition,
+            *structured.aggregates,
+            *(each for each in structured.dimensions if "(" in each),
+        )
     )
 
 

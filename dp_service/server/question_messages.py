@@ -16,26 +16,29 @@ from dp_service.queries.elements import date_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS
 from dp_service.server.listing_messages import having_of
-from dp_service.server.messages import AGGREGATE_FUNCTIONS, MEASURES, RANK_FUNCTIONS
+from dp_service.server.messages import MEASURES, RANK_FUNCTIONS
 
-ReadCondition: TypeAlias = Callable[[str, str, tuple[str, ...]], tuple[filters.Filter, ...]]
-"""Reads a condition in SQL, given the field that has it, its text, and the columns that the question groups by."""
+ReadCondition: TypeAlias = Callable[[str, tuple[str, ...]], tuple[filters.Filter, ...]]
+"""Reads a condition in SQL, given its text and the columns that the question groups by."""
+ReadNumber: TypeAlias = Callable[[str], asked_numbers.AskedNumber]
+"""Reads a number beside the count in SQL."""
 
 
 def structured_question(
-    message: question_pb2.HistogramQuery, read_condition: ReadCondition
+    message: question_pb2.HistogramQuery, read_condition: ReadCondition, read_number: ReadNumber
 ) -> structured.HistogramQuery:
     """Return the structured question of a message.
 
     Args:
         message: The message.
-        read_condition: Reads its conditions in SQL.
+        read_condition: Reads its condition in SQL.
+        read_number: Reads its numbers in SQL.
 
     Raises:
         QuestionError: A part of the message is missing or out of range; `field` names it.
     """
     dimensions = tuple(message.dimensions)
-    in_sql = read_condition("condition", message.condition, dimensions) if message.condition else ()
+    in_sql = read_condition(message.condition, dimensions) if message.condition else ()
     return structured.HistogramQuery(
         table=message.table,
         dimensions=dimensions,
@@ -44,7 +47,7 @@ def structured_question(
         time_range=_time_range(message.time_range) if message.HasField("time_range") else None,
         k=message.k if message.HasField("k") else None,
         omit_counts=message.omit_counts,
-        aggregates=tuple(_aggregate(each, read_condition) for each in message.aggregates),
+        aggregates=tuple(map(read_number, message.aggregates)),
         ordered_by=message.ordered_by if message.HasField("ordered_by") else None,
         quantiles=tuple(map(_quantile, message.quantiles)),
         ranked=message.ranked,
@@ -81,23 +84,6 @@ def _quantile(message: question_pb2.Quantile) -> asked_numbers.AskedQuantile:
         raise QuestionError("quantiles", "expected a number between 0 and 1, such as 0.25 or 1/3")
     q = Fraction(message.q) if message.q else None
     return asked_numbers.AskedQuantile(functions[message.function], message.column, q)
-
-
-def _aggregate(message: question_pb2.Aggregate, read_condition: ReadCondition) -> asked_numbers.Aggregate:
-    functions = {number: function for function, number in AGGREGATE_FUNCTIONS.items()}
-    if message.function not in functions:
-        raise QuestionError(
-            "aggregates",
-            "expected AGGREGATE_FUNCTION_SUM or AGGREGATE_FUNCTION_AVERAGE and a column, AGGREGATE_FUNCTION_MEMBERS "
-            "or AGGREGATE_FUNCTION_ROWS",
-        )
-    condition = read_condition("aggregates", message.condition, ()) if message.condition else ()
-    if message.per_count and not _NUMBER.fullmatch(message.per_count):
-        raise QuestionError("aggregates", "expected a positive factor of a quotient, such as 100 or 1/2")
-    per_count = Fraction(message.per_count) if message.per_count else None
-    return asked_numbers.Aggregate(
-        functions[message.function], message.column, condition=condition, per_count=per_count
-    )
 
 
 def _filter(message: question_pb2.Filter) -> filters.Filter:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import duckdb
 
-from dp_service.queries.asked_numbers import Aggregate, AskedQuantile, Measure
+from dp_service.queries.asked_numbers import AskedNumber, AskedQuantile, Measure, sum_of
 from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_query import CanonicalQuery, QueryValue
 from dp_service.queries.columns import Column
@@ -24,7 +24,7 @@ from dp_service.queries.render.sums import conditions_of_use, measures, usable_c
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
-from dp_service.terms import AggregateFunction, MemberValue, RankFunction, ValueType
+from dp_service.terms import MemberValue, RankFunction, ValueType
 from gris_data.policy.rows import rows_of_members
 from pinot_connector.engines.parquet import quoted
 
@@ -96,12 +96,12 @@ def _columns(table: Table) -> tuple[_Valued, ...]:
 
 def _asking(table: Table, value: _Valued) -> CanonicalQuery:
     """Return a question that sums a column, or asks for its largest value."""
-    aggregates: tuple[Aggregate, ...] = ()
+    aggregates: tuple[AskedNumber, ...] = ()
     quantiles: tuple[AskedQuantile, ...] = ()
     if isinstance(value, QuantileColumn):
         quantiles = (AskedQuantile(RankFunction.LARGEST, value.name),)
     else:
-        aggregates = (Aggregate(AggregateFunction.SUM, value.name),)
+        aggregates = (sum_of(value.name),)
     question = HistogramQuery(
         table.name, (), Measure.DISTINCT_MEMBERS, aggregates=aggregates, quantiles=quantiles
     )

@@ -19,7 +19,7 @@ from pinot_connector.parameters import IntervalKind
 from pinot_connector.results import PrivateResult, Row
 from pinot_connector.shown_values import ShownValue
 from pinot_connector.totals import TotalRow
-from pinot_connector.value_parameters import Aggregate
+from pinot_connector.value_parameters import ShownNumber
 
 # Name, type, display size, internal size, precision, scale, whether it can be NULL.
 Column: TypeAlias = tuple[str, Type, None, None, None, None, bool]
@@ -102,7 +102,7 @@ def _numbers_named(release: PrivateResult) -> Iterator[tuple[str, bool]]:
     if release.interval_kind is not IntervalKind.NONE:
         yield release.count_alias or COUNT_NAME, False
     for aggregate in release.parameters.values:
-        yield aggregate.title, isinstance(aggregate, Aggregate) and aggregate.is_quotient
+        yield aggregate.title, isinstance(aggregate, ShownNumber) and aggregate.may_be_missing
 
 
 def _with_ends(name: str, ends: tuple[str, str], *, intervals: bool) -> tuple[str, ...]:

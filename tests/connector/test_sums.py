@@ -192,14 +192,42 @@ def test_numbers_of_the_rows_that_meet_a_condition_are_of_one_release(client: Pr
     assert set(shown(result)) == set("abcdef")
     part = client.histogram("t", "text", numbers=[*numbers, "100 * members where text IN ('a', 'b') / count"])
     assert part.release_id == result.release_id
-    assert part.parameters.aggregates[3].title == "members_where_1_per_count"
+    assert part.parameters.aggregates[3].title == "members_where_1_per_count_times_100"
     for text, (_, values) in shown(part).items():
         assert values[3] is not None
         assert values[3].value == (100 if text in "ab" else 0)
-    with pytest.raises(InvalidQuestion, match="members where CONDITION"):
+    with pytest.raises(InvalidQuestion, match="aggregates: line 1, column 8: expected"):
         client.histogram("t", "text", numbers=["people where text = 'a'"])
-    with pytest.raises(InvalidQuestion, match="aggregates: line 1, column 1"):
+    with pytest.raises(InvalidQuestion, match="aggregates: line 1, column 35"):
         client.histogram("t", "text", numbers=["members where whole = 1 +"])
+
+
+def test_numbers_of_several_are_computed_from_what_is_released_of_them(client: PrivateClient) -> None:
+    """SQL and texts of Python ask the same, for the price of their parts; a list is in the order of one, too."""
+    each, less = "SUM(number) / COUNT(*)", "SUM(number) - SUM(whole)"
+    asked_for = f"COUNT(DISTINCT member), SUM(number), SUM(whole), COUNT(*), {each} AS each, {less}"
+    result = client.sql(f"SELECT text, {asked_for} FROM t GROUP BY text ORDER BY {each} DESC LIMIT 5")  # noqa: S608
+    assert [column.title for column in result.parameters.aggregates[3:]] == [
+        "each",
+        "sum_number_minus_sum_whole",
+    ]
+    assert result.interval_kind is IntervalKind.SIMULTANEOUS
+    order = []
+    for _, values in shown(result).values():
+        number, whole, rows, quotient, difference = (found for found in values if found is not None)
+        assert quotient.value == number.value / rows.value
+        assert difference.value == number.value - whole.value
+        for found in (quotient, difference):
+            assert found.interval[0] <= found.value <= found.interval[1]
+        order.append(quotient.value)
+    assert order == sorted(order, reverse=True)
+    assert {"sums.ratios", "sums.differences"} <= {said.code for said in result.statements}
+    numbers = [f"{each} AS each", less]
+    again = client.histogram("t", "text", numbers=numbers, having=f"{less} > -1000", order_by="each")
+    assert (again.release_id, again.charged.information) == (result.release_id, 0)
+    by_text = {text: values for text, (_, values) in shown(again).items()}
+    for text, (_, values) in shown(result).items():
+        assert [each and each.value for each in by_text[text]] == [each and each.value for each in values[3:]]
 
 
 def test_numbers_in_another_order_are_the_same_release_with_their_own_values(client: PrivateClient) -> None:
@@ -480,7 +508,7 @@ def test_what_is_not_offered_is_refused_by_name(
         (SQL.replace("SUM(number)", "SUM(DISTINCT number)"), "DISTINCT|other than columns"),
         (SQL.replace("SUM(number)", "SUM(number + 1)"), "arithmetic is not accepted"),
         (SQL.replace("SUM(number)", "MAX(number)"), "MAX"),
-        (f"{SQL} ORDER BY SUM(whole) DESC LIMIT 2", "a sum or an average that is selected"),
+        (f"{SQL} ORDER BY SUM(whole) DESC LIMIT 2", "a number that is selected"),
         (f"{SQL} ORDER BY 5 DESC LIMIT 2", "the count first"),
         (f"{SQL} ORDER BY spent LIMIT 2", "largest number first"),
         (SQL.replace("AS spent", "AS people"), "given twice"),
@@ -528,9 +556,9 @@ def test_the_command_line_asks_for_sums(services: EmbeddedServices, file: Path, 
     outcome = CliRunner().invoke(app, ["ask", *options, *flags, *question])
     assert outcome.exit_code == 0, outcome.output
     stated = json.loads(outcome.output)
-    assert [each["function"] for each in stated["parameters"]["bounded"]["sums"]["aggregates"]] == [
-        "sum",
-        "average",
+    assert [each["title"] for each in stated["parameters"]["bounded"]["sums"]["aggregates"]] == [
+        "sum_number",
+        "average_number_per_member",
     ]
     expected = true_sums("number")
     assert {row["element"][0]: Fraction(row["values"][0]["value"]) for row in stated["rows"]} == {

@@ -85,13 +85,11 @@ NOT_SHOWN = {
     "ReadColumn.largest": _IN_NUMBERS,
 }
 NOT_SENT = {
-    "Aggregate.over_rows": "that of the sums",
     "ShownQuantile.column": "the name of the column of the quantiles",
     "ReadColumn.numbers": "the smallest and the largest",
 }
 # What is read in a way of its own, and what has such a part: nothing of this package sends these.
 ONLY_READ = {
-    "Aggregate",
     "Alternative",
     "Catalog",
     "ColumnEntry",
@@ -102,7 +100,6 @@ ONLY_READ = {
     "Quantiles",
     "ReadColumn",
     "ShownQuantile",
-    "Sums",
     "TableEntry",
 }
 
@@ -241,8 +238,8 @@ def stated(**changes: Any) -> dp_pb2.MechanismParameters:
         ({"bounded": {"noise_variance": "much"}}, "kind: noise_variance"),
         ({"bounded": {"one_look": {"totals": {"share": "1/2"}}}}, "kind: looks: totals: counted"),
         (
-            {"bounded": {"sums": {"share": "1", "aggregates": [{"column": "a"}]}}},
-            "kind: sums: aggregates: function",
+            {"bounded": {"sums": {"share": "1", "aggregates": [{"title": "a"}]}}},
+            "kind: sums: aggregates: quantum",
         ),
     ],
 )

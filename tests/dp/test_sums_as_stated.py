@@ -10,7 +10,7 @@ import pytest
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.mechanisms.bounded import Shift
 from dp_service.mechanisms.selection import Selection
-from dp_service.queries.asked_numbers import Aggregate, Measure
+from dp_service.queries.asked_numbers import Measure, sum_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import Feature, render, required_features
@@ -22,7 +22,6 @@ from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.releasing import shown
-from dp_service.terms import AggregateFunction
 from tests.support.queries.as_in_plans import carried
 
 POLICY = parse_policy("""
@@ -47,9 +46,7 @@ tables:
       amount: {type: int64, lower: 0, upper: 10}
 """)
 COUNTS = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS)
-SUMS = HistogramQuery(
-    "t", ("page",), Measure.DISTINCT_MEMBERS, aggregates=(Aggregate(AggregateFunction.SUM, "amount"),)
-)
+SUMS = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, aggregates=(sum_of("amount"),))
 SELECTION = Selection(np.array([2, 0, 1]), np.array([90, 50, 30]), ended_in_bottom=False)
 NOISY_SUMS = np.array([-100, 20, 40])
 

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from dp_service.mechanisms.aggregates import BoundMoments
-from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased, TotalsReleased
+from dp_service.parameters.aggregates import SummedValue, SumsReleased, TotalsReleased
 from dp_service.parameters.contributions import BoundedContributions
+from dp_service.parameters.numbers import Plain, ShownNumber
 from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram
 from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.release_ids import release_specification
 from dp_service.releases.releasing import Released, release
-from dp_service.terms import AggregateFunction, BoundedBy, ColumnType, CountNoise, MechanismName
+from dp_service.terms import BoundedBy, ColumnType, CountNoise, MechanismName
 from dp_service.values.bounds import Clamp
 from tests.dp.identities import GUMBEL, KEY
 from tests.dp.plans import PLAN
@@ -29,7 +30,7 @@ CLAMP = Clamp(0, 6)
 SUMS = SumsReleased(
     Fraction(1, 2),
     (SummedValue("paid", Fraction(1, 2), CLAMP.low, CLAMP.high, Fraction(1, 2)),),
-    (AskedAggregate(AggregateFunction.SUM, 0),),
+    (ShownNumber(Plain(0), "sum_paid_of_rows"),),
 )
 TOTALS = TotalsReleased(0, "country", Fraction(1, 4), one_value=False)
 # Country, product, rows, and the sum of what was paid, in steps. Some are near the threshold, and some below.

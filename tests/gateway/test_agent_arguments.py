@@ -236,7 +236,11 @@ ASKED: list[dict[str, Any]] = [
     {"by": ["country", "day"], "k": 3, "measure": "events", "totals_by": "day"},
     {"by": ["country"], "k": 3, "measure": "distinct:city"},
     {"by": ["country"], "k": 2, "counts": False, "since": "2019-04-01", "until": "2019-05-01T06:00:00+00:00"},
-    {"sums": ["x"], "averages": ["y"], "order_by": "avg:y", "having": ["count >= 10", "sum:x < 5/2"]},
+    {
+        "numbers": ["SUM(x)", "COUNT(*) FILTER (WHERE y = 1) / SUM(x)"],
+        "order_by": "SUM(x)",
+        "having": ["count >= 10", "COUNT(*) FILTER (WHERE y = 1) / SUM(x) < 5/2"],
+    },
     {"quantiles": [{"column": "x", "of": ["0.25", "min", "max"]}]},
     {
         "by": ["DATE_TRUNC('month', day)", "country"],

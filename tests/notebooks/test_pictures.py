@@ -19,14 +19,14 @@ from pinot_connector.parameters import (
     OneLook,
     Quantiles,
 )
-from pinot_connector.questions import AggregateFunction, RankFunction
+from pinot_connector.questions import RankFunction
 from pinot_connector.shown_values import AggregateValue
 from pinot_connector.statements import Statement
 from pinot_connector.value_parameters import (
-    Aggregate,
     GridScale,
     MemberValue,
     QuantileColumn,
+    ShownNumber,
     ShownQuantile,
     SummedColumn,
     Sums,
@@ -49,7 +49,10 @@ def days(count: int) -> tuple[datetime.date, ...]:
 def with_sums(result: PrivateResult, *, ordered_by: int | None = None) -> PrivateResult:
     """Return the result with a sum and an average of each element, the average of the last one not shown."""
     column = SummedColumn("paid", Fraction(1, 100), Fraction(0), Fraction(9), Fraction(1, 2), Fraction(1))
-    shown = (Aggregate(AggregateFunction.SUM, "paid"), Aggregate(AggregateFunction.AVERAGE, "paid"))
+    shown = (
+        ShownNumber("sum_paid", Fraction(1, 100), may_be_missing=False),
+        ShownNumber("average_paid_per_member", Fraction(1, 100), may_be_missing=True),
+    )
     sums = Sums(Fraction(1, 2), (column,), shown, ordered_by)
     kind = Bounded(
         Contributions(BoundedBy.IN_QUERY, 1, 1), 6, Fraction(9), Fraction(3), sums, OneLook(None, None)

@@ -12,7 +12,8 @@ import duckdb
 import pytest
 
 from dp_service.bounding.order import kept, table_salt
-from dp_service.queries.asked_numbers import Aggregate, Measure
+from dp_service.parameters.numbers import Plain, Quotient
+from dp_service.queries.asked_numbers import AskedNumber, Measure, Part
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
@@ -147,7 +148,7 @@ def test_a_question_without_numbers_with_conditions_has_the_order_and_the_shares
         ("", "rows", 0),
     ]
     assert [each.share for each in sums.columns] == [Fraction(1, 6)] * 3
-    assert [each.place for each in sums.asked] == [1, 2, 0, 0]
+    assert [each.form.parts for each in sums.asked] == [(1,), (2,), (0,), (0,)]
     assert (sums.columns[1].low, sums.columns[2].high) == (0, 3)
 
 
@@ -188,12 +189,51 @@ def test_a_quotient_by_the_count_is_a_view_of_its_number(
     query = parse_sql(numbers(f"{quotient} AS q"), POLICY)
     assert query.measure is (measure or Measure.DISTINCT_MEMBERS)
     (number,) = query.aggregates
-    assert (number.function, number.per_count, number.alias) == (function, Fraction(factor), "q")
-    by_itself = replace(query, aggregates=(replace(number, per_count=None),))
+    assert isinstance(number.form, Quotient)
+    assert (number.form.above.function, number.form.factor, number.alias) == (function, Fraction(factor), "q")
+    assert number.form.below == query.the_count
+    by_itself = replace(query, aggregates=(AskedNumber(Plain(number.form.above)),))
     first, second = (resolve(each, POLICY, now=0) for each in (query, by_itself))
     assert canonical_bytes(first.query) == canonical_bytes(second.query)
     of_release = [each.parameters.specified(drawn_by=(1, 1)) for each in (first, second)]
     assert of_release[0] == of_release[1]
+
+
+SOME = "COUNT(*) FILTER (WHERE n = 1)"
+OTHERS = "COUNT(*) FILTER (WHERE n = 2)"
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (f"{SOME} / {OTHERS}", "rows_where_1_per_rows_where_2"),
+        (f"100.0 * {SOME} / NULLIF({OTHERS}, 0)", "rows_where_1_per_rows_where_2_times_100"),
+        (f"CAST({SOME} AS DOUBLE) - {OTHERS}", "rows_where_1_minus_rows_where_2"),
+        (
+            f"{SOME} - ({SOME.replace('1', '3')} - {OTHERS})",
+            "rows_where_1_minus_rows_where_2_plus_rows_where_3",
+        ),
+        (f"COUNT(*) - {SOME}", "count_minus_rows_where_1"),
+        (f"COUNT(*) / {SOME}", "count_per_rows_where_1"),
+        (f"{MEMBERS}, SUM(x) / COUNT(*)", "sum_x_per_rows"),
+        (f"{MEMBERS}, AVG(CASE WHEN n = 1 THEN x ELSE 0 END)", "sum_x_where_1_per_rows"),
+    ],
+)
+def test_a_number_of_several_is_a_view_of_their_release(number: str, name: str) -> None:
+    """It has no part in the release, and a list may be in its order, or filtered by it, as it is written."""
+    written = number.removeprefix(f"{MEMBERS}, ")
+    sql = numbers(number)
+    asked = parse_sql(f"{sql} HAVING {written} > 1 ORDER BY {written} DESC LIMIT 3", POLICY)
+    assert (asked.ordered_by, [each.aggregate for each in asked.having]) == (0, [0])
+    found = resolved(sql)
+    sums = found.parameters.sums
+    assert sums is not None
+    parts = [part for each in asked.aggregates for part in each.parts if part != asked.the_count]
+    plain = replace(parse_sql(sql, POLICY), aggregates=tuple(AskedNumber(Plain(part)) for part in parts))
+    of_parts = resolve(plain, POLICY, now=0)
+    assert canonical_bytes(of_parts.query) == canonical_bytes(found.query)
+    assert of_parts.parameters.specified(drawn_by=(1, 1)) == found.parameters.specified(drawn_by=(1, 1))
+    assert sums.asked[0].name == name
 
 
 @pytest.mark.parametrize(
@@ -204,20 +244,35 @@ def test_a_quotient_by_the_count_is_a_view_of_its_number(
         (numbers("COUNT(*) FILTER (WHERE n = 1)", "counted"), "does not offer COUNT"),
         (numbers(f"{MEMBERS}, SUM(x) FILTER (WHERE n = 1)", "counted"), "no values of a column"),
         (numbers("COUNT(*) FILTER (WHERE n = 1 AND n = 2)"), "contradict"),
-        (numbers("SUM(x) / SUM(x) FILTER (WHERE n = 1)"), "a quotient is of a number by the count"),
-        (numbers("2 * SUM(x)"), "a quotient is of a number by the count"),
-        (numbers("COUNT(DISTINCT m) / COUNT(*)"), "a quotient by a second count"),
-        (numbers("COUNT(DISTINCT m), COUNT(*) / COUNT(*)"), "a quotient by a second count"),
+        (numbers("SUM(x) / SUM(x)"), "different numbers"),
+        (
+            numbers(
+                "COUNT(*) FILTER (WHERE n = 1 AND text = 'a') / COUNT(*) FILTER (WHERE text = 'a' AND n = 1)"
+            ),
+            "different",
+        ),
+        (numbers("SUM(x) - COUNT(*) + 1"), "sums and differences are of SUM and counts as they are"),
+        (numbers("COUNT(*) - 2 * SUM(x)"), "sums and differences are of SUM and counts as they are"),
+        (numbers("AVG(x) - AVG(x) FILTER (WHERE n = 1)"), "an average in a number of several"),
+        (numbers("(SUM(x) - COUNT(*)) / COUNT(*)"), "a quotient is of two numbers"),
+        (numbers("1 - SUM(x)"), "arithmetic is not accepted"),
+        (
+            numbers("AVG(x) FILTER (WHERE n = 1), COUNT(*) / SUM(x) FILTER (WHERE n = 1)"),
+            "count of its own",
+        ),
+        (
+            numbers(" + ".join(f"COUNT(*) FILTER (WHERE n = {n})" for n in range(17))),
+            "at most 16 sums and counts",
+        ),
+        (f"{numbers('SUM(x) - COUNT(*)')} ORDER BY COUNT(*) - SUM(x)", "a number that is selected"),
+        (numbers("2 * SUM(x)"), "a quotient is of two numbers"),
+        (numbers("COUNT(DISTINCT m), COUNT(*) / COUNT(*)"), "different numbers"),
         (numbers("COUNT(*) / COUNT(*)"), "the count itself"),
-        (numbers("AVG(x) / COUNT(*)"), "an average divided by a count"),
+        (numbers("AVG(x) / COUNT(*)"), "an average in a number of several"),
         (numbers("SUM(x) * 0 / COUNT(*)"), "0 in a product"),
         (numbers("SUM(x) * -1 / COUNT(*)"), "a negative factor"),
         (numbers("SUM(x) / NULLIF(COUNT(*), 1)"), "expected 0"),
         (numbers("AVG(CASE WHEN n = 1 THEN x ELSE 1 END)"), "expected nothing behind ELSE"),
-        (
-            numbers("COUNT(DISTINCT m), AVG(CASE WHEN n = 1 THEN x ELSE 0 END)"),
-            "a quotient by a second count",
-        ),
         (numbers("ROUND(SUM(x) / COUNT(*), 2)"), "leave it out and round"),
         (numbers("SUM(x * 2) / COUNT(*)"), "arithmetic is not accepted"),
         (numbers("AVG(x) FILTER (WHERE n = 1), SUM(x) FILTER (WHERE n = 1) / COUNT(*)"), "count of its own"),
@@ -252,11 +307,11 @@ def test_a_number_that_is_the_count_is_refused() -> None:
         (Measure.EVENTS, AggregateFunction.ROWS),
     ):
         with pytest.raises(QuestionError, match="the count itself"):
-            HistogramQuery("t", ("text",), measure, aggregates=(Aggregate(function),))
+            HistogramQuery("t", ("text",), measure, aggregates=(AskedNumber(Plain(Part(function))),))
     with pytest.raises(QuestionError, match="expected a column"):
-        Aggregate(AggregateFunction.SUM)
+        Part(AggregateFunction.SUM)
     with pytest.raises(QuestionError, match="expected a column"):
-        Aggregate(AggregateFunction.ROWS, "x")
+        Part(AggregateFunction.ROWS, "x")
 
 
 def column(rows: tuple[int, int], totals: tuple[int, int], *, own: bool = False) -> SummedColumn:

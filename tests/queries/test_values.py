@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from dp_service.parameters.numbers import Average, Plain
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
@@ -13,7 +14,7 @@ from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.release_ids import release_specification
-from dp_service.terms import AggregateFunction, MechanismName
+from dp_service.terms import MechanismName
 from tests.support.queries.as_in_plans import carried
 from tests.support.queries.sums import NOW, asked, policy
 
@@ -120,7 +121,7 @@ def test_which_aggregates_of_a_column_are_shown_changes_neither_question_nor_rel
     assert specifications[3] != specifications[0]
     sums = same[2].parameters.sums
     assert sums is not None
-    assert [each.function for each in sums.asked] == [AggregateFunction.AVERAGE, AggregateFunction.SUM]
+    assert [each.form for each in sums.asked] == [Average(0), Plain(0)]
 
 
 def test_shares_add_up_to_the_units() -> None:

@@ -116,6 +116,11 @@ def _having(table: str, chosen: Random) -> str:
 
 def _aggregates(chosen: Random) -> list[str]:
     numbers = [f"{function}({column})" for function in ("SUM", "AVG") for column in ("paid", "owed")]
+    numbers += [
+        "SUM(owed) / SUM(paid)",
+        "SUM(paid) - SUM(owed)",
+        "COUNT(*) FILTER (WHERE stars < 4) / SUM(paid)",
+    ]
     return chosen.sample(numbers, chosen.randrange(1, 4))
 
 

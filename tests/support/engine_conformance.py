@@ -28,13 +28,13 @@ from typing import Any
 
 import pytest
 
-from dp_service.queries.asked_numbers import Aggregate, Measure
+from dp_service.queries.asked_numbers import Measure, sum_of
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
-from dp_service.terms import AggregateFunction, Scalar
+from dp_service.terms import Scalar
 from pinot_connector.engines.base import (
     ColumnType,
     Element,
@@ -248,7 +248,7 @@ class HeldTable:
             flags=", domain: [true, false]" if known else "",
         )
         policy = parse_policy(text if in_copy else text + _SCORES)
-        sums = (Aggregate(AggregateFunction.SUM, "score"),) if measure is Measure.EVENTS else ()
+        sums = (sum_of("score"),) if measure is Measure.EVENTS else ()
         query = HistogramQuery(self.table, ("page", "regular"), measure, aggregates=sums, totals_by="regular")
         return resolve(query, policy, now=0)
 

@@ -140,6 +140,11 @@ KINDS = {
         f"WHERE {_JANUARY} GROUP BY 1, 2",
         *("counts.bounded", "order.of_elements"),
     ),
+    "numbers of several": _kind(
+        f"SELECT country, {_PEOPLE}, SUM(amount) / COUNT(*) AS each, {_PEOPLE} FILTER (WHERE day < '2024-01-08') - "
+        f"{_PEOPLE} FILTER (WHERE day >= '2024-01-20') FROM clamped GROUP BY country ORDER BY each DESC LIMIT 1",
+        *("sums.ratios", "sums.differences", "intervals.simultaneous"),
+    ),
     "sums of two looks": _kind(f"SELECT city, {_PEOPLE}, SUM(price) FROM looks GROUP BY city", "sums.of"),
     "empty sums": _kind(
         f"SELECT city, {_PEOPLE}, SUM(price) FROM looks WHERE day < '2020-01-01' GROUP BY city", "sums.of"

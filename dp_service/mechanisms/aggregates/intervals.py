@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -48,8 +48,8 @@ from dp_service.mechanisms.aggregates.released import ReleasedColumn, ReleasedMo
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.intervals import gaussian_half_width
 
-# Covers what floats do to a tail; the interval grows by it.
-_SLACK = 1e-6
+SLACK = 1e-6
+"""Covers what floats do to a tail; the interval grows by it."""
 # The part of alpha that confines n where it matters.
 _CONFINING = Fraction(1, 100)
 # Ends of an average are multiples of W / 2^20, rounded outwards.
@@ -96,7 +96,7 @@ def shown_by_count(
     if most is not None and most < 0:
         raise ValueError(f"most must not be negative, got {most}")
     counts = release.counts.tolist()
-    floors = [floor for floor in (_released_from(release), least_count) if floor is not None]
+    floors = [floor for floor in (released_from(release), least_count) if floor is not None]
     floor = max(floors) if floors else None
     reaching = [row for row, count in enumerate(counts) if floor is None or count >= floor]
     kept = tuple(reaching[:most])
@@ -127,10 +127,17 @@ def shown_by_average(
     return _in_order(release, [*with_average, *sorted(set(rows) - set(with_average))], most)
 
 
+def shown_in_order(
+    release: ReleasedMoments, value: Callable[[int], Fraction | None], most: int | None = None
+) -> ShownRows:
+    """Return the `most` rows with the largest value, in its order; those that have none come last."""
+    return _in_order(release, release.rows_by(value), most)
+
+
 def least_certain_count(release: ReleasedMoments, column: int, *, alpha: Fraction) -> int:
     """Return the smallest N with which an average of a column is shown, where all that was released is."""
     of_column = release.columns[column]
-    t = None if of_column.has_own_count else _released_from(release)
+    t = None if of_column.has_own_count else released_from(release)
     minimum = 0 if of_column.has_own_count else release.minimum
     return _least_certain(of_column.count_variance, t, alpha, minimum)
 
@@ -139,16 +146,17 @@ def _in_order(release: ReleasedMoments, rows: Sequence[int], most: int | None) -
     if most is not None and most < len(rows):
         return shown_by_value(release, rows[:most])
     # Whatever the order, all that was released is shown.
-    return ShownRows(tuple(rows), (_released_from(release),) * len(rows))
+    return ShownRows(tuple(rows), (released_from(release),) * len(rows))
 
 
 def shown_by_value(release: ReleasedMoments, rows: Sequence[int]) -> ShownRows:
     """Return rows that SUM or AVG chose or put in an order that was cut off."""
-    floor = _released_from(release)
+    floor = released_from(release)
     return ShownRows(tuple(rows), (floor,) * len(rows), max(release.groups.size, 1))
 
 
-def _released_from(release: ReleasedMoments) -> int | None:
+def released_from(release: ReleasedMoments) -> int | None:
+    """Return the t that every row of a release had to reach; None: N had no part in it."""
     return None if release.threshold is None else release.threshold + 1
 
 
@@ -231,7 +239,7 @@ def _count_interval(
     return SumInterval(int(found.lower[0]), int(found.upper[0]))
 
 
-class _Confined(NamedTuple):
+class Confined(NamedTuple):
     """The smallest and the largest a with Z_n >= a that n allows for, and what is left of alpha for each tail."""
 
     least: int | None
@@ -239,17 +247,16 @@ class _Confined(NamedTuple):
     level: float
 
 
-def _confined(
-    variance: Fraction, count: int, to_reach: int | None, alpha: Fraction, minimum: int
-) -> _Confined:
+def confined(variance: Fraction, count: int, to_reach: int | None, alpha: Fraction, minimum: int) -> Confined:
+    """Return which Z_n are possible given that N reached t, but for a hundredth of alpha."""
     if to_reach is None:
-        return _Confined(None, None, float(alpha) / 2 * (1 - _SLACK))
+        return Confined(None, None, float(alpha) / 2 * (1 - SLACK))
     n = _count_interval(variance, count, to_reach, alpha * _CONFINING, minimum)
-    level = float(alpha * (1 - _CONFINING)) / 2 * (1 - _SLACK)
+    level = float(alpha * (1 - _CONFINING)) / 2 * (1 - SLACK)
     # Rounded outwards to a 64th of a standard deviation, so that rows have laws in common.
     step = max(math.isqrt(math.floor(variance)) // 64, 1)
     ends = ((to_reach - n.upper) // step * step, -((n.lower - to_reach) // step) * step)
-    return _Confined(_at_least(ends[0], variance), _at_least(ends[1], variance), level)
+    return Confined(_at_least(ends[0], variance), _at_least(ends[1], variance), level)
 
 
 def _at_least(least: int, variance: Fraction) -> int | None:
@@ -261,12 +268,12 @@ def _sum_interval(
     column: ReleasedColumn, row: int, to_reach: int | None, minimum: int, alpha: Fraction
 ) -> SumInterval:
     count, centre = int(column.counts[row]), column.clamp.centre
-    confined = _confined(column.count_variance, count, to_reach, alpha, minimum)
+    within = confined(column.count_variance, count, to_reach, alpha, minimum)
     # Z_n, and with it centre Z_n, is largest for the largest a if centre > 0.
-    ends = (confined.least, confined.largest) if centre > 0 else (confined.largest, confined.least)
+    ends = (within.least, within.largest) if centre > 0 else (within.largest, within.least)
     laws = float(column.sum_variance), float(column.count_variance), centre
-    most = least_rarely_reached(*laws, ends[1], confined.level) - 1
-    least = largest_rarely_undercut(*laws, ends[0], confined.level) + 1
+    most = least_rarely_reached(*laws, ends[1], within.level) - 1
+    least = largest_rarely_undercut(*laws, ends[0], within.level) + 1
     doubled = column.doubled_sum(row)
     return within_signs(column, -((most - doubled) // 2), (doubled - least) // 2)
 
@@ -306,9 +313,9 @@ def _average_interval(
     least_certain = _least_certain(column.count_variance, to_reach, alpha, minimum)
     if count < least_certain:
         return None
-    confined = _confined(column.count_variance, count, least_certain, alpha / 2, max(minimum, 1))
-    laws = [bins_of(float(column.count_variance), least) for least in {confined.least, confined.largest}]
-    found = _RatioTest(column, int(column.centred[row]), count, laws).interval(confined.level)
+    within = confined(column.count_variance, count, least_certain, alpha / 2, max(minimum, 1))
+    laws = [bins_of(float(column.count_variance), least) for least in {within.least, within.largest}]
+    found = _RatioTest(column, int(column.centred[row]), count, laws).interval(within.level)
     # A wider interval covers as often, and people read one that leaves out the value beside it as a mistake.
     value = column.average_of(row)
     return found if value is None else AverageInterval(min(found.lower, value), max(found.upper, value))

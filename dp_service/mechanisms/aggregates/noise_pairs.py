@@ -58,7 +58,12 @@ def upper_tails(variance: float, n: Floats) -> Floats:
         table = _tail_table(variance)
         radius = table.size // 2
         return table[np.clip(n + radius, 0, table.size - 1).astype(np.int64)]
-    return _erfc((n - 0.5) / (sigma * math.sqrt(2))) / 2
+    return normal_tails((n - 0.5) / sigma)
+
+
+def normal_tails(z: Floats) -> Floats:
+    """Return the chance that a standard normal draw is at least z, right to 1.2 10^-7 of itself."""
+    return _erfc(z / math.sqrt(2)) / 2
 
 
 def _erfc(z: Floats) -> Floats:

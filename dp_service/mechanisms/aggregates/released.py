@@ -76,13 +76,15 @@ class ReleasedMoments:
 
     def rows_by_sum(self, column: int) -> list[int]:
         """Return the rows by descending SUM of a column, ties by the group."""
-        return self._rows_by(self.columns[column].sum_of)
+        return self.rows_by(self.columns[column].sum_of)
 
     def rows_by_average(self, column: int) -> list[int]:
         """Return the rows by descending AVG of a column, ties by the group; those without an average come last."""
-        return self._rows_by(self.columns[column].average_of)
+        return self.rows_by(self.columns[column].average_of)
 
-    def _rows_by(self, value: Callable[[int], Fraction | None]) -> list[int]:
+    def rows_by(self, value: Callable[[int], Fraction | None]) -> list[int]:
+        """Return the rows by descending values, ties by the group; those without one come last."""
+
         def place(row: int) -> tuple[bool, Fraction, int]:
             found = value(row)
             return found is None, -(found or Fraction(0)), int(self.groups[row])

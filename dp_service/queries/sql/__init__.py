@@ -34,7 +34,7 @@ from math import inf, prod
 from typing import NoReturn, TypeVar
 
 from dp_service.parameters.release import HavingCondition
-from dp_service.queries.asked_numbers import Counted, Measure
+from dp_service.queries.asked_numbers import AskedNumber, Counted, Measure
 from dp_service.queries.canonical_conditions import flattened as all_of
 from dp_service.queries.dimensions import Cases, Dimension, Extracted, Funnel, columns_of, is_series
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
@@ -46,6 +46,7 @@ from dp_service.queries.sql.having import having_of, says_that_rows_are
 from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, totals_by
 from dp_service.queries.sql.places import RefusedHereError, located, refuse
 from dp_service.queries.sql.probes import is_probe, probe_of
+from dp_service.queries.sql.quotients import number_selected
 from dp_service.queries.sql.scope import Scope, integer, scope_of
 from dp_service.queries.sql.select_list import Dimension as SelectedDimension
 from dp_service.queries.sql.select_list import (
@@ -79,7 +80,7 @@ def parse_sql(text: str, policy: Policy) -> HistogramQuery:
 
 
 def parse_condition(
-    text: str, table: Table, policy: Policy, *, grouped: tuple[str, ...] = (), field: str = "condition"
+    text: str, table: Table, policy: Policy, *, grouped: tuple[str, ...] = ()
 ) -> tuple[Filter, ...]:
     """Read a condition in SQL, as it stands behind WHERE, of a structured question.
 
@@ -88,13 +89,32 @@ def parse_condition(
         table: The table that the question is about.
         policy: Provides all names, which messages may repeat.
         grouped: The columns that the question groups by.
-        field: The field of the question that has the condition.
 
     Raises:
         QuestionError: A construct is not accepted; the message names it, and where it stands.
         RefusedByPolicyError: The policy does not list a name.
     """
-    return located(lambda: _condition(text, table, grouped), text, policy.names, field=field)
+    return located(lambda: _condition(text, table, grouped), text, policy.names, field="condition")
+
+
+def parse_number(text: str, table: Table, policy: Policy) -> AskedNumber:
+    """Read a number beside the count in SQL, as it stands behind SELECT, of a structured question.
+
+    Args:
+        text: The number, perhaps with its alias.
+        table: The table that the question is about.
+        policy: Provides all names, which messages may repeat.
+
+    Raises:
+        QuestionError: A construct is not accepted; the message names it, and where it stands.
+        RefusedByPolicyError: The policy does not list a name.
+    """
+    return located(
+        lambda: number_selected(StatementReader(tokens_of(text)).whole_item(), Scope(table, table.name)),
+        text,
+        policy.names,
+        field="aggregates",
+    )
 
 
 def with_dimensions(query: HistogramQuery, policy: Policy) -> HistogramQuery:

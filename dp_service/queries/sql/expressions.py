@@ -205,14 +205,16 @@ class ExpressionReader:
             if isinstance(found, tree.Cast) and isinstance(found.value, tree.Cast):
                 refuse(self.last, "more than 2 casts of one value are not accepted: leave them out")
             found = self.cast_to(first, found)
-        if self.multiplies and isinstance(found, tree.Call | tree.Number | tree.Cast | tree.Product):
-            found = self.product(first, found)
+        if self.multiplies and isinstance(
+            found, tree.Call | tree.Number | tree.Cast | tree.Product | tree.Sum
+        ):
+            found = self.computed(first, found)
         if self.next.kind == "sign" and self.next.text in _ARITHMETIC:
             refuse(self.next, _ARITHMETIC[self.next.text])
         return found
 
-    def product(self, first: Token, left: Expression) -> Expression:
-        """Read what a number is multiplied with and divided by, if anything."""
+    def computed(self, first: Token, left: Expression) -> Expression:
+        """Read what is computed with a number, if anything."""
         return left
 
     def signed(self) -> Expression:
@@ -311,8 +313,9 @@ class ExpressionReader:
         """Read a type behind a value: a literal becomes one of it, and a function stays what it is."""
         if self.next.word in _WIDER:
             last = self._wider()
-            # A quotient is exact, whatever it is cast to.
-            return value if isinstance(value, tree.Product) else tree.Cast(first, last, value, "DOUBLE")
+            # What is computed is exact, whatever it is cast to.
+            is_computed = isinstance(value, tree.Product | tree.Sum)
+            return value if is_computed else tree.Cast(first, last, value, "DOUBLE")
         if self.next.word in _WHOLE and is_part(value):
             self.take()
             return value

@@ -127,7 +127,13 @@ def rows_of_members(inner: tree.Select, outer: Sequence[tree.Expression]) -> tre
     member = _grouped_by(inner)
     times = [found for each in inner.items if (found := _time_of(each.value)) is not None]
     time = times[0]
-    if len(times) > 1 or len(inner.items) > 2 or inner.distinct is not None or inner.limit is not None or inner.order:
+    if (
+        len(times) > 1
+        or len(inner.items) > 2
+        or inner.distinct is not None
+        or inner.limit is not None
+        or inner.order
+    ):
         refuse(inner.items[-1].value, _OF_MEMBERS)
     for each in inner.items:
         is_member = tree.without_places(each.value) == tree.without_places(member)

@@ -1,6 +1,6 @@
 """The numbers that a statement selects: counts, sums and averages, percentiles.
 
-    COUNT(DISTINCT member), DISTINCTCOUNT(member) ..   members
+    COUNT(DISTINCT member), DISTINCTCOUNT(member) ..   members; also MEMBERS(), whatever their column is called
     COUNT(*), COUNT(1), COUNT(member), SUM(1)          rows: those without a member never count
     COUNT(DISTINCT column), DISTINCTCOUNT(column) ..   distinct values of a column of which the policy offers them
     SUM(value), AVG(value)                             of the count beside it: of members' totals, or of rows
@@ -18,22 +18,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dp_service.queries.asked_numbers import Aggregate, AskedQuantile, Counted, DistinctValues, Measure
+from dp_service.parameters.numbers import Average, Plain
+from dp_service.queries.asked_numbers import (
+    AskedNumber,
+    AskedQuantile,
+    Counted,
+    DistinctValues,
+    Measure,
+    Part,
+)
 from dp_service.queries.filters import Filter
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import filters_of
 from dp_service.queries.sql.places import Placed, placed, refuse, refused
 from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.queries.sql.tokens import Token
-from dp_service.queries.sql.words import COUNTS_OF_MEMBERS, PERCENTILE, QUANTILES
+from dp_service.queries.sql.words import COUNTS_OF_MEMBERS, MEMBERS, PERCENTILE, QUANTILES
 from dp_service.terms import AggregateFunction, RankFunction
 
 _RANKS = {"MIN": RankFunction.SMALLEST, "MAX": RankFunction.LARGEST}
-_AGGREGATES = {
-    "SUM": AggregateFunction.SUM,
-    "AVG": AggregateFunction.AVERAGE,
-    "MEAN": AggregateFunction.AVERAGE,
-}
+_AGGREGATES: dict[str, type[Plain[Part] | Average[Part]]] = {"SUM": Plain, "AVG": Average, "MEAN": Average}
 _NUMBERS = {
     Measure.DISTINCT_MEMBERS: AggregateFunction.MEMBERS,
     Measure.EVENTS: AggregateFunction.ROWS,
@@ -67,7 +71,7 @@ class Count:
     alias: str | None = field(default=None, compare=False)
 
 
-Number = Count | Aggregate | AskedQuantile
+Number = Count | AskedNumber | AskedQuantile
 
 
 def is_count(node: tree.Expression) -> bool:
@@ -76,7 +80,7 @@ def is_count(node: tree.Expression) -> bool:
 
 
 def _counts(call: tree.Call) -> bool:
-    return call.name == "COUNT" or call.name in COUNTS_OF_MEMBERS or _sums_ones(call)
+    return call.name in ("COUNT", MEMBERS, *COUNTS_OF_MEMBERS) or _sums_ones(call)
 
 
 def _sums_ones(call: tree.Call) -> bool:
@@ -91,7 +95,7 @@ def _is_one(node: tree.Expression) -> bool:
 
 def is_number(node: tree.Expression) -> bool:
     """Return whether a node is a number that is computed of many rows."""
-    if isinstance(node, tree.Product):
+    if isinstance(node, tree.Product | tree.Sum):
         return True
     return isinstance(node, tree.Call) and (_counts(node) or node.name in _AGGREGATES or is_quantile(node))
 
@@ -122,7 +126,7 @@ def numbers_of(call: tree.Call, alias: Token | None, scope: Scope) -> Iterator[N
     if is_count(call):
         yield Count(measure_of(call, scope), None if alias is None else alias_name(alias))
     elif is_aggregate(call):
-        yield aggregate_of(call, scope, alias)
+        yield AskedNumber(aggregate_of(call, scope), None if alias is None else alias_name(alias))
     else:
         yield from _quantiles(call, alias, scope)
 
@@ -131,8 +135,9 @@ def check_listed(call: tree.Call, scope: Scope) -> None:
     """Refuse sums, averages and quantiles of columns of which the policy lists none."""
     for each in numbers_of(call, None, scope):
         with placed(call):
-            if isinstance(each, Aggregate) and each.column:
-                scope.table.value(each.column)
+            if isinstance(each, AskedNumber):
+                for column in (part.column for part in each.parts if part.column):
+                    scope.table.value(column)
             elif isinstance(each, AskedQuantile):
                 scope.table.quantile(each.column)
 
@@ -142,6 +147,8 @@ def measure_of(call: tree.Call, scope: Scope) -> Counted:
     _check_within(call)
     if call.name == "SUM":
         return Measure.EVENTS
+    if call.name == MEMBERS and not call.arguments:
+        return Measure.DISTINCT_MEMBERS
     counted = call.arguments
     is_distinct = call.distinct or call.name in COUNTS_OF_MEMBERS
     if len(counted) == 1 and not (call.distinct and call.name in COUNTS_OF_MEMBERS):
@@ -161,21 +168,19 @@ def measure_of(call: tree.Call, scope: Scope) -> Counted:
     raise refused(call, wrong.format(member=scope.table.member, columns="), COUNT(DISTINCT ".join(columns)))
 
 
-def aggregate_of(call: tree.Call, scope: Scope, alias: Token | None = None) -> Aggregate:
-    """Return a sum or an average, or a count with a condition."""
+def aggregate_of(call: tree.Call, scope: Scope) -> Plain[Part] | Average[Part]:
+    """Return a sum or an average, or a count beside the question's own."""
     _check_within(call)
-    name = None if alias is None else alias_name(alias)
     condition = _condition(call, scope)
     if _counts(call):
-        return Aggregate(number_function(call, scope), alias=name, condition=condition)
+        return Plain(Part(_function(call, scope), condition=condition))
     if call.distinct:
         refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values of several members all count")
     column = _only_column(call, tuple(map(_uncast, call.arguments)), scope)
-    return Aggregate(_AGGREGATES[call.name], column, name, condition)
+    return _AGGREGATES[call.name](Part(AggregateFunction.SUM, column, condition))
 
 
-def number_function(call: tree.Call, scope: Scope) -> AggregateFunction:
-    """Return which number a count is beside the question's own: of members, or of rows."""
+def _function(call: tree.Call, scope: Scope) -> AggregateFunction:
     measure = measure_of(call, scope)
     if isinstance(measure, DistinctValues):
         refuse(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dp_service.queries.asked_numbers import Aggregate, AskedQuantile, Counted, Measure
+from dp_service.queries.asked_numbers import AskedNumber, AskedQuantile, Counted, Measure
 from dp_service.queries.dimensions import Funnel
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import (
     Count,
-    aggregate_of,
     is_aggregate,
     is_count,
     is_number,
@@ -19,6 +18,7 @@ from dp_service.queries.sql.numbers import (
     numbers_of,
 )
 from dp_service.queries.sql.places import refuse, refused
+from dp_service.queries.sql.quotients import number_of
 from dp_service.queries.sql.row_functions import is_function
 from dp_service.queries.sql.scope import Scope, refused_node, whole_number
 from dp_service.queries.sql.select_list import Column, Dimension, SelectList
@@ -66,7 +66,7 @@ def order_of(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> Or
             refuse(key.value, "expected ORDER BY with the count and then selected columns")
     # One total is in any order.
     smallest_first = bool(selected.dimensions) and not first.descending
-    if isinstance(named, Aggregate):
+    if isinstance(named, AskedNumber):
         place = selected.aggregates.index(named)
         return Order(None, place, ranked=True, smallest_first=smallest_first)
     if isinstance(named, AskedQuantile):
@@ -110,7 +110,7 @@ def _dimension_at(node: tree.Expression, selected: SelectList, scope: Scope) -> 
 
 def _number_at(
     node: tree.Expression, selected: SelectList, scope: Scope
-) -> Counted | Aggregate | AskedQuantile:
+) -> Counted | AskedNumber | AskedQuantile:
     """Return the count, sum, average or quantile that the first key names."""
     if isinstance(node, tree.Call) and is_number(node) and (selected.quantiles or is_quantile(node)):
         return _selected_quantile(node, selected, scope)
@@ -121,14 +121,14 @@ def _number_at(
         if count is not None and isinstance(counted, Measure) and counted is not count:
             refuse(node, "expected ORDER BY with the count that is selected")
         return counted
-    if isinstance(node, tree.Call) and is_aggregate(node):
+    if _is_beside_count(node):
         return _selected_aggregate(node, selected, scope)
     position = whole_number(node)
     if position is not None:
         named = selected.columns[position - 1] if 1 <= position <= len(selected.columns) else None
     else:
         named = selected.number_called(node)
-    if isinstance(named, Aggregate | AskedQuantile):
+    if isinstance(named, AskedNumber | AskedQuantile):
         return named
     if isinstance(named, Count):
         return named.measure
@@ -156,10 +156,14 @@ def _selected_quantile(node: tree.Call, selected: SelectList, scope: Scope) -> A
     return named[0]
 
 
-def _selected_aggregate(node: tree.Call, selected: SelectList, scope: Scope) -> Aggregate:
-    asked = aggregate_of(node, scope)
+def _is_beside_count(node: tree.Expression) -> bool:
+    return isinstance(node, tree.Product | tree.Sum) or (isinstance(node, tree.Call) and is_aggregate(node))
+
+
+def _selected_aggregate(node: tree.Expression, selected: SelectList, scope: Scope) -> AskedNumber:
+    asked = AskedNumber(number_of(node, scope))
     if asked not in selected.aggregates:
-        refuse(node, "expected ORDER BY and HAVING with a sum or an average that is selected")
+        refuse(node, "expected ORDER BY and HAVING with a number that is selected")
     return asked
 
 
@@ -174,16 +178,16 @@ def place_of_number(
         measure: What the question counts, whether or not it selects that.
         scope: The table.
     """
-    named: Count | Aggregate | None = None
-    if isinstance(node, tree.Call) and is_aggregate(node):
+    named: Count | AskedNumber | None = None
+    if _is_beside_count(node):
         named = _selected_aggregate(node, selected, scope)
     elif isinstance(node, tree.Call) and is_count(node):
         counted = selected.counted(measure_of(node, scope))
-        named = counted if isinstance(counted, Aggregate) else Count(counted)
+        named = counted if isinstance(counted, AskedNumber) else Count(counted)
     else:
         called = selected.number_called(node)
-        named = called if isinstance(called, Count | Aggregate) else None
-    if isinstance(named, Aggregate):
+        named = called if isinstance(called, Count | AskedNumber) else None
+    if isinstance(named, AskedNumber):
         return selected.aggregates.index(named)
     if named is None or named.measure != measure:
         refuse(

@@ -1,44 +1,64 @@
-"""A number divided by the count: COUNT(..) FILTER (WHERE ..) * 100.0 / COUNT(DISTINCT member), SUM(value) / COUNT(*).
+"""Numbers of several others: quotients, sums and differences.
 
-Numbers by which it is multiplied are factors of what is shown; NULLIF(count, 0) is the count, for where that may be 0
-nothing is shown. AVG of CASE with ELSE 0 is such a quotient, too.
+    COUNT(..) FILTER (WHERE ..) * 100.0 / COUNT(DISTINCT member), SUM(value) / COUNT(*)
+    SUM(value) / SUM(other), COUNT(*) FILTER (WHERE ..) / COUNT(*) FILTER (WHERE ..)
+    COUNT(*) FILTER (WHERE ..) - COUNT(*) FILTER (WHERE ..), SUM(value) + SUM(other)
+
+Numbers by which a quotient is multiplied are factors of what is shown; NULLIF(number, 0) is the number, for where that
+may be 0 nothing is shown. AVG of CASE with ELSE 0 is such a quotient, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dp_service.queries.asked_numbers import Aggregate, Measure
+from dp_service.parameters.numbers import Form, Plain, Quotient, Total
+from dp_service.queries.asked_numbers import AskedNumber, Part
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import fraction_of
-from dp_service.queries.sql.numbers import aggregate_of, is_aggregate, is_count, measure_of, number_function
+from dp_service.queries.sql.numbers import aggregate_of, is_number, is_quantile
 from dp_service.queries.sql.places import refuse
 from dp_service.queries.sql.scope import Scope, alias_name
-from dp_service.queries.sql.tokens import Token
-from dp_service.terms import AggregateFunction
 
-_BY_COUNT = (
-    "a quotient is of a number by the count of the question, such as SUM(value) / COUNT(DISTINCT member) or COUNT(*) "
-    "FILTER (WHERE condition) / COUNT(*): ask for other numbers, and divide what comes back"
+_OF_TWO = (
+    "a quotient is of two numbers, such as SUM(value) / COUNT(DISTINCT member) or 100.0 * COUNT(*) FILTER (WHERE "
+    "condition) / COUNT(*): ask for other numbers, and compute from what comes back"
 )
+_OF_NUMBERS = (
+    "sums and differences are of SUM and counts as they are, such as COUNT(*) FILTER (WHERE condition) - COUNT(*) "
+    "FILTER (WHERE condition): ask for other numbers, and compute from what comes back"
+)
+_IN_REACH = Fraction(1, 10**9)
 
 
-@dataclass(frozen=True)
-class Quotient:
-    """A number divided by the count of the question, which is of `measure`."""
-
-    number: Aggregate
-    measure: Measure
-
-
-def quotient_of(product: tree.Product, alias: Token | None, scope: Scope) -> Quotient:
-    """Return what a product of numbers asks for.
+def number_selected(item: tree.Item, scope: Scope) -> AskedNumber:
+    """Return a number beside the count, with its alias.
 
     Raises:
-        QuestionError: It is no number divided by a count.
+        QuestionError: It is something else.
     """
+    return AskedNumber(number_of(item.value, scope), None if item.alias is None else alias_name(item.alias))
+
+
+def number_of(node: tree.Expression, scope: Scope) -> Form[Part]:
+    """Return what a number is of.
+
+    Raises:
+        QuestionError: It is no number beside the count.
+    """
+    if isinstance(node, tree.Product):
+        return _quotient_of(node, scope)
+    if isinstance(node, tree.Sum):
+        terms = tuple(_terms(node, adds=True))
+        signs = tuple(1 if adds else -1 for adds, _ in terms)
+        return Total(signs, tuple(_part_of(each, scope, _OF_NUMBERS) for _, each in terms))
+    if not isinstance(node, tree.Call) or not is_number(node) or is_quantile(node):
+        refuse(node, "expected a number such as SUM(value), AVG(value) or COUNT(*) FILTER (WHERE condition)")
+    return aggregate_of(node, scope)
+
+
+def _quotient_of(product: tree.Product, scope: Scope) -> Quotient[Part]:
     factor = Fraction(1)
     above: list[tree.Expression] = []
     below: list[tree.Expression] = []
@@ -50,27 +70,33 @@ def quotient_of(product: tree.Product, alias: Token | None, scope: Scope) -> Quo
             factor = factor / number if divides else factor * number
         else:
             (below if divides else above).append(node)
-    count = below[0] if len(below) == 1 else None
-    if len(above) != 1 or not isinstance(count, tree.Call) or not is_count(count):
-        refuse(product, _BY_COUNT)
+    if len(above) != 1 or len(below) != 1:
+        refuse(product, _OF_TWO)
     if factor <= 0:
         refuse(product, "a quotient with a negative factor is not accepted")
-    measure = measure_of(count, scope)
-    if not isinstance(measure, Measure):
-        refuse(count, _BY_COUNT)
-    name = None if alias is None else alias_name(alias)
-    return Quotient(replace(_number_of(above[0], scope), per_count=factor, alias=name), measure)
+    if not _IN_REACH <= factor <= 1 / _IN_REACH:
+        refuse(product, "a quotient times a factor beyond 10^-9 to 10^9 is not accepted")
+    return Quotient(_part_of(above[0], scope, _OF_TWO), _part_of(below[0], scope, _OF_TWO), factor)
 
 
-def _number_of(node: tree.Expression, scope: Scope) -> Aggregate:
-    if isinstance(node, tree.Call) and is_count(node):
-        return Aggregate(number_function(node, scope))
-    if not isinstance(node, tree.Call) or not is_aggregate(node):
-        refuse(node, _BY_COUNT)
-    found = aggregate_of(node, scope)
-    if found.function is AggregateFunction.AVERAGE:
-        refuse(node, "an average divided by a count is not accepted: ask for both, and compute")
-    return found
+def _part_of(node: tree.Expression, scope: Scope, expected: str) -> Part:
+    if not isinstance(node, tree.Call):
+        refuse(node, expected)
+    found = number_of(node, scope)
+    if not isinstance(found, Plain):
+        refuse(node, "an average in a number of several is not accepted: ask for both, and compute")
+    return found.added
+
+
+def _terms(node: tree.Expression, *, adds: bool) -> Iterator[tuple[bool, tree.Expression]]:
+    """Yield whether a term is added, and the term."""
+    if isinstance(node, tree.Sum):
+        for part, each in zip(node.parts, node.adds, strict=True):
+            yield from _terms(part, adds=adds is each)
+    elif isinstance(node, tree.Cast) and node.to == "DOUBLE":
+        yield from _terms(node.value, adds=adds)
+    else:
+        yield adds, node
 
 
 def _factors(node: tree.Expression, *, divides: bool) -> Iterator[tuple[tree.Expression, bool]]:

@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from dp_service.parameters.numbers import Average, Plain
 from dp_service.queries import dimensions as structured
-from dp_service.queries.asked_numbers import Aggregate, AskedQuantile, Counted, DistinctValues, Measure
+from dp_service.queries.asked_numbers import (
+    AskedNumber,
+    AskedQuantile,
+    Counted,
+    DistinctValues,
+    Measure,
+    Part,
+)
 from dp_service.queries.dimensions import columns_of
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.member_functions import is_funnel
 from dp_service.queries.sql.numbers import Count, Number, check_listed, is_count, is_number, numbers_of
 from dp_service.queries.sql.places import refuse
-from dp_service.queries.sql.quotients import Quotient, quotient_of
+from dp_service.queries.sql.quotients import number_selected
 from dp_service.queries.sql.row_functions import column_of, dimension_of, is_function
 from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.terms import AggregateFunction
 
+_ROWS = AskedNumber(Plain(Part(AggregateFunction.ROWS)))
 _NO_ROWS = (
     "* is not accepted: no rows are shown, only counts: SELECT columns and COUNT(*) or COUNT(DISTINCT member)"
 )
@@ -38,7 +47,6 @@ class SelectList:
     """What is selected, in the order of the text."""
 
     columns: tuple[Column, ...]
-    divided_by: Measure | None = None
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:
@@ -56,21 +64,24 @@ class SelectList:
         return next((each for each in self.columns if isinstance(each, Count)), None)
 
     @property
-    def aggregates(self) -> tuple[Aggregate, ...]:
-        """The sums and averages."""
-        return tuple(each for each in self.columns if isinstance(each, Aggregate))
+    def aggregates(self) -> tuple[AskedNumber, ...]:
+        """The numbers beside the count."""
+        return tuple(each for each in self.columns if isinstance(each, AskedNumber))
+
+    @property
+    def added(self) -> frozenset[AggregateFunction]:
+        """What the numbers beside the count are of."""
+        return frozenset(part.function for each in self.aggregates for part in each.parts)
 
     @property
     def counts_members(self) -> bool:
         """Whether members are counted, also with a condition: then the question's count is of them."""
-        counted = (self.divided_by, *(each.measure for each in self.columns if isinstance(each, Count)))
-        numbers = [each.function for each in self.aggregates]
-        return Measure.DISTINCT_MEMBERS in counted or AggregateFunction.MEMBERS in numbers
+        counted = [each.measure for each in self.columns if isinstance(each, Count)]
+        return Measure.DISTINCT_MEMBERS in counted or AggregateFunction.MEMBERS in self.added
 
-    def counted(self, measure: Counted) -> Counted | Aggregate:
+    def counted(self, measure: Counted) -> Counted | AskedNumber:
         """Return what a count that a clause writes is: the question's, or the second one beside it."""
-        of_rows = Aggregate(AggregateFunction.ROWS)
-        return of_rows if measure is Measure.EVENTS and of_rows in self.aggregates else measure
+        return _ROWS if measure is Measure.EVENTS and _ROWS in self.aggregates else measure
 
     @property
     def quantiles(self) -> tuple[AskedQuantile, ...]:
@@ -117,10 +128,7 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
     Raises:
         QuestionError: Something of it is not accepted.
     """
-    columns = [each for item in select.items for each in _selected(item, scope)]
-    divided_by = _divided_by(select, scope)
-    found = SelectList(_beside_members(columns, divided_by), divided_by)
-    _check_divided(select, found, scope)
+    found = SelectList(_beside_members([each for item in select.items for each in _selected(item, scope)]))
     counts = [each for each in found.columns if isinstance(each, Count)]
     if len(counts) > 1 and any(isinstance(each.measure, DistinctValues) for each in counts):
         refuse(
@@ -143,35 +151,12 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
     return found
 
 
-def _quotients(select: tree.Select, scope: Scope) -> Iterator[tuple[tree.Product, Quotient]]:
-    for item in select.items:
-        if isinstance(item.value, tree.Product):
-            yield item.value, quotient_of(item.value, item.alias, scope)
-
-
-def _divided_by(select: tree.Select, scope: Scope) -> Measure | None:
-    """Return by which count numbers are divided; None: by none."""
-    return next((each.measure for _, each in _quotients(select, scope)), None)
-
-
-def _check_divided(select: tree.Select, found: SelectList, scope: Scope) -> None:
-    """Refuse a quotient by another count than the question's."""
-    for product, each in _quotients(select, scope):
-        of_members = each.measure is Measure.DISTINCT_MEMBERS
-        if of_members is not found.counts_members:
-            refuse(
-                product,
-                "a quotient by a second count is not accepted: ask for both, and divide what comes back",
-            )
-
-
-def _beside_members(columns: Sequence[Column], divided_by: Measure | None) -> tuple[Column, ...]:
+def _beside_members(columns: Sequence[Column]) -> tuple[Column, ...]:
     """Return columns where a count of rows beside one of members is one more number, and not the question's count."""
-    if not SelectList(tuple(columns), divided_by).counts_members:
+    if not SelectList(tuple(columns)).counts_members:
         return tuple(columns)
     return tuple(
-        Aggregate(AggregateFunction.ROWS, alias=each.alias) if each == Count(Measure.EVENTS) else each
-        for each in columns
+        replace(_ROWS, alias=each.alias) if each == Count(Measure.EVENTS) else each for each in columns
     )
 
 
@@ -193,8 +178,8 @@ def _name_and_alias(item: tree.Item) -> tuple[object, ...] | None:
 def _selected(item: tree.Item, scope: Scope) -> Iterator[Column]:
     if isinstance(item.value, tree.Star):
         refuse(item.value, _NO_ROWS)
-    if isinstance(item.value, tree.Product):
-        yield quotient_of(item.value, item.alias, scope).number
+    if isinstance(item.value, tree.Product | tree.Sum):
+        yield number_selected(item, scope)
     elif is_funnel(item.value):
         # One row for each step: its number, and how many members reached it.
         yield Dimension(dimension_of(item.value, scope))
@@ -221,11 +206,9 @@ def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) 
     """
     if not found.aggregates:
         return Measure.DISTINCT_MEMBERS if found.quantiles else None
-    if found.divided_by is not None or any(
-        each.function is AggregateFunction.ROWS for each in found.aggregates
-    ):
+    if AggregateFunction.ROWS in found.added:
         return Measure.EVENTS
-    if all(each.function is AggregateFunction.SUM for each in found.aggregates):
+    if not any(isinstance(each.form, Average) for each in found.aggregates):
         return Measure.DISTINCT_MEMBERS if scope.table.measures.distinct_members else Measure.EVENTS
     if scope.table.measures.events is None:
         member = scope.table.member

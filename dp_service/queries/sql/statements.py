@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.expressions import ExpressionReader
+from dp_service.queries.sql.numbers import is_number
 from dp_service.queries.sql.places import Span, refuse
 from dp_service.queries.sql.refusals import named
 from dp_service.queries.sql.tokens import Token
@@ -156,8 +157,10 @@ class StatementReader(ExpressionReader):
         source = self._source() if self.takes("FROM") else None
         where = self.condition() if self.takes("WHERE") else None
         group = self._group() if self.takes("GROUP") else None
+        self.multiplies = True
         having = self.condition() if self.takes("HAVING") else None
         order = self._order() if self.takes("ORDER") else ()
+        self.multiplies = False
         limit = self._limit(top)
         return Select(first, self.last, items, distinct, source, where, group, having, order, limit)
 
@@ -192,13 +195,24 @@ class StatementReader(ExpressionReader):
         self.multiplies = False
         return tree.Item(value, self._alias())
 
-    def product(self, first: Token, left: Expression) -> Expression:
-        """Read what a number is multiplied with and divided by, if anything."""
+    def _product(self, first: Token, left: Expression) -> Expression:
         parts, divides = [left], [False]
         while self.next.kind == "sign" and self.next.text in ("*", "/"):
             divides.append(self.take().text == "/")
             parts.append(self._not_zero() if self.takes("NULLIF", "(") else self._operand())
         return left if len(parts) == 1 else tree.Product(first, self.last, tuple(parts), tuple(divides))
+
+    def computed(self, first: Token, left: Expression) -> Expression:
+        """Read what a number is multiplied with and divided by, then what is added and taken away, if anything."""
+        left = self._product(first, left)
+        if not is_number(left.value if isinstance(left, tree.Cast) else left):
+            return left
+        parts, adds = [left], [True]
+        while self.next.kind == "sign" and self.next.text in ("+", "-"):
+            adds.append(self.take().text == "+")
+            start = self.next
+            parts.append(self._product(start, self._operand()))
+        return left if len(parts) == 1 else tree.Sum(first, self.last, tuple(parts), tuple(adds))
 
     def _operand(self) -> Expression:
         first, found = self.next, self.signed()

@@ -109,6 +109,14 @@ class Product(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Sum(Node):
+    """Numbers added up; those that `adds` does not say are taken away."""
+
+    parts: tuple[Expression, ...]
+    adds: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Row(Node):
     """Several expressions in parentheses."""
 
@@ -198,6 +206,7 @@ Expression = (
     | Case
     | Cast
     | Product
+    | Sum
     | Row
     | All
     | Any

@@ -13,11 +13,6 @@ OF_CONDITIONS = Statement(
     "Conditions of numbers are of single rows, and numbered in the order of the question. They change neither which "
     "elements are shown nor in which of them a member counts.",
 )
-OF_QUOTIENTS = Statement(
-    "sums.quotients",
-    "A number per count is divided by the count of its element, and its interval is that of their quotient, and not of "
-    "two intervals. Where the interval of the count reaches down to 0, no quotient is shown.",
-)
 
 
 def added_in_words(

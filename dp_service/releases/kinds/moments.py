@@ -6,7 +6,7 @@ Noise is in the counts and the centred sums alone; every sum and average follows
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -16,29 +16,23 @@ from numpy.typing import NDArray
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, MomentsOfNames, SumShare
 from dp_service.mechanisms.aggregates.intervals import (
-    AverageInterval,
     ShownRows,
-    SumInterval,
-    average_intervals,
     count_intervals,
-    least_certain_count,
-    shown_by_average,
     shown_by_count,
-    shown_by_sum,
-    sum_intervals,
 )
 from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.bounded import BoundGauss, TwoLooks
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
-from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased
+from dp_service.parameters.aggregates import SummedValue, SumsReleased
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
-from dp_service.releases.kinds.added import OF_CONDITIONS, OF_QUOTIENTS, added_in_words
+from dp_service.releases.kinds.added import OF_CONDITIONS, added_in_words
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of, looks_of
 from dp_service.releases.kinds.cutting import fitting_list
 from dp_service.releases.kinds.kind import Fields, Value
+from dp_service.releases.kinds.numbers import NumberView, view_of
 from dp_service.releases.kinds.parts import (
     IncompleteParametersError,
     counts_of,
@@ -46,17 +40,10 @@ from dp_service.releases.kinds.parts import (
     plain_counts,
     some_intervals,
 )
-from dp_service.releases.kinds.views import (
-    Answer,
-    AnsweredAggregate,
-    IntervalKind,
-    ReleaseView,
-    ShownAverages,
-    ShownSums,
-)
+from dp_service.releases.kinds.views import AnsweredAggregate, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements
-from dp_service.terms import AggregateFunction, Element
+from dp_service.terms import Element
 from dp_service.values.bounds import Clamp
 
 Integers = NDArray[np.int64]
@@ -128,17 +115,20 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             "columns": [self._column_said(*each) for each in enumerate(stated.columns)],
             "aggregates": [
                 {
-                    "function": each.function,
-                    "column": stated.columns[each.place].name,
-                    "alias": each.alias,
-                    "condition": stated.columns[each.place].condition,
-                    "per_count": each.per_count,
+                    "title": each.alias or each.name,
+                    "quantum": view.quantum,
+                    "may_be_missing": view.may_be_missing,
                 }
-                for each in stated.asked
+                for each, view in zip(stated.asked, self._numbers, strict=True)
             ],
             "ordered_by": stated.ordered_by,
             "over_rows": self.parameters.sums_rows,
         }
+
+    @property
+    def _numbers(self) -> list[NumberView]:
+        """What is shown of each number that the question asks for."""
+        return [view_of(each.form, self.sums.columns) for each in self.sums.asked]
 
     def _column_said(self, place: int, column: SummedValue) -> Fields:
         of_count = self.moments.own_count_variance(place)
@@ -195,25 +185,17 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             yield from added_in_words(
                 column, deviation, over_rows=self.parameters.sums_rows, tau=self.parameters.tau
             )
-        if any(each.per_count is not None for each in self.sums.asked):
-            yield OF_QUOTIENTS
-        if any(each.function is AggregateFunction.AVERAGE for each in self.sums.asked):
-            yield Statement(
-                "sums.averages", "Where the interval of a count reaches down to 0, no average is shown."
-            )
+        yield from dict.fromkeys(each.said for each in self._numbers if each.said is not None)
         if self.sums.ordered_by is not None:
             first = self.sums.asked[self.sums.ordered_by]
-            column = self.sums.columns[first.place]
-            of = f"the {first.function.value} of {column.called}" if column.name else column.called
-            name = column.name
             listing = self.parameters.listing
             direction = "ascending" if listing is not None and listing.smallest_first else "descending"
             yield Statement(
                 "order.of_sum",
-                f"The list is in {direction} order of {of}. Where it is cut, intervals "
+                f"The list is in {direction} order of {first.name}. Where it is cut, intervals "
                 "are so wide that those of all counts that were released cover together, and so do those of the sums "
                 "and averages of each column.",
-                name,
+                self.sums.columns[first.place].name,
             )
         if (most := self._shown_for_its_sums) is not None:
             yield Statement(
@@ -235,11 +217,10 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         yield from super().of_intervals(view, confidence)
         missing = len(frozenset().union(*(each.missing for each in view.aggregates)))
         if missing:
-            divides = any(each.per_count is not None for each in self.sums.asked)
             yield Statement(
                 "sums.missing",
-                f"{elements(missing)} may have no member, as far as the counts say: no "
-                f"{'quotient' if divides else 'average'} is shown there.",
+                f"{elements(missing)} may have nothing to divide by, as far as the counts say: no average and no "
+                "quotient is shown there.",
                 values=(str(missing),),
             )
 
@@ -247,7 +228,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         """Return the first elements, by their counts or by a sum or an average."""
         release, count = self.released(drawn), self.shown_count(drawn)
         rows = self._rows(release, count, alpha)
-        aggregates = tuple(self._answered(release, each, rows, alpha) for each in self.sums.asked)
+        aggregates = tuple(each.answered(release, rows, alpha) for each in self._numbers)
         if self.sums.ordered_by is None:
             return self.by_count(drawn, self.look, alpha, aggregates)
         return self._in_order(release, rows, aggregates, alpha)
@@ -284,19 +265,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
     def values(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[Value, ...]:
         """Return what gives each sum and average of a row."""
         release = self.released(drawn)
-        return tuple(self._value(release, each, alpha) for each in self.sums.asked)
-
-    def _value(self, release: ReleasedMoments, asked: AskedAggregate, alpha: Fraction) -> Value:
-        column, quantum = release.columns[asked.place], self._quantum(asked)
-        if not asked.is_quotient:
-            return lambda row: column.sum_of(row) * quantum
-        least = least_certain_count(release, asked.place, alpha=alpha)
-
-        def average(row: int) -> Fraction | None:
-            value = column.average_of(row) if int(column.counts[row]) >= least else None
-            return None if value is None else value * quantum
-
-        return average
+        return tuple(each.value(release, alpha) for each in self._numbers)
 
     def released(self, drawn: MechanismOutput) -> ReleasedMoments:
         """Return what was released of counts and sums together."""
@@ -308,38 +277,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
     def _rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
         if self.sums.ordered_by is None:
             return shown_by_count(release, most=most)
-        first = self.sums.asked[self.sums.ordered_by]
-        if first.is_quotient:
-            return shown_by_average(release, first.place, most=most, alpha=alpha)
-        return shown_by_sum(release, first.place, most=most)
-
-    def _answered(
-        self, release: ReleasedMoments, asked: AskedAggregate, shown: ShownRows, alpha: Fraction
-    ) -> AnsweredAggregate:
-        column, quantum = release.columns[asked.place], self._quantum(asked)
-        if not asked.is_quotient:
-            ends = sum_intervals(release, asked.place, shown, alpha=alpha)
-            return sums_shown(map(column.doubled_sum, shown.rows), ends, quantum)
-        values = map(column.average_of, shown.rows)
-        intervals = average_intervals(release, asked.place, shown, alpha=alpha)
-        found = zip(values, intervals, strict=True)
-        return ShownAverages(tuple(_in_units(*each, quantum) for each in found))
-
-    def _quantum(self, asked: AskedAggregate) -> Fraction:
-        """Return what one step of what is shown is worth: of a quotient, times its factor."""
-        return self.sums.columns[asked.place].quantum * (asked.per_count or 1)
-
-
-def sums_shown(doubled: Iterable[int], ends: Sequence[SumInterval], quantum: Fraction) -> ShownSums:
-    """Return sums and their intervals, of which `doubled` is twice the sums in steps of the quantum."""
-    lower, upper = (tuple(2 * each[end] for each in ends) for end in (0, 1))
-    return ShownSums(tuple(doubled), lower, upper, quantum)
-
-
-def _in_units(value: Fraction | None, interval: AverageInterval | None, quantum: Fraction) -> Answer | None:
-    if value is None or interval is None:
-        return None
-    return Answer(value * quantum, interval.lower * quantum, interval.upper * quantum)
+        return self._numbers[self.sums.ordered_by].rows(release, most, alpha)
 
 
 def sum_deviation(moments: BoundMoments, place: int, column: SummedValue) -> float:

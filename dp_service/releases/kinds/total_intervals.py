@@ -27,7 +27,8 @@ from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.intervals import CountIntervals, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.releases.kinds.bounded import BoundedCounts, look_intervals
-from dp_service.releases.kinds.moments import Moments, sums_shown, with_own_counts
+from dp_service.releases.kinds.moments import Moments, with_own_counts
+from dp_service.releases.kinds.numbers import sums_shown
 from dp_service.releases.kinds.parts import IncompleteParametersError, counts_of
 from dp_service.releases.kinds.views import ShownCount, ShownSums
 from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput

@@ -164,6 +164,8 @@ _PIECES = (
     *(
         "COUNT(*) OVER ()",
         "FILTER (WHERE TRUE)",
+        "/ COUNT(*)",
+        "- SUM(score)",
         "TABLESAMPLE (1)",
         "LATERAL",
         "WITH x AS (SELECT 1)",

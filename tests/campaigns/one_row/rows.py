@@ -212,7 +212,11 @@ def _is_met(form: Form, row: Row, table: Table) -> bool:
     if isinstance(form.counted, QueryValue) and not _is_usable(getattr(row, form.counted.name)):
         return False
     (number,) = form.query.aggregates
-    return all(holds(_in_integers(each, table), value_of, null_of) for each in number.condition)
+    return all(
+        holds(_in_integers(each, table), value_of, null_of)
+        for part in number.parts
+        for each in part.condition
+    )
 
 
 def _is_usable(value: Any) -> bool:

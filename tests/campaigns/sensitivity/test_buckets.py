@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.mechanisms.bounded import Shift
 from dp_service.queries import derived_columns
-from dp_service.queries.asked_numbers import Aggregate, DistinctValues, Measure
+from dp_service.queries.asked_numbers import DistinctValues, Measure, sum_of
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render
@@ -26,7 +26,7 @@ from dp_service.queries.time_buckets import buckets_between
 from dp_service.queries.time_parts import TimePart
 from dp_service.releases.histogram import TypedHistogram, checked_histogram, over_domain
 from dp_service.releases.kinds import kind_of
-from dp_service.terms import AggregateFunction, BoundedBy, MechanismName
+from dp_service.terms import BoundedBy, MechanismName
 from dp_service.values.bounds import Clamp
 from tests.support.examples import examples
 from tests.support.queries.buckets import (
@@ -98,7 +98,7 @@ class Case:
         query = asked(self.function, start, end, by=by, measure=measure)
         if self.block != "summed":
             return query
-        return replace(query, aggregates=(Aggregate(AggregateFunction.SUM, "whole"),))
+        return replace(query, aggregates=(sum_of("whole"),))
 
 
 def met(resolution: Resolution, rows: Sequence[Row], kind: str) -> TypedHistogram:

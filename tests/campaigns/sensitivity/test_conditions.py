@@ -54,6 +54,8 @@ OF_MEMBERS = (
     "AVG(whole) FILTER (WHERE {})",
     "AVG(number) FILTER (WHERE {})",
     "SUM(whole)",
+    "COUNT(*) FILTER (WHERE {}) / SUM(number)",
+    "SUM(number) - SUM(whole)",
 )
 OF_ROWS = (OF_MEMBERS[1], *OF_MEMBERS[3:])
 

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dp_service.queries.asked_numbers import Aggregate, Measure
+from dp_service.queries.asked_numbers import Measure, sum_of
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import member_bounds, render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
-from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp
 from tests.campaigns.sensitivity.totals import relative_loss, true_totals
 from tests.support.examples import examples
@@ -68,7 +67,7 @@ def asked(
     text = POLICY.format(
         **{"delta_0": 2, "min_count": 1, "share": "1/4", "one_value": "", "known": "", "nulls": "", **stated}
     )
-    sums = (Aggregate(AggregateFunction.SUM, "paid"),) if summed else ()
+    sums = (sum_of("paid"),) if summed else ()
     query = HistogramQuery("t", ("a", "b"), measure, aggregates=sums, totals_by=totals_by)
     return resolve(query, parse_policy(text), now=1_700_000_000)
 

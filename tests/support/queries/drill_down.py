@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from dp_service.bounding.order import kept, table_salt
-from dp_service.queries.asked_numbers import Aggregate, Measure
+from dp_service.queries.asked_numbers import Measure, sum_of
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import HistogramQuery
@@ -18,7 +18,7 @@ from dp_service.queries.tables import Policy
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import IssueContext, plan_for
-from dp_service.terms import AggregateFunction, Scalar
+from dp_service.terms import Scalar
 from dp_service.values.bounds import Clamp
 from dp_service.values.member_sums import SummedColumn, group_sums
 from pinot_connector.engines.base import EngineAnswer
@@ -114,7 +114,7 @@ def policy(*, known: bool = False, copied_by: tuple[str, ...] = (), table: str =
 
 def questions(table: str = "t") -> Iterator[HistogramQuery]:
     """Yield questions for totals by each column: contributions, members of one value, rows, and sums beside them."""
-    summed = (Aggregate(AggregateFunction.SUM, "paid"),)
+    summed = (sum_of("paid"),)
     for by, measure, aggregates in product(BY, Measure, ((), summed)):
         for totals_by in by:
             yield HistogramQuery(table, by, measure, aggregates=aggregates, totals_by=totals_by)

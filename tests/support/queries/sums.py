@@ -13,7 +13,8 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from dp_service.bounding.order import kept, table_salt
-from dp_service.queries.asked_numbers import Aggregate, Measure
+from dp_service.parameters.numbers import Average
+from dp_service.queries.asked_numbers import AskedNumber, Measure, Part, sum_of
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy, Table
@@ -96,9 +97,9 @@ def asked(
     measure: Measure = Measure.DISTINCT_MEMBERS,
 ) -> HistogramQuery:
     """Return a question for the sum and the average of columns, over members' totals or over rows."""
-    functions = (AggregateFunction.SUM, AggregateFunction.AVERAGE)
-    aggregates = [Aggregate(function, column) for column in columns for function in functions]
-    return HistogramQuery(table, by, measure, aggregates=tuple(aggregates))
+    averages = [AskedNumber(Average(Part(AggregateFunction.SUM, column))) for column in columns]
+    pairs = zip(map(sum_of, columns), averages, strict=True)
+    return HistogramQuery(table, by, measure, aggregates=tuple(each for pair in pairs for each in pair))
 
 
 WHOLE_VALUES = (
@@ -119,7 +120,10 @@ ROWS = st.lists(
 def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> list[tuple[object, ...]]:
     """Return what an engine should answer: elements, n, centred sums and own counts, in the order of the query."""
     table = policy.table(query.table)
-    columns = [table.value(name) for name in sorted({each.column for each in query.aggregates})]
+    columns = [
+        table.value(name)
+        for name in sorted({part.column for each in query.aggregates for part in each.parts})
+    ]
     by_member: dict[str, dict[str, list[list[Value]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         values = [_read(getattr(row, column.name), column) for column in columns]

@@ -48,6 +48,13 @@ class ValueType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     VALUE_TYPE_DECIMAL: _ClassVar[ValueType]
     VALUE_TYPE_DATE: _ClassVar[ValueType]
 
+class AggregateFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    AGGREGATE_FUNCTION_UNSPECIFIED: _ClassVar[AggregateFunction]
+    AGGREGATE_FUNCTION_SUM: _ClassVar[AggregateFunction]
+    AGGREGATE_FUNCTION_MEMBERS: _ClassVar[AggregateFunction]
+    AGGREGATE_FUNCTION_ROWS: _ClassVar[AggregateFunction]
+
 class TotalOf(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     TOTAL_OF_UNSPECIFIED: _ClassVar[TotalOf]
@@ -152,6 +159,10 @@ VALUE_TYPE_UNSPECIFIED: ValueType
 VALUE_TYPE_INT64: ValueType
 VALUE_TYPE_DECIMAL: ValueType
 VALUE_TYPE_DATE: ValueType
+AGGREGATE_FUNCTION_UNSPECIFIED: AggregateFunction
+AGGREGATE_FUNCTION_SUM: AggregateFunction
+AGGREGATE_FUNCTION_MEMBERS: AggregateFunction
+AGGREGATE_FUNCTION_ROWS: AggregateFunction
 TOTAL_OF_UNSPECIFIED: TotalOf
 TOTAL_OF_CONTRIBUTIONS: TotalOf
 TOTAL_OF_MEMBERS: TotalOf
@@ -281,9 +292,9 @@ class SummedColumn(_message.Message):
     share: str
     noise_variance: str
     own_count: OwnCount
-    function: _question_pb2.AggregateFunction
+    function: AggregateFunction
     condition: int
-    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., own_count: _Optional[_Union[OwnCount, _Mapping]] = ..., function: _Optional[_Union[_question_pb2.AggregateFunction, str]] = ..., condition: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., own_count: _Optional[_Union[OwnCount, _Mapping]] = ..., function: _Optional[_Union[AggregateFunction, str]] = ..., condition: _Optional[int] = ...) -> None: ...
 
 class OwnCount(_message.Message):
     __slots__ = ("share", "noise_variance")
@@ -293,19 +304,15 @@ class OwnCount(_message.Message):
     noise_variance: str
     def __init__(self, share: _Optional[str] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
-class ShownAggregate(_message.Message):
-    __slots__ = ("function", "column", "alias", "condition", "per_count")
-    FUNCTION_FIELD_NUMBER: _ClassVar[int]
-    COLUMN_FIELD_NUMBER: _ClassVar[int]
-    ALIAS_FIELD_NUMBER: _ClassVar[int]
-    CONDITION_FIELD_NUMBER: _ClassVar[int]
-    PER_COUNT_FIELD_NUMBER: _ClassVar[int]
-    function: _question_pb2.AggregateFunction
-    column: str
-    alias: str
-    condition: int
-    per_count: str
-    def __init__(self, function: _Optional[_Union[_question_pb2.AggregateFunction, str]] = ..., column: _Optional[str] = ..., alias: _Optional[str] = ..., condition: _Optional[int] = ..., per_count: _Optional[str] = ...) -> None: ...
+class ShownNumber(_message.Message):
+    __slots__ = ("title", "quantum", "may_be_missing")
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    QUANTUM_FIELD_NUMBER: _ClassVar[int]
+    MAY_BE_MISSING_FIELD_NUMBER: _ClassVar[int]
+    title: str
+    quantum: str
+    may_be_missing: bool
+    def __init__(self, title: _Optional[str] = ..., quantum: _Optional[str] = ..., may_be_missing: bool = ...) -> None: ...
 
 class Sums(_message.Message):
     __slots__ = ("share", "columns", "aggregates", "ordered_by", "over_rows")
@@ -316,10 +323,10 @@ class Sums(_message.Message):
     OVER_ROWS_FIELD_NUMBER: _ClassVar[int]
     share: str
     columns: _containers.RepeatedCompositeFieldContainer[SummedColumn]
-    aggregates: _containers.RepeatedCompositeFieldContainer[ShownAggregate]
+    aggregates: _containers.RepeatedCompositeFieldContainer[ShownNumber]
     ordered_by: int
     over_rows: bool
-    def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownAggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., over_rows: bool = ...) -> None: ...
+    def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownNumber, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., over_rows: bool = ...) -> None: ...
 
 class MechanismParameters(_message.Message):
     __slots__ = ("mechanism", "epsilon_per", "delta", "consistency", "tau", "clipped", "domain_size", "k", "in_element_order", "smallest_first", "having", "laplace", "gumbel", "bounded", "quantiles")

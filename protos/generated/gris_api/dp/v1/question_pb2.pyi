@@ -15,14 +15,6 @@ class Measure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MEASURE_EVENTS: _ClassVar[Measure]
     MEASURE_DISTINCT_VALUES: _ClassVar[Measure]
 
-class AggregateFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    AGGREGATE_FUNCTION_UNSPECIFIED: _ClassVar[AggregateFunction]
-    AGGREGATE_FUNCTION_SUM: _ClassVar[AggregateFunction]
-    AGGREGATE_FUNCTION_AVERAGE: _ClassVar[AggregateFunction]
-    AGGREGATE_FUNCTION_MEMBERS: _ClassVar[AggregateFunction]
-    AGGREGATE_FUNCTION_ROWS: _ClassVar[AggregateFunction]
-
 class Comparison(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     COMPARISON_UNSPECIFIED: _ClassVar[Comparison]
@@ -43,11 +35,6 @@ MEASURE_UNSPECIFIED: Measure
 MEASURE_DISTINCT_MEMBERS: Measure
 MEASURE_EVENTS: Measure
 MEASURE_DISTINCT_VALUES: Measure
-AGGREGATE_FUNCTION_UNSPECIFIED: AggregateFunction
-AGGREGATE_FUNCTION_SUM: AggregateFunction
-AGGREGATE_FUNCTION_AVERAGE: AggregateFunction
-AGGREGATE_FUNCTION_MEMBERS: AggregateFunction
-AGGREGATE_FUNCTION_ROWS: AggregateFunction
 COMPARISON_UNSPECIFIED: Comparison
 COMPARISON_EQUAL: Comparison
 COMPARISON_NOT_EQUAL: Comparison
@@ -79,18 +66,6 @@ class Sharpening(_message.Message):
     planned: bool
     data_version: str
     def __init__(self, units: _Optional[_Iterable[int]] = ..., planned: bool = ..., data_version: _Optional[str] = ...) -> None: ...
-
-class Aggregate(_message.Message):
-    __slots__ = ("function", "column", "condition", "per_count")
-    FUNCTION_FIELD_NUMBER: _ClassVar[int]
-    COLUMN_FIELD_NUMBER: _ClassVar[int]
-    CONDITION_FIELD_NUMBER: _ClassVar[int]
-    PER_COUNT_FIELD_NUMBER: _ClassVar[int]
-    function: AggregateFunction
-    column: str
-    condition: str
-    per_count: str
-    def __init__(self, function: _Optional[_Union[AggregateFunction, str]] = ..., column: _Optional[str] = ..., condition: _Optional[str] = ..., per_count: _Optional[str] = ...) -> None: ...
 
 class HavingCondition(_message.Message):
     __slots__ = ("aggregate", "comparison", "bound")
@@ -128,13 +103,13 @@ class HistogramQuery(_message.Message):
     time_range: TimeRange
     k: int
     omit_counts: bool
-    aggregates: _containers.RepeatedCompositeFieldContainer[Aggregate]
+    aggregates: _containers.RepeatedScalarFieldContainer[str]
     ordered_by: int
     quantiles: _containers.RepeatedCompositeFieldContainer[Quantile]
     ranked: bool
     having: _containers.RepeatedCompositeFieldContainer[HavingCondition]
     totals_by: str
-    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., distinct_of: _Optional[str] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., condition: _Optional[str] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[_Union[Aggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ..., ranked: bool = ..., having: _Optional[_Iterable[_Union[HavingCondition, _Mapping]]] = ..., totals_by: _Optional[str] = ...) -> None: ...
+    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., distinct_of: _Optional[str] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., condition: _Optional[str] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[str]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ..., ranked: bool = ..., having: _Optional[_Iterable[_Union[HavingCondition, _Mapping]]] = ..., totals_by: _Optional[str] = ...) -> None: ...
 
 class Filter(_message.Message):
     __slots__ = ("column", "not_in", "range")

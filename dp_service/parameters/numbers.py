@@ -1,0 +1,153 @@
+"""The forms of a number that a question shows: what it is of the parts that a release adds up.
+
+A form holds its parts. In a question these are what is to be added up, and in a release their places there, or
+THE_COUNT. How a form is written, `queries.sql.quotients` knows, and what is shown of it, `releases.kinds.numbers`;
+everything between knows that it has parts. No two forms have the same fields, by which a plan tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeAlias, TypeVar
+
+from dp_service.terms import AggregateFunction
+
+THE_COUNT = -1
+"""The place of the count of the elements, which is no place among what is added up."""
+
+Part = TypeVar("Part")
+Other = TypeVar("Other")
+
+
+@dataclass(frozen=True)
+class PartName:
+    """What a part is called: what is added up, of which column, and where which condition holds (0: there is none)."""
+
+    function: AggregateFunction | None
+    column: str = ""
+    over_rows: bool = False
+    condition: int = 0
+
+    def __str__(self) -> str:
+        if self.function is None:
+            return "count"
+        of = f"_{self.column}{'_of_rows' if self.over_rows else ''}" if self.column else ""
+        return f"{self.function.value}{of}{self.where}"
+
+    @property
+    def where(self) -> str:
+        """Which condition holds."""
+        return f"_where_{self.condition}" if self.condition else ""
+
+
+@dataclass(frozen=True)
+class Plain(Generic[Part]):
+    """What is added up, as it is."""
+
+    added: Part
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Its only part."""
+        return (self.added,)
+
+    def over(self, parts: Sequence[Other]) -> Plain[Other]:
+        """Return the same of other parts."""
+        return Plain(*parts)
+
+    def called(self, names: Sequence[PartName]) -> str:
+        """Return its name, of those of its parts."""
+        return str(names[0])
+
+
+@dataclass(frozen=True)
+class Average(Generic[Part]):
+    """A sum divided by the number of what is added up: its own count, or that of the elements."""
+
+    averaged: Part
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Its only part."""
+        return (self.averaged,)
+
+    def over(self, parts: Sequence[Other]) -> Average[Other]:
+        """Return the same of other parts."""
+        return Average(*parts)
+
+    def called(self, names: Sequence[PartName]) -> str:
+        """Return its name: an average of totals is another number than one of rows."""
+        (name,) = names
+        return f"average_{name.column}_per_{'row' if name.over_rows else 'member'}{name.where}"
+
+
+@dataclass(frozen=True)
+class Quotient(Generic[Part]):
+    """A part divided by another one, times a factor."""
+
+    above: Part
+    below: Part
+    factor: Fraction
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is divided, and by what."""
+        return self.above, self.below
+
+    def over(self, parts: Sequence[Other]) -> Quotient[Other]:
+        """Return the same of other parts."""
+        above, below = parts
+        return Quotient(above, below, self.factor)
+
+    def called(self, names: Sequence[PartName]) -> str:
+        """Return its name, with its factor."""
+        above, below = names
+        return f"{above}_per_{below}{'' if self.factor == 1 else f'_times_{float(self.factor):g}'}"
+
+
+@dataclass(frozen=True)
+class Total(Generic[Part]):
+    """Parts added up, or taken away where a sign is -1: at least two."""
+
+    signs: tuple[int, ...]
+    terms: tuple[Part, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is added up and taken away."""
+        return self.terms
+
+    def over(self, parts: Sequence[Other]) -> Total[Other]:
+        """Return the same of other parts."""
+        return Total(self.signs, tuple(parts))
+
+    def called(self, names: Sequence[PartName]) -> str:
+        """Return its name, with what is taken away."""
+        first, *rest = zip(self.signs, names, strict=True)
+        words = "".join(f"_{'plus' if sign > 0 else 'minus'}_{name}" for sign, name in rest)
+        return f"{'' if first[0] > 0 else 'minus_'}{first[1]}{words}"
+
+
+Form: TypeAlias = Plain[Part] | Average[Part] | Quotient[Part] | Total[Part]
+
+
+@dataclass(frozen=True)
+class ShownNumber:
+    """A number that a question shows of a release.
+
+    Attributes:
+        form: What it is of which places.
+        name: What it is called.
+        alias: What the question calls it; empty: it does not.
+    """
+
+    form: Form[int]
+    name: str
+    alias: str = ""
+
+    @property
+    def place(self) -> int:
+        """The place of its first part that is not the count."""
+        return next(each for each in self.form.parts if each != THE_COUNT)
