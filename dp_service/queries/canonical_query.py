@@ -19,7 +19,8 @@ from dp_service.queries.text_functions import TextFunction
 from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeColumn, TimeUnit
 from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
-from dp_service.values.bounds import ValueBounds
+from dp_service.values.bounds import Clamp, ValueBounds
+from dp_service.values.squares import Squares
 
 
 @dataclass(frozen=True)
@@ -345,7 +346,7 @@ class QueryValue:
     `null_value` is left out like NULL, or stands for every value that is not usable if the policy keeps such rows. With
     `has_own_count` rows whose value is not usable count, and the column has a count of the others beside its sum. With
     a `condition` every row of the question counts; those that do not meet it, or whose value is not usable, are not
-    summed, and no part of an own count.
+    summed, and no part of an own count. With `squares` the squares of members' totals, or of rows' values, are summed.
     """
 
     name: str
@@ -355,6 +356,12 @@ class QueryValue:
     null_value: Fraction | None
     has_own_count: bool = False
     condition: Condition | None = None
+    squares: Squares | None = None
+
+    def ends(self, *, over_rows: bool) -> Clamp:
+        """Return between which ends that is what a row adds, or a member."""
+        clamp = self.bounds.rows if over_rows else self.bounds.totals
+        return clamp if self.squares is None else self.squares.clamp
 
 
 @dataclass(frozen=True)
@@ -368,6 +375,11 @@ class QueryCount:
     bounds: ValueBounds
     condition: Condition | None = None
     has_own_count: ClassVar[bool] = False
+    squares: ClassVar[None] = None
+
+    def ends(self, *, over_rows: bool) -> Clamp:
+        """Return between which ends that is what a row adds, or a member."""
+        return self.bounds.rows if over_rows else self.bounds.totals
 
 
 Coordinate = QueryValue | QueryCount

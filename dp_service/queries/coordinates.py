@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dp_service.parameters.numbers import THE_COUNT, Average, Quotient
+from dp_service.parameters.numbers import THE_COUNT, Average, Quotient, Spread
 from dp_service.queries.asked_numbers import Measure, Part
 from dp_service.queries.canonical_bytes import condition_bytes, coordinate_bytes
 from dp_service.queries.canonical_conditions import conditions_of
@@ -28,6 +28,7 @@ from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueN
 from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.quantum import Quantum
+from dp_service.values.squares import Squares
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,10 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
         QuestionError: No row can meet a condition.
     """
     averaged = {
-        _key(each.form.averaged, _condition(each.form.averaged.condition, table))
+        _key(part, _condition(part.condition, table))
         for each in query.aggregates
-        if isinstance(each.form, Average)
+        if isinstance(each.form, Average | Spread)
+        for part in each.parts
     }
     found: dict[bytes, tuple[Coordinate, int, int]] = {}
     conditions: dict[bytes, int] = {}
@@ -71,6 +73,8 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
         if condition is not None:
             number = conditions.setdefault(condition_bytes(condition), len(conditions) + 1)
         coordinate, weight = _coordinate(part, condition, _key(part, condition) in averaged, query, table)
+        if part.function is AggregateFunction.SQUARES:
+            coordinate = _squares_of(coordinate, query, table)
         if divided and coordinate.has_own_count:
             raise QuestionError(
                 "aggregates",
@@ -137,6 +141,24 @@ def _coordinate(
         return replace(value, has_own_count=True, condition=condition), column.weight
     bounds = value.bounds.with_zero()
     return replace(value, bounds=bounds, has_own_count=False, condition=condition), column.weight
+
+
+def _squares_of(coordinate: Coordinate, query: HistogramQuery, table: Table) -> Coordinate:
+    """Return the squares of what is added up.
+
+    Raises:
+        QuestionError: They could not be added up exactly.
+    """
+    stated = None if table.contributions is None else table.contributions.sums
+    # Without it the question is refused for its sums.
+    if stated is None or not isinstance(coordinate, QueryValue):
+        return coordinate
+    terms = stated.max_rows if query.sums_rows else stated.max_members
+    try:
+        squares = Squares.of_sums(coordinate.ends(over_rows=query.sums_rows), terms=terms)
+    except ValueError as error:
+        raise QuestionError("aggregates", f"{coordinate.name}: {error}") from None
+    return replace(coordinate, squares=squares)
 
 
 _COUNTED = {

@@ -119,16 +119,21 @@ def require_whole_series(query: HistogramQuery, shown: int | None, elements: int
 
 def _summed_value(coordinate: Coordinate, share: Fraction, number: int, query: HistogramQuery) -> SummedValue:
     bounds = coordinate.bounds
-    clamp = bounds.rows if query.sums_rows else bounds.totals
+    clamp, quantum = coordinate.ends(over_rows=query.sums_rows), bounds.quantum.size
+    parts = clamp.parts if query.sums_rows else 1
     # With this part for its own count, a column's SUM has the least error.
     own = clamp.count_share * share if coordinate.has_own_count else None
     name, function = "", AggregateFunction.SUM
     if isinstance(coordinate, QueryValue):
         name = coordinate.name
+        if coordinate.squares is not None:
+            function, quantum = AggregateFunction.SQUARES, quantum**2 / 4 * coordinate.squares.size
     elif coordinate.counted is Measure.EVENTS:
         function = AggregateFunction.ROWS
     else:
         function = AggregateFunction.MEMBERS
+    low, high = (end * parts for end in (clamp.low, clamp.high))
+    keeps_nulls = isinstance(coordinate, QueryValue) and coordinate.keeps_nulls
     return SummedValue(
-        name, bounds.quantum.size, clamp.low, clamp.high, share - (own or 0), own, function, number
+        name, quantum / parts, low, high, share - (own or 0), own, function, number, keeps_nulls
     )

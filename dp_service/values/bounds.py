@@ -26,6 +26,10 @@ SUMS_IN_INT64 = 2**63
 """Integers below this fit an engine that sums in 64 bits."""
 
 
+# So many steps between two ends are fine enough for a mean.
+_FINE = 1000
+
+
 @dataclass(frozen=True)
 class Clamp:
     """The steps from `low` to `high`, low < high.
@@ -58,6 +62,22 @@ class Clamp:
     def centre(self) -> int:
         """low + high, twice the middle: what is taken off twice a value to centre it."""
         return self.low + self.high
+
+    @property
+    def finer(self) -> Clamp:
+        """The same ends in steps so fine that there are a thousand of them, by a power of ten.
+
+        As so many rows a mean is rounded: of whole rows, or stars, the rounding of each member would be seen in a sum.
+
+        >>> Clamp(0, 1).finer, Clamp(-5, 20).finer, Clamp(0, 1000).finer
+        (Clamp(low=0, high=1000), Clamp(low=-500, high=2000), Clamp(low=0, high=1000))
+        """
+        return Clamp(self.low * self.parts, self.high * self.parts)
+
+    @property
+    def parts(self) -> int:
+        """Into how many of these a step is divided."""
+        return next(parts for parts in (1, 10, 100, 1000) if self.width * parts >= _FINE)
 
     @property
     def count_share(self) -> Fraction:
@@ -137,7 +157,7 @@ def require_exact_sums(
     Raises:
         ValueError: A member's total, twice the sum, or that sum less n (low + high) could reach the limit.
     """
-    clamp = bounds.totals if rows_of_member is None else bounds.rows
+    clamp = bounds.totals if rows_of_member is None else bounds.rows.finer
     # Over rows no more are summed than the table has.
     terms = members if rows_of_member is None else min(members * rows_of_member, rows)
     largest_total = rows * max(abs(bounds.rows.low), abs(bounds.rows.high))

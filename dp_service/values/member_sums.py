@@ -3,7 +3,8 @@
 Over **members' totals** a member counts once: n rises by 1 and B by b = 2 s - (L + U), |b| <= U - L. Over **rows** it
 counts with all its rows if they are at most tau: n rises by their number c and B by the sum of 2 x - (l + u), at most
 (u - l) c. A member with more rows counts as tau rows of their mean: n rises by tau, and B by 2 S - (l + u) tau, where S
-is the sum of its x times tau / c, rounded and within l tau and u tau. No row is preferred to another one, and no order
+is the sum of its x times tau / c, rounded and within l tau and u tau. All of it is in steps of which u - l has at least
+a thousand (`Clamp.finer`). No row is preferred to another one, and no order
 of a member's rows is needed, which engines do not have.
 
 n and B are formed from the same rows. A member counts in n exactly if at least one of its rows counts, and b is formed
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.quantum import Value, is_usable
+from dp_service.values.squares import Squares
 
 Row = Sequence[Value]
 """One value for each column."""
@@ -36,11 +38,13 @@ class SummedColumn:
         bounds: How it is rounded and clamped.
         stands_for_missing: The steps that count where a value is not usable; None: the row does not count.
         has_own_count: Whether it has an n of its own; otherwise rows that it cannot use do not count at all.
+        squares: How members' totals, or the values of rows, are squared before they are summed; None: they are not.
     """
 
     bounds: ValueBounds
     stands_for_missing: int | None = None
     has_own_count: bool = False
+    squares: Squares | None = None
 
     def steps(self, value: Value) -> int | None:
         """Return the clamped steps of a row, None if it does not count in this column."""
@@ -83,7 +87,7 @@ def group_sums(
         for place, column in enumerate(columns):
             steps = [column.steps(row[place]) for row in counting]
             usable = [step for step in steps if step is not None]
-            found[place][0] += _centred(usable, column.bounds, rows_of_member)
+            found[place][0] += _centred(usable, column, rows_of_member)
             found[place][1] += _weight(len(usable), rows_of_member)
     sums = zip(found, columns, strict=True)
     return GroupSums(
@@ -105,11 +109,17 @@ def _weight(rows: int, rows_of_member: int | None) -> int:
     return min(rows, rows_of_member or 1)
 
 
-def _centred(steps: Sequence[int], bounds: ValueBounds, rows_of_member: int | None) -> int:
+def _centred(steps: Sequence[int], column: SummedColumn, rows_of_member: int | None) -> int:
+    bounds, squares = column.bounds, column.squares
     if rows_of_member is None:
-        return bounds.totals.centred(sum(steps)) if steps else 0
+        if not steps:
+            return 0
+        total = bounds.totals(sum(steps))
+        return bounds.totals.centred(total) if squares is None else squares.clamp.centred(squares(total))
+    clamp = bounds.rows if squares is None else squares.clamp
+    added = sum(steps if squares is None else map(squares, steps)) * clamp.parts
     counted = min(len(steps), rows_of_member)
-    return 2 * _weighted(sum(steps), len(steps), counted, bounds.rows) - bounds.rows.centre * counted
+    return 2 * _weighted(added, len(steps), counted, clamp.finer) - clamp.finer.centre * counted
 
 
 def _weighted(total: int, rows: int, counted: int, clamp: Clamp) -> int:

@@ -50,6 +50,7 @@ def answered(
     min_count=st.sampled_from([1, 2]),
     known=st.booleans(),
     measure=st.sampled_from(Measure),
+    spread=st.booleans(),
 )
 def test_duckdb_sums_what_the_reference_does(
     connection: duckdb.DuckDBPyConnection,
@@ -63,10 +64,11 @@ def test_duckdb_sums_what_the_reference_does(
     min_count: int,
     known: bool,
     measure: Measure,
+    spread: bool,
 ) -> None:
     """NULL, NaN, infinities, 2^63, halves and duplicates: n and every sum are of the same, bounded members."""
     under = policy(whole=whole, number=number, delta_0=delta_0, min_count=min_count, known=known)
-    query = asked(*columns, by=by, measure=measure)
+    query = asked(*columns, by=by, measure=measure, spread=spread)
     assert answered(connection, query, under, rows) == reference(query, under, rows)
 
 
@@ -97,11 +99,11 @@ def test_a_member_without_a_usable_row_moves_neither_count_nor_sum(
 
 
 def test_a_member_of_many_rows_counts_as_tau_of_their_mean(connection: duckdb.DuckDBPyConnection) -> None:
-    """Ada's five rows, of 3.2 on average, count as two, of 6 together; bob's one counts as it is."""
+    """Ada's five rows, of 3.2 on average, count as two, of 6.4 together and not of 6; bob's one counts as it is."""
     rows = [Row("ada", "a", whole, 1.0) for whole in (0, 1, 2, 3, 90)] + [Row("bob", "a", 7, 1.0)]
     found = answered(connection, asked("whole", measure=Measure.EVENTS), policy(), rows)
-    # A row counts with at most 10, so the sum of ada's is 16; 2 * 6 - 2 * 10, and 2 * 7 - 10.
-    assert found == [("a", 3, -8 + 4)]
+    # In hundredths: a row counts with at most 10, so the sum of ada's is 16; 2 * 6.4 - 2 * 10, and 2 * 7 - 10.
+    assert found == [("a", 3, -720 + 400)]
 
 
 def test_rows_are_clamped_before_they_are_summed(connection: duckdb.DuckDBPyConnection) -> None:

@@ -10,7 +10,12 @@ Over rows a member counts as at most tau rows, with the sum S of the steps of al
 of tau rows of their mean:
 
     S' = S, or floor(S * tau / c + 1/2) within tau * low and tau * high of a row;
-    the sum over members of 2 S' - (low + high) min(c, tau).
+    the sum over members of 2 S' - (low + high) min(c, tau),
+
+all in steps of which there are at least a thousand between the ends of a row (`Clamp.finer`).
+
+Of squares the same is added up of h = floor((2 s - (low + high))^2 / 2^j + 1/2) instead of s, and over rows of that of
+each row: see `dp_service.values.squares`.
 
 A value is brought between two whole numbers around the clamps before it is multiplied, so that nothing overflows, and a
 row is clamped before anything is added up: whether a sum fails would tell of somebody's rows. Rows whose value cannot
@@ -37,6 +42,7 @@ from dp_service.queries.render.conditions import written_condition
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.terms import ValueType
 from dp_service.values.bounds import Clamp
+from dp_service.values.squares import Squares
 
 
 def usable_conditions(value: Coordinate, dialect: Dialect) -> Iterator[str]:
@@ -72,9 +78,10 @@ def measured(query: CanonicalQuery, dialect: Dialect) -> list[str]:
 
 def measures(query: CanonicalQuery, dialect: Dialect) -> list[str]:
     """Write these numbers: totals, how many rows some are of, and over rows or without sums the number of events."""
-    numbers = [_member_total(value, dialect) for value in query.values]
+    over_rows = query.rows_summed is not None
+    numbers = [_member_total(value, over_rows, dialect) for value in query.values]
     numbers += [f"SUM({_used_or_not(query.values[place], '1', dialect)})" for place in query.own_counts]
-    if query.rows_summed is not None or not numbers:
+    if over_rows or not numbers:
         numbers.append("COUNT(*)")
     names = measured(query, dialect)
     return [f"{number} AS {name}" for number, name in zip(numbers, names, strict=True)]
@@ -115,13 +122,16 @@ def _over_members(number: str, query: CanonicalQuery, dialect: Dialect) -> str:
     return total if query.dimensions else f"COALESCE({total}, 0)"
 
 
-def _member_total(value: Coordinate, dialect: Dialect) -> str:
+def _member_total(value: Coordinate, over_rows: bool, dialect: Dialect) -> str:
     """Write the sum of a member's rows in an element, each of them rounded and clamped, or their number."""
     if isinstance(value, QueryCount):
         return "COUNT(*)" if value.condition is None else f"SUM({_used_or_not(value, '1', dialect)})"
+    steps = _clamped(_steps(value, dialect), value.bounds.rows)
+    if over_rows and value.squares is not None:
+        steps = _square(steps, value.squares)
     if value.has_own_count or value.condition is not None:
-        return f"SUM({_used_or_not(value, _clamped(_steps(value, dialect), value.bounds.rows), dialect)})"
-    return f"SUM({row_steps(value, dialect)})"
+        return f"SUM({_used_or_not(value, steps, dialect)})"
+    return f"SUM(CAST({steps} AS BIGINT))"
 
 
 def _used_or_not(value: Coordinate, number: str, dialect: Dialect) -> str:
@@ -151,12 +161,25 @@ def _centred_total(value: Coordinate, place: int, dialect: Dialect) -> str:
     """Write what one member adds to the sum of a column: 2 s - (low + high)."""
     totals = value.bounds.totals
     clamped = _clamped(identifier(total_name(place), dialect), totals)
-    return f"2 * {clamped} - ({totals.centre})"
+    if value.squares is not None:
+        clamped = f"CAST({_square(clamped, value.squares)} AS BIGINT)"
+    return f"2 * {clamped} - ({value.ends(over_rows=False).centre})"
+
+
+def _square(steps: str, squares: Squares) -> str:
+    """Write the square of a number of steps within its clamp, a double that is a whole number."""
+    centred = f"CAST(2 * {steps} - ({squares.of.centre}) AS DOUBLE)"
+    size = squares.size
+    scaled = f"/ {size}" if size.denominator == 1 else f"* {size.denominator}"
+    return f"FLOOR({centred} * {centred} {scaled} + 0.5)"
 
 
 def _centred_rows(value: Coordinate, place: int, tau: int, dialect: Dialect) -> str:
     """Write what the rows of one member add to the sum of a column, at most tau of them: 2 S' - (low + high) rows."""
-    rows, total = value.bounds.rows, identifier(total_name(place), dialect)
+    of_row, total = value.ends(over_rows=True), identifier(total_name(place), dialect)
+    rows, parts = of_row.finer, of_row.parts
+    if parts > 1:
+        total = f"({total} * {parts})"
     count = identifier(used_name(place) if value.has_own_count else MEMBER_COUNT_COLUMN, dialect)
     mean = f"FLOOR(CAST({total} AS DOUBLE) * {tau} / {count} + 0.5)"
     of_tau = f"CAST({_clamped(mean, Clamp(rows.low * tau, rows.high * tau))} AS BIGINT)"

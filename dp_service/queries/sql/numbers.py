@@ -3,7 +3,7 @@
     COUNT(DISTINCT member), DISTINCTCOUNT(member) ..   members; also MEMBERS(), whatever their column is called
     COUNT(*), COUNT(1), COUNT(member), SUM(1)          rows: those without a member never count
     COUNT(DISTINCT column), DISTINCTCOUNT(column) ..   distinct values of a column of which the policy offers them
-    SUM(value), AVG(value)                             of the count beside it: of members' totals, or of rows
+    SUM(value), AVG(value), STDDEV(value) ..           of the count beside it: of members' totals, or of rows
     COUNT(..) FILTER (WHERE ..), SUM(CASE WHEN ..) ..  the same of the rows that meet a condition
     PERCENTILE(value, 50), QUANTILE(value, 0.5) ..     a quantile of the members' values
     MIN(value), MAX(value)                             about the smallest and the largest value
@@ -15,10 +15,10 @@ number and differ in how exact it is, so here they are other names of one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from dp_service.parameters.numbers import Average, Plain
+from dp_service.parameters.numbers import Average, Form, Plain, Spread
 from dp_service.queries.asked_numbers import (
     AskedNumber,
     AskedQuantile,
@@ -33,11 +33,18 @@ from dp_service.queries.sql.conditions import filters_of
 from dp_service.queries.sql.places import Placed, placed, refuse, refused
 from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.queries.sql.tokens import Token
-from dp_service.queries.sql.words import COUNTS_OF_MEMBERS, MEMBERS, PERCENTILE, QUANTILES
+from dp_service.queries.sql.words import (
+    AGGREGATES,
+    AVERAGES,
+    COUNTS_OF_MEMBERS,
+    DEVIATIONS,
+    MEMBERS,
+    PERCENTILE,
+    QUANTILES,
+)
 from dp_service.terms import AggregateFunction, RankFunction
 
 _RANKS = {"MIN": RankFunction.SMALLEST, "MAX": RankFunction.LARGEST}
-_AGGREGATES: dict[str, type[Plain[Part] | Average[Part]]] = {"SUM": Plain, "AVG": Average, "MEAN": Average}
 _NUMBERS = {
     Measure.DISTINCT_MEMBERS: AggregateFunction.MEMBERS,
     Measure.EVENTS: AggregateFunction.ROWS,
@@ -97,14 +104,14 @@ def is_number(node: tree.Expression) -> bool:
     """Return whether a node is a number that is computed of many rows."""
     if isinstance(node, tree.Product | tree.Sum):
         return True
-    return isinstance(node, tree.Call) and (_counts(node) or node.name in _AGGREGATES or is_quantile(node))
+    return isinstance(node, tree.Call) and (_counts(node) or node.name in AGGREGATES or is_quantile(node))
 
 
 def is_aggregate(node: tree.Expression) -> bool:
     """Return whether a node is a sum or an average, or a count with a condition."""
     if not isinstance(node, tree.Call) or is_count(node):
         return False
-    return node.name in _AGGREGATES or _counts(node)
+    return node.name in AGGREGATES or _counts(node)
 
 
 def is_quantile(node: tree.Expression) -> bool:
@@ -168,7 +175,7 @@ def measure_of(call: tree.Call, scope: Scope) -> Counted:
     raise refused(call, wrong.format(member=scope.table.member, columns="), COUNT(DISTINCT ".join(columns)))
 
 
-def aggregate_of(call: tree.Call, scope: Scope) -> Plain[Part] | Average[Part]:
+def aggregate_of(call: tree.Call, scope: Scope) -> Form[Part]:
     """Return a sum or an average, or a count beside the question's own."""
     _check_within(call)
     condition = _condition(call, scope)
@@ -177,7 +184,12 @@ def aggregate_of(call: tree.Call, scope: Scope) -> Plain[Part] | Average[Part]:
     if call.distinct:
         refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values of several members all count")
     column = _only_column(call, tuple(map(_uncast, call.arguments)), scope)
-    return _AGGREGATES[call.name](Part(AggregateFunction.SUM, column, condition))
+    part = Part(AggregateFunction.SUM, column, condition)
+    if call.name == "SUM":
+        return Plain(part)
+    if call.name in AVERAGES:
+        return Average(part)
+    return Spread(part, replace(part, function=AggregateFunction.SQUARES), call.name in DEVIATIONS)
 
 
 def _function(call: tree.Call, scope: Scope) -> AggregateFunction:

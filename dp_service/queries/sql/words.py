@@ -74,9 +74,25 @@ PARTS_OF_TEXTS = frozenset(
     {"LOWER", "LCASE", "UPPER", "UCASE", "LEFT", "SUBSTR", "SUBSTRING", "SPLIT_PART", "SPLITPART"}
 )
 """Functions of a text whose result is grouped by."""
+AVERAGES = frozenset({"AVG", "MEAN"})
+"""Names of an average."""
+DEVIATIONS = frozenset({"STDDEV", "STDDEV_POP", "STDDEV_SAMP", "STDEV"})
+"""Names of a standard deviation."""
+AGGREGATES = frozenset({"SUM", *AVERAGES, *DEVIATIONS, "VARIANCE", "VAR_POP", "VAR_SAMP"})
+"""Functions of a value column."""
 _READ = frozenset(
-    {"COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "MEDIAN", "PERCENTILES", "CAST", "CASE", "WIDTH_BUCKET"}
-    | PARTS_OF_TEXTS
+    {
+        *AGGREGATES,
+        *PARTS_OF_TEXTS,
+        "COUNT",
+        "MIN",
+        "MAX",
+        "MEDIAN",
+        "PERCENTILES",
+        "CAST",
+        "CASE",
+        "WIDTH_BUCKET",
+    }
     | {"IF", "IFF", "IIF", "COUNT_IF", "COUNTIF", "SUM_IF", "SUMIF", "AVG_IF", "AVGIF", "FLOOR"}
     | {"FUNNEL_COUNT", "STEPS", "CORRELATE_BY", "DATE_DIFF", "DATEDIFF"}
 )
@@ -114,7 +130,7 @@ _BINS = (
     "DATE_TRUNC('day', column)"
 )
 _PATTERN = "write LIKE with % and _"
-_SPREAD = "ask for COUNT, SUM, AVG or a percentile"
+_SPREAD = "ask for COUNT, SUM, AVG, STDDEV or a percentile"
 _CATALOGUE = "tables and columns are in the catalogue, which is free"
 _ROLLUP = "it asks for a total of everything as well; GROUPING SETS ((a, b), (a)) is for two columns and totals of one"
 
@@ -139,8 +155,7 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("INSUBQUERY", "INPARTITIONEDSUBQUERY", "IN_PARTITIONED_SUBQUERY"), _SUBQUERY),
     **dict.fromkeys(("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "NTILE"), _WINDOW),
     **dict.fromkeys(("FIRST_VALUE", "LAST_VALUE", "PERCENT_RANK", "CUME_DIST"), _WINDOW),
-    **dict.fromkeys(("STDDEV", "STDDEV_POP", "STDDEV_SAMP", "STDEV", "VARIANCE", "VAR_POP"), _SPREAD),
-    **dict.fromkeys(("VAR_SAMP", "CORR", "COVAR_POP", "COVAR_SAMP", "MODE", "SKEWNESS"), _SPREAD),
+    **dict.fromkeys(("CORR", "COVAR_POP", "COVAR_SAMP", "MODE", "SKEWNESS"), _SPREAD),
     **dict.fromkeys(("REGR_SLOPE", "KURTOSIS", "ANY_VALUE", "ARRAY_AGG", "STRING_AGG", "LIST"), _SPREAD),
     **dict.fromkeys(("GROUP_CONCAT", "LISTAGG", "HISTOGRAM", "FIRST", "LAST", "PRODUCT"), _SPREAD),
     **dict.fromkeys(("ROLLUP", "CUBE"), _ROLLUP),

@@ -27,36 +27,59 @@ def added_in_words(
         tau: How many rows of a member count in an element, where they do.
     """
     if not column.name:
-        yield _number_of(column, deviation, tau if over_rows else column.high)
+        yield _number_of(column, deviation, tau if over_rows else column.high, over_rows=over_rows)
         return
-    summed = "row's value" if over_rows else "member's total"
+    each = "row's value" if over_rows else "member's total"
+    summed = f"{each} of {column.name}"
+    where = f" where condition {column.condition} holds" if column.condition else ""
     low, high = (short(end * column.quantum) for end in (column.low, column.high))
-    # 0 is then the total of who has no such row, and what a row counts with that does not meet it.
-    rest = ", 0 where it does not hold" if column.condition and column.count_share is None else ""
+    of = f"A {summed}{where}{_otherwise(column)}"
+    if column.function is AggregateFunction.SQUARES:
+        of = f"The squared distance of a {summed}{where} from the middle of its ends"
     yield Statement(
         "sums.clamped",
-        f"A {summed} of {column.called}{rest} counts with {low} to {high}, in steps of {short(column.quantum)}. "
-        f"It takes {column.share} of the units, and its sums carry noise of standard deviation {deviation:.6g}.",
+        f"{of} counts with {low} to {high}, in steps of {short(column.quantum)}. It takes {column.share} of the units, "
+        f"and its sums carry noise of standard deviation {deviation:.6g}.",
         column.name,
         (low, high),
     )
+    if column.function is not AggregateFunction.SQUARES:
+        yield from _missing(column, f", of a member at most {tau}" if over_rows else "")
+
+
+def _otherwise(column: SummedValue) -> str:
+    """Return what a member counts with that has no row which meets a condition, and such a row."""
+    if not column.condition or column.count_share is not None:
+        return ""
+    return f", 0 where it does not hold{'' if column.keeps_nulls else ' or there is no value'},"
+
+
+def _missing(column: SummedValue, of_member: str) -> Iterator[Statement]:
+    """Yield what becomes of rows without a value, and of those that do not meet the condition of an average."""
+    unmet = [f"that do not meet condition {column.condition}"] if column.condition else []
+    unmet += [] if column.keeps_nulls else [f"without a value of {column.name}"]
+    rows = " or ".join(unmet)
     if column.count_share is not None:
-        unmet = f"that do not meet condition {column.condition}, or have no"
-        of_member = f", of a member at most {tau}" if over_rows else ""
         yield Statement(
             "sums.own_count",
-            f"Rows {unmet if column.condition else 'without a'} value of {column.name} count; its sums and averages "
-            f"are of the others{of_member}, whose own count takes {column.count_share} of the units.",
+            f"Rows {rows} count; the sums and averages of {column.name} are of the others{of_member}, whose own count "
+            f"takes {column.count_share} of the units.",
             column.name,
         )
+    elif rows and not column.condition:
+        yield Statement("sums.dropped", f"Rows {rows} are left out of every count and number.", column.name)
 
 
-def _number_of(column: SummedValue, deviation: float, most: int) -> Statement:
-    each = (
-        f"A member with a row where condition {column.condition} holds counts once in each element"
-        if column.function is AggregateFunction.MEMBERS
-        else f"Of the {column.called}, at most {most} of a member count in each element"
-    )
+def _number_of(column: SummedValue, deviation: float, most: int, *, over_rows: bool) -> Statement:
+    if column.function is AggregateFunction.MEMBERS:
+        each = f"A member with a row where condition {column.condition} holds counts once in each element"
+    elif over_rows:
+        each = (
+            f"Of a member at most {most} rows count in each element, and of them that part for which condition "
+            f"{column.condition} holds in all of its rows there"
+        )
+    else:
+        each = f"Of the {column.called}, at most {most} of a member count in each element"
     return Statement(
         "sums.number",
         f"{each}. Their number takes {column.share} of the units, and carries noise of standard deviation "

@@ -43,7 +43,7 @@ from dp_service.releases.kinds.parts import (
 from dp_service.releases.kinds.views import AnsweredAggregate, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements
-from dp_service.terms import Element
+from dp_service.terms import AggregateFunction, Element
 from dp_service.values.bounds import Clamp
 
 Integers = NDArray[np.int64]
@@ -134,7 +134,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         of_count = self.moments.own_count_variance(place)
         return {
             "name": column.name,
-            "function": None if column.name else column.function,
+            "function": None if column.function is AggregateFunction.SUM else column.function,
             "condition": column.condition,
             "quantum": column.quantum,
             "lower": column.low * column.quantum,

@@ -33,8 +33,9 @@ from dp_service.mechanisms.aggregates.intervals import (
 )
 from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.parameters.aggregates import SummedValue
-from dp_service.parameters.numbers import THE_COUNT, Average, Form, Plain, Total
+from dp_service.parameters.numbers import THE_COUNT, Average, Form, Plain, Spread, Total
 from dp_service.releases.kinds.kind import Value
+from dp_service.releases.kinds.spreads import OfSpread
 from dp_service.releases.kinds.views import Answer, AnsweredAggregate, ShownAverages, ShownSums
 from dp_service.releases.statements import Statement
 
@@ -75,6 +76,8 @@ def view_of(form: Form[int], columns: Sequence[SummedValue]) -> NumberView:
         return _OfSum(form.added, columns[form.added].quantum)
     if isinstance(form, Average):
         return _OfAverage(form.averaged, columns[form.averaged].quantum)
+    if isinstance(form, Spread):
+        return OfSpread.of(form, columns)
     quanta = {THE_COUNT: Fraction(1), **{place: column.quantum for place, column in enumerate(columns)}}
     if isinstance(form, Total):
         return _OfTotal.of(form, [quanta[each] for each in form.terms])

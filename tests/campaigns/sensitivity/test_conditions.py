@@ -53,6 +53,7 @@ OF_MEMBERS = (
     "SUM(CASE WHEN {} THEN number ELSE 0 END)",
     "AVG(whole) FILTER (WHERE {})",
     "AVG(number) FILTER (WHERE {})",
+    "STDDEV(number) FILTER (WHERE {})",
     "SUM(whole)",
     "COUNT(*) FILTER (WHERE {}) / SUM(number)",
     "SUM(number) - SUM(whole)",
@@ -123,7 +124,8 @@ def unclamped(value: Coordinate, place: int, dialect: Dialect) -> str:
 def every_row(value: Coordinate, place: int, tau: int, dialect: Dialect) -> str:
     """Write the number of all of a member's rows, centred by those that count."""
     total, count = (identifier(name, dialect) for name in (f"gris_total_{place + 1}", "gris_member_count"))
-    return f"2 * {total} - ({value.bounds.rows.centre}) * LEAST({count}, {tau})"
+    rows = value.bounds.rows
+    return f"2 * {rows.parts} * {total} - ({rows.finer.centre}) * LEAST({count}, {tau})"
 
 
 @pytest.mark.parametrize("number", [each.format("whole > 1") for each in OF_MEMBERS[:5]])

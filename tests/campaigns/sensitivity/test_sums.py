@@ -55,6 +55,7 @@ tables:
     delta_0=st.integers(1, 2),
     known=st.booleans(),
     measure=st.sampled_from(Measure),
+    spread=st.booleans(),
 )
 def test_a_member_changes_counts_and_sums_within_the_price(
     asked_of: Asked,
@@ -67,10 +68,11 @@ def test_a_member_changes_counts_and_sums_within_the_price(
     delta_0: int,
     known: bool,
     measure: Measure,
+    spread: bool,
 ) -> None:
     """Rows of NULL, NaN, infinities, 2^63, negative and repeated ones, of members who come and who leave."""
     under = policy(whole=whole, number=number, delta_0=delta_0, known=known)
-    assert faults(asked_of, asked(*columns, by=by, measure=measure), under, rows) == []
+    assert faults(asked_of, asked(*columns, by=by, measure=measure, spread=spread), under, rows) == []
 
 
 @pytest.mark.slow
@@ -203,13 +205,15 @@ def test_a_total_of_members_without_a_value_is_found(
 def every_row(value: QueryValue, place: int, tau: int, dialect: Dialect) -> str:
     """Write the centred sum of all of a member's rows, whatever tau is."""
     total, count = (identifier(name, dialect) for name in (f"gris_total_{place + 1}", "gris_member_count"))
-    return f"2 * {total} - ({value.bounds.rows.centre}) * {count}"
+    rows = value.bounds.rows
+    return f"2 * {rows.parts} * {total} - ({rows.finer.centre}) * {count}"
 
 
 def unweighted(value: QueryValue, place: int, tau: int, dialect: Dialect) -> str:
     """Write the sum of all of a member's rows, centred by the number of those that count."""
     total, count = (identifier(name, dialect) for name in (f"gris_total_{place + 1}", "gris_member_count"))
-    return f"2 * {total} - ({value.bounds.rows.centre}) * LEAST({count}, {tau})"
+    rows = value.bounds.rows
+    return f"2 * {rows.parts} * {total} - ({rows.finer.centre}) * LEAST({count}, {tau})"
 
 
 @pytest.mark.parametrize("wrong", [every_row, unweighted])

@@ -115,7 +115,7 @@ MALFORMED = {
     "function hidden by underscores": (where("l_o_o_k_u_p('t', 'c', 'k', article_id) = 'x'"), A_FUNCTION),
     "quoted function": (where("\"lookup\"('t', 'c', 'k', article_id) = 'x'"), A_FUNCTION),
     "function over a dimension": (f"SELECT TRIM(article_id), {PLAIN[19:]}", r"TRIM\(\.\.\)"),
-    "other aggregate": (PLAIN.replace("COUNT", "VARIANCE"), r"VARIANCE\(\.\.\)"),
+    "other aggregate": (PLAIN.replace("COUNT", "KURTOSIS"), r"KURTOSIS\(\.\.\)"),
     "largest of distinct members": (PLAIN.replace("COUNT", "MAX"), "DISTINCT in MAX"),
     "sum without a count": (PLAIN.replace("COUNT", "SUM"), r"SUM\(DISTINCT \.\.\)"),
     "approximate count of another column": (

@@ -54,6 +54,7 @@ class AggregateFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AGGREGATE_FUNCTION_SUM: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_MEMBERS: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_ROWS: _ClassVar[AggregateFunction]
+    AGGREGATE_FUNCTION_SQUARES: _ClassVar[AggregateFunction]
 
 class TotalOf(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -163,6 +164,7 @@ AGGREGATE_FUNCTION_UNSPECIFIED: AggregateFunction
 AGGREGATE_FUNCTION_SUM: AggregateFunction
 AGGREGATE_FUNCTION_MEMBERS: AggregateFunction
 AGGREGATE_FUNCTION_ROWS: AggregateFunction
+AGGREGATE_FUNCTION_SQUARES: AggregateFunction
 TOTAL_OF_UNSPECIFIED: TotalOf
 TOTAL_OF_CONTRIBUTIONS: TotalOf
 TOTAL_OF_MEMBERS: TotalOf
