@@ -125,7 +125,8 @@ def rows_of_members(inner: tree.Select, outer: Sequence[tree.Expression]) -> tre
         QuestionError: It is of something else than members and their first times.
     """
     member = _grouped_by(inner)
-    (time, *others) = filter(None, (_time_of(each.value) for each in inner.items))
+    times: list[tree.Expression | None] = [_time_of(each.value) for each in inner.items]
+    time, *others = (each for each in times if each is not None)
     if others or len(inner.items) > 2 or inner.distinct is not None or inner.limit is not None or inner.order:
         refuse(inner.items[-1].value, _OF_MEMBERS)
     for each in inner.items:
