@@ -122,7 +122,7 @@ tables:
 """)
     sql = "SELECT COUNT(DISTINCT member) FROM t WHERE EXTRACT(HOUR FROM at) < 2 OR text = 'a'"
     rendered = render(resolve(parse_sql(sql, policy), policy, now=0), "pinot")
-    assert ' <> 0 AND hour(' in rendered
+    assert " <> 0 AND hour(" in rendered
 
 
 def test_bins_have_ascending_edges() -> None:
