@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.dimensions import conditions_of_dimensions
+from dp_service.queries.dimensions import PartOfText, conditions_of_dimensions
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, Like, column_filters
 from dp_service.queries.policy import Policy, parse_policy
@@ -20,6 +20,7 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.text_functions import Piece
 from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.policies import POLICY
@@ -88,6 +89,8 @@ def test_a_rendered_query_is_one_statement_with_the_questions_literals(
         stated = (*query.filters, *conditions_of_dimensions(query.dimensions))
         leaves = (each for condition in stated for each in column_filters(condition))
         asked = {each.pattern for each in leaves if isinstance(each, Like)}
+        parts = [each.function for each in query.dimensions if isinstance(each, PartOfText)]
+        asked |= {each.separator for each in parts if isinstance(each, Piece)}
         assert {text for text in texts if not re.fullmatch(r"\d{4}-\d\d-\d\d", text)} <= {
             *TEXTS,
             *asked,
