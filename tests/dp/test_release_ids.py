@@ -159,7 +159,7 @@ PARTS: list[tuple[Any, Changes, set[str]]] = [
     (NAMES, NAMED, set()),
     (BEFORE, BEFORE_IT, {"planned"}),
     (SUMS, SUMMING, {"asked", "ordered_by"}),
-    (SUMMED, SUMMED_AS, {"condition"}),
+    (SUMMED, SUMMED_AS, {"condition", "keeps_nulls"}),
     (TOTALS, TOTALLED, {"column"}),
     (QUANTILES, RANKED, {"rule", "asked", "ordered_by"}),
 ]
