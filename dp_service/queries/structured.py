@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import lcm
 
-from dp_service.parameters.numbers import Plain
+from dp_service.parameters.numbers import Plain, Quotient
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.asked_numbers import (
     MAXIMUM_QUANTILE_DENOMINATOR,
@@ -328,6 +328,12 @@ class HistogramQuery:
             "expected distinct members, which a number of members and one of rows are counted beside",
         )
         require_valid(
+            self.measure is not Measure.DISTINCT_MEMBERS or not any(map(_is_of_rows, self.aggregates)),
+            "measure",
+            "expected a count of rows, COUNT(*) alone, for a part of rows or an amount per row: beside a count of "
+            "members each number of rows and each total of a member is cut by itself, and theirs is no part of another",
+        )
+        require_valid(
             not self.omit_counts,
             "omit_counts",
             "expected false: sums and averages come with their counts, which cost nothing more",
@@ -401,3 +407,12 @@ class HistogramQuery:
         require_valid(
             named, "having", "expected the count, or a sum or an average that the question asks for"
         )
+
+
+def _is_of_rows(number: AskedNumber) -> bool:
+    """Return whether a number is a quotient of rows, or of a sum by rows, and not of anything per member."""
+    functions = {part.function for part in number.parts}
+    return isinstance(number.form, Quotient) and functions in (
+        {AggregateFunction.ROWS},
+        {AggregateFunction.ROWS, AggregateFunction.SUM},
+    )

@@ -212,7 +212,7 @@ def test_numbers_of_the_rows_that_meet_a_condition_are_of_one_release(client: Pr
 
 def test_numbers_of_several_are_computed_from_what_is_released_of_them(client: PrivateClient) -> None:
     """SQL and texts of Python ask the same, for the price of their parts; a list is in the order of one, too."""
-    each, less = "SUM(number) / COUNT(*)", "SUM(number) - SUM(whole)"
+    each, less = "SUM(number) / SUM(whole)", "SUM(number) - SUM(whole)"
     asked_for = f"COUNT(DISTINCT member), SUM(number), SUM(whole), COUNT(*), {each} AS each, {less}"
     result = client.sql(f"SELECT text, {asked_for} FROM t GROUP BY text ORDER BY {each} DESC LIMIT 5")  # noqa: S608
     assert [column.title for column in result.parameters.aggregates[3:]] == [
@@ -222,8 +222,8 @@ def test_numbers_of_several_are_computed_from_what_is_released_of_them(client: P
     assert result.interval_kind is IntervalKind.SIMULTANEOUS
     order = []
     for _, values in shown(result).values():
-        number, whole, rows, quotient, difference = (found for found in values if found is not None)
-        assert quotient.value == number.value / rows.value
+        number, whole, _, quotient, difference = (found for found in values if found is not None)
+        assert quotient.value == number.value / whole.value
         assert difference.value == number.value - whole.value
         for found in (quotient, difference):
             assert found.interval[0] <= found.value <= found.interval[1]

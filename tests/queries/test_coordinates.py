@@ -215,8 +215,9 @@ OTHERS = "COUNT(*) FILTER (WHERE n = 2)"
         ),
         (f"COUNT(*) - {SOME}", "count_minus_rows_where_1"),
         (f"COUNT(*) / {SOME}", "count_per_rows_where_1"),
-        (f"{MEMBERS}, SUM(x) / COUNT(*)", "sum_x_per_rows"),
-        (f"{MEMBERS}, AVG(CASE WHEN n = 1 THEN x ELSE 0 END)", "sum_x_where_1_per_rows"),
+        (f"{MEMBERS}, COUNT(*) / {MEMBERS}", "rows_per_count"),
+        (f"{MEMBERS}, SUM(x) / {MEMBERS} FILTER (WHERE n = 1)", "sum_x_per_members_where_1"),
+        ("AVG(CASE WHEN n = 1 THEN x ELSE 0 END)", "sum_x_where_1_per_count"),
     ],
 )
 def test_a_number_of_several_is_a_view_of_their_release(number: str, name: str) -> None:
@@ -245,6 +246,9 @@ def test_a_number_of_several_is_a_view_of_their_release(number: str, name: str) 
         (numbers(f"{MEMBERS}, SUM(x) FILTER (WHERE n = 1)", "counted"), "no values of a column"),
         (numbers("COUNT(*) FILTER (WHERE n = 1 AND n = 2)"), "contradict"),
         (numbers("SUM(x) / SUM(x)"), "different numbers"),
+        (numbers(f"{MEMBERS}, {SOME} / COUNT(*)"), "for a part of rows"),
+        (numbers(f"{MEMBERS}, SUM(x) / COUNT(*)"), "an amount per row"),
+        (numbers(f"{MEMBERS}, AVG(CASE WHEN n = 1 THEN x ELSE 0 END)"), "an amount per row"),
         (
             numbers(
                 "COUNT(*) FILTER (WHERE n = 1 AND text = 'a') / COUNT(*) FILTER (WHERE text = 'a' AND n = 1)"

@@ -147,3 +147,19 @@ def test_a_quotient_of_what_can_be_negative_can_be_negative() -> None:
     (interval,) = quotient_intervals(unsigned, 0, 1, shown(unsigned), alpha=ALPHA)
     assert interval is not None
     assert interval.lower == 0 < interval.upper
+
+
+@pytest.mark.parametrize(("first", "second"), [(200, 2), (390, 10), (60, 3)])
+def test_a_quotient_covers_given_that_it_is_shown_also_where_its_divisor_is_next_to_0(
+    first: int, second: int
+) -> None:
+    """There it is shown for its noise alone: a test that did not take that into account would cover a third."""
+    drawn = np.rint(np.random.default_rng(11).normal(0, 10, (3, 4000))).astype(int)
+    rows = [(400 + n, 2 * first + a + n, 2 * second + b + n) for n, a, b in drawn.T.tolist()]
+    release = released(rows)
+    found = [
+        each for each in quotient_intervals(release, 0, 1, shown(release), alpha=ALPHA) if each is not None
+    ]
+    assert 100 < len(found) < 3000
+    covered = sum(each.lower <= Fraction(first, second) <= each.upper for each in found)
+    assert covered >= len(found) * (1 - float(ALPHA)) - 5 * math.sqrt(len(found) * 0.16)
