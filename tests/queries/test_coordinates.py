@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from random import Random
 
 import duckdb
@@ -19,7 +20,7 @@ from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.sql import parse_sql
+from dp_service.queries.sql import parse_sql, with_places
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp, ValueBounds
@@ -217,7 +218,7 @@ OTHERS = "COUNT(*) FILTER (WHERE n = 2)"
         (f"COUNT(*) / {SOME}", "count_per_rows_where_1"),
         (f"{MEMBERS}, COUNT(*) / {MEMBERS}", "rows_per_count"),
         (f"{MEMBERS}, SUM(x) / {MEMBERS} FILTER (WHERE n = 1)", "sum_x_per_members_where_1"),
-        ("AVG(CASE WHEN n = 1 THEN x ELSE 0 END)", "sum_x_where_1_per_count"),
+        ("AVG(CASE WHEN n = 1 THEN x ELSE 0 END)", "sum_x_of_rows_where_1_per_count"),
     ],
 )
 def test_a_number_of_several_is_a_view_of_their_release(number: str, name: str) -> None:
@@ -296,6 +297,14 @@ def test_what_the_policy_does_not_allow_is_refused(sql: str, said: str) -> None:
     """A condition of a number needs the leave that one in WHERE needs."""
     with pytest.raises((QuestionError, RefusedByPolicyError), match=said):
         resolved(sql)
+
+
+def test_a_refused_condition_of_a_number_is_shown_where_it_stands() -> None:
+    """As one in WHERE is; and one that no row meets, for its column leaves NULL out, is no part of another number."""
+    for condition, said in (("hidden = 1", "hidden: the policy"), ("n = 1 OR text IS NULL", "IS NULL of text")):
+        sql = numbers(f"{MEMBERS}, {MEMBERS} FILTER (WHERE {condition})")
+        with pytest.raises((QuestionError, RefusedByPolicyError), match=f"line 1, column 65: {said}"):
+            with_places(sql, POLICY, partial(resolved, sql))
 
 
 def test_a_number_whose_noise_cannot_be_drawn_is_refused() -> None:

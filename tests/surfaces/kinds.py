@@ -141,7 +141,8 @@ KINDS = {
         *("counts.bounded", "order.of_elements"),
     ),
     "numbers of several": _kind(
-        f"SELECT country, {_PEOPLE}, SUM(amount) / {_PEOPLE} FILTER (WHERE {_JANUARY}) AS each, {_PEOPLE} FILTER (WHERE day < '2024-01-08') - "
+        f"SELECT country, {_PEOPLE}, SUM(amount) / {_PEOPLE} FILTER (WHERE {_JANUARY}) AS each, "
+        f"{_PEOPLE} FILTER (WHERE day < '2024-01-08') - "
         f"{_PEOPLE} FILTER (WHERE day >= '2024-01-20') FROM clamped GROUP BY country ORDER BY each DESC LIMIT 1",
         *("sums.ratios", "sums.differences", "intervals.simultaneous"),
     ),

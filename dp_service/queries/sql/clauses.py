@@ -56,13 +56,23 @@ def _clauses(about: str, select: tree.Select) -> Iterator[tree.Expression]:
     elif about in _FILTERS:
         # Functions of a row have conditions, and ranges of time, of their own.
         yield from (each for each in grouped if not isinstance(each, tree.Name))
+        yield from (found for each in selected if is_number(each) for found in _conditions(each))
 
 
 def _names(node: tree.Expression) -> Iterator[tree.Name]:
     """Yield the names in an expression, from its beginning on."""
+    return (each for each in _within(node) if isinstance(each, tree.Name))
+
+
+def _conditions(number: tree.Expression) -> Iterator[tree.Expression]:
+    """Yield the conditions of a number."""
+    calls = (each for each in _within(number) if isinstance(each, tree.Call))
+    return (each.where for each in calls if each.where is not None)
+
+
+def _within(node: tree.Expression) -> Iterator[tree.Expression]:
     waiting = [node]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, tree.Name):
-            yield each
+        yield each
         waiting += [*tree.parts_of(each)][::-1]

@@ -27,7 +27,8 @@ from dp_service.queries.asked_numbers import (
     Measure,
     Part,
 )
-from dp_service.queries.filters import Filter
+from dp_service.queries.columns import Nulls
+from dp_service.queries.filters import Filter, IsNull, column_filters
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import filters_of
 from dp_service.queries.sql.places import Placed, placed, refuse, refused
@@ -207,6 +208,16 @@ def _condition(call: tree.Call, scope: Scope) -> tuple[Filter, ...]:
     if call.where is None:
         return ()
     found = filters_of(call.where, scope, ())
+    for each in found or ():
+        missing = [
+            leaf.column for leaf in column_filters(each) if isinstance(leaf, IsNull) and not leaf.negated
+        ]
+        if any(scope.table.column(name).nulls is Nulls.DROP for name in missing):
+            refuse(
+                call.where,
+                f"IS NULL of {missing[0]} is not accepted in a number: the policy has nulls: drop for it, so no row "
+                "would meet it; nulls: keep counts such rows with a value of their own",
+            )
     if not found:
         refuse(
             call.where, "a condition that every row meets, or none, is not accepted in a number: leave it out"
