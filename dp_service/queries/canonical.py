@@ -20,18 +20,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dp_service.bounding.order import table_salt
 from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.canonical_bytes import _ROWS_OF_A_MEMBER
-from dp_service.queries.canonical_conditions import conditions_of, flattened, possible_values
-from dp_service.queries.canonical_query import (
-    CanonicalQuery,
+from dp_service.queries.canonical_columns import (
     Condition,
     Every,
     OrdinalRestriction,
     QueryColumn,
-    QueryDistinct,
-    QueryQuantiles,
     Restriction,
     TextRestriction,
     query_column,
+)
+from dp_service.queries.canonical_conditions import conditions_of, flattened, possible_values
+from dp_service.queries.canonical_query import (
+    CanonicalQuery,
+    QueryDistinct,
+    QueryQuantiles,
 )
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.coordinates import added_up, query_value

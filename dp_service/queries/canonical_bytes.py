@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.canonical_query import (
-    CanonicalQuery,
+from dp_service.queries.canonical_columns import (
     Condition,
     Coordinate,
     Every,
@@ -17,20 +16,23 @@ from dp_service.queries.canonical_query import (
     QueryCase,
     QueryCohorts,
     QueryColumn,
-    QueryDistinct,
     QueryFirst,
     QueryFunnel,
     QueryLater,
     QueryLookup,
     QueryPart,
     QueryPartOfText,
-    QueryQuantiles,
     QueryTime,
     QueryValue,
     Restriction,
     Some,
     Source,
     TextRestriction,
+)
+from dp_service.queries.canonical_query import (
+    CanonicalQuery,
+    QueryDistinct,
+    QueryQuantiles,
 )
 from dp_service.queries.filters import Value
 from dp_service.queries.intervals import ordinal

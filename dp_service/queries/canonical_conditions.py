@@ -13,8 +13,7 @@ from dataclasses import replace
 from functools import reduce
 
 from dp_service.queries.canonical_bytes import condition_bytes
-from dp_service.queries.canonical_query import (
-    CanonicalQuery,
+from dp_service.queries.canonical_columns import (
     Condition,
     Every,
     OrdinalRestriction,
@@ -28,6 +27,7 @@ from dp_service.queries.canonical_query import (
     query_column,
     query_time,
 )
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import (

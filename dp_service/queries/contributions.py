@@ -15,7 +15,14 @@ from dp_service.bounding import relative_counts
 from dp_service.bounding.order import table_salt
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, QueryBucket, QueryDistinct
+from dp_service.queries.canonical_columns import (
+    OrdinalRestriction,
+    QueryBucket,
+)
+from dp_service.queries.canonical_query import (
+    CanonicalQuery,
+    QueryDistinct,
+)
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.member_functions import most_elements, stated_for

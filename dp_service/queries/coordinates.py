@@ -17,8 +17,14 @@ from fractions import Fraction
 from dp_service.parameters.numbers import THE_COUNT, Average, Quotient, Spread
 from dp_service.queries.asked_numbers import Measure, Part
 from dp_service.queries.canonical_bytes import condition_bytes, coordinate_bytes
+from dp_service.queries.canonical_columns import (
+    Condition,
+    Coordinate,
+    Every,
+    QueryCount,
+    QueryValue,
+)
 from dp_service.queries.canonical_conditions import conditions_of
-from dp_service.queries.canonical_query import Condition, Coordinate, Every, QueryCount, QueryValue
 from dp_service.queries.columns import Nulls
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter

@@ -32,14 +32,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 
-from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.allowed_columns import groupable, time_of
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical import time_restriction
-from dp_service.queries.canonical_conditions import can_hold, conditions_of, within_times
-from dp_service.queries.canonical_query import (
+from dp_service.queries.canonical_columns import (
     UTC,
-    CanonicalQuery,
     Condition,
     Every,
     OrdinalRestriction,
@@ -57,6 +54,8 @@ from dp_service.queries.canonical_query import (
     query_column,
     query_time,
 )
+from dp_service.queries.canonical_conditions import can_hold, conditions_of, within_times
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.coordinates import query_value
 from dp_service.queries.dimensions import (
@@ -74,26 +73,23 @@ from dp_service.queries.dimensions import (
     is_of_member,
 )
 from dp_service.queries.elements import microseconds_of, timestamp_of
-from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
+from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter, In, InPart, Value, column_filters, type_of
 from dp_service.queries.intervals import Interval, Intervals, intersection
 from dp_service.queries.policy_schema import ColumnSchema
-from dp_service.queries.query_sizes import characters_of, characters_of_conditions
+from dp_service.queries.promised_bounds import require_all_rows, require_bounded
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.time_buckets import TimeBucket, buckets_between
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeColumn, TimeUnit
-from dp_service.terms import BoundedBy, ColumnType
+from dp_service.terms import ColumnType
 from dp_service.values.bounds import Clamp
 
 _BOTH_ENDS = (
     "expected a range of time with both ends, from conditions{example} or a time range: {because}; the first and the "
     "last time that there is (the years 1 and 9999 of days) end nothing"
 )
-_TIMES_WRITTEN = 3
 MOST_COHORTS = 1_000
-# Beside them a query has names, of a message of 16 MiB.
-_MOST_REPEATED = 6_000_000
 # Below them doubles hold every half of a step.
 _MOST_STEPS = 2**52
 # Four such domains fit into a query, so the column is restricted to its own, as the part's is.
@@ -249,7 +245,7 @@ def with_times(
 
 
 def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]:
-    _require_bounded(table)
+    require_bounded(table)
     branches: list[tuple[Condition, Value]] = []
     otherwise = dimension.otherwise
     for condition, value in dimension.branches:
@@ -270,7 +266,7 @@ def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]
 
 
 def _bins(dimension: Binned, table: Table) -> tuple[QueryBins, tuple[Value, ...]]:
-    _require_bounded(table)
+    require_bounded(table)
     column = table.numbers_of(dimension.column)
     value, size = query_value(column), column.bounds.quantum.size
     # A number is below an edge exactly if its steps are below the edge's, rounded up.
@@ -284,7 +280,7 @@ def _bins(dimension: Binned, table: Table) -> tuple[QueryBins, tuple[Value, ...]
 
 def _part_of_text(dimension: PartOfText, name: str, table: Table) -> Grouped:
     """Return a part of a text. A member has at most as many as values of the column, none of which is too long."""
-    _require_bounded(table)
+    require_bounded(table)
     column = groupable(table, dimension.column)
     if column.type is not ColumnType.STRING or column.lookup is not None:
         raise QuestionError("dimensions", f"{column.name}: expected a part of a column of texts of the table")
@@ -311,7 +307,7 @@ def _parts_of(condition: Filter, table: Table, of: str) -> tuple[Condition, ...]
 
 
 def _funnel(dimension: Funnel, table: Table) -> tuple[QueryFunnel, tuple[Value, ...]]:
-    _require_all_rows(dimension, table)
+    require_all_rows(dimension, table)
     steps: list[Condition] = []
     for condition in dimension.steps:
         parts = _parts_of(condition, table, "FUNNEL_COUNT")
@@ -327,7 +323,7 @@ def _since(
     dimension: FirstSeen | Later, query: HistogramQuery, table: Table, closed_before: int | None
 ) -> tuple[QueryFirst | QueryLater, tuple[Value, ...]]:
     """Return first times, or how much later than them rows are, in the buckets of the question's range."""
-    _require_all_rows(dimension, table)
+    require_all_rows(dimension, table)
     time = time_of(dimension.column, "buckets", table.buckets, dimension.length, table)
     allowed = _with_both_ends(query, table, closed_before, _OF_BUCKETS)
     of = query_time(time, table.time_column())
@@ -349,74 +345,6 @@ def _since(
     if isinstance(dimension, Later):
         return QueryLater(cohorts), tuple(range(len(buckets)))
     return QueryFirst(cohorts), tuple(_first_days(QueryBucket(of, dimension.length), allowed, time))
-
-
-def _require_all_rows(dimension: Dimension, table: Table) -> None:
-    """Refuse a function of all of a member's rows where rows were left out, or a promise is of other elements."""
-    block = table.contributions
-    bounded = None if block is None else block.bounded_by
-    if bounded is BoundedBy.PREPARED:
-        raise RefusedByPolicyError(
-            Rule.GROUP_BY,
-            f"{dimension} is not offered for the table {table.name}: it has bound: {bounded}, and such a copy has not "
-            "all rows of a member; bound: in_query bounds members of the whole table",
-        )
-    if bounded is BoundedBy.ASSUMED and isinstance(dimension, Later):
-        raise RefusedByPolicyError(
-            Rule.GROUP_BY,
-            f"{dimension} is not offered for the table {table.name}: it has bound: {bounded}, which promises nothing "
-            "of the buckets that a member comes back in; bound: in_query bounds members in any",
-        )
-
-
-def _require_bounded(table: Table) -> None:
-    """Refuse a CASE, bins and parts of texts where it is not the query that bounds members.
-
-    What a copy was bounded in, or what is promised, are elements of columns. A CASE may be of other columns, and rows
-    that no question by a column counts, such as those with NULL, are in the value of ELSE: one element more. How many
-    rows a member has in an element, tau, is of the column as well, and several of its values may become one.
-    """
-    block = table.contributions
-    if block is not None and block.bounded_by is not BoundedBy.IN_QUERY:
-        raise RefusedByPolicyError(
-            Rule.GROUP_BY,
-            f"CASE, bins and parts of texts are not offered for the table {table.name}: it has bound: "
-            f"{block.bounded_by}, which bounds members in elements of columns as they are; bound: in_query bounds them "
-            "in any",
-        )
-
-
-def require_short_conditions(query: CanonicalQuery) -> None:
-    """Refuse conditions whose query might not fit into a message: one on a lookup names up to all of its keys.
-
-    Raises:
-        QuestionError: They are that long.
-    """
-    characters = characters_of_conditions(query)
-    if characters > _MOST_REPEATED:
-        raise QuestionError(
-            "filters",
-            f"expected conditions with at most about {_MOST_REPEATED:,} characters, looked-up keys among them, got "
-            f"{characters:,}",
-        )
-
-
-def require_short_cases(parameters: ReleaseParameters, query: CanonicalQuery) -> None:
-    """Refuse a CASE whose query might not fit into a message: a second look repeats it for each name that is found.
-
-    Raises:
-        QuestionError: A CASE is that long.
-    """
-    names = None if parameters.contributions is None else parameters.contributions.names
-    most = _MOST_REPEATED // (_TIMES_WRITTEN if names is None else names.most_names)
-    each = sum(map(characters_of, query.dimensions))
-    if each > most:
-        raise QuestionError(
-            "dimensions",
-            f"expected CASE with at most about {most:,} characters of conditions, looked-up keys among them, got "
-            f"{each:,}"
-            f"{'' if names is None else ': beside a column of an unknown domain its query repeats them for each name'}",
-        )
 
 
 def _with_both_ends(

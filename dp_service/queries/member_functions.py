@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dp_service.queries.canonical_query import (
-    CanonicalQuery,
+from dp_service.queries.canonical_columns import (
     QueryColumn,
     QueryFirst,
     QueryFunnel,
     QueryLater,
 )
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.elements import days_of
 from dp_service.queries.errors import QuestionError
 from dp_service.terms import Element, MechanismName

@@ -22,7 +22,11 @@ from zoneinfo import ZoneInfo
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, column_conditions
+from dp_service.queries.canonical_columns import (
+    OrdinalRestriction,
+    column_conditions,
+)
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.elements import date_of, days_of, timestamp_of
 from dp_service.queries.intervals import Interval
 from dp_service.queries.pairs_manifest import CopiedPeriod, PairsManifest

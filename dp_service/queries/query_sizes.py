@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dp_service.queries.canonical_query import (
-    CanonicalQuery,
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.canonical_columns import (
     ColumnCondition,
     OrdinalRestriction,
     PartCondition,
@@ -13,10 +13,52 @@ from dp_service.queries.canonical_query import (
     TextRestriction,
     column_conditions,
 )
+from dp_service.queries.canonical_query import CanonicalQuery
+from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Value
 
+# How often a CASE is written, where nothing repeats it.
+_TIMES_WRITTEN = 3
+# Beside them a query has names, of a message of 16 MiB.
+_MOST_REPEATED = 6_000_000
 
-def characters_of_conditions(query: CanonicalQuery) -> int:
+
+def require_short(parameters: ReleaseParameters, query: CanonicalQuery) -> None:
+    """Refuse a question whose query might not fit into a message.
+
+    Raises:
+        QuestionError: Its conditions, or a CASE, are that long.
+    """
+    _require_short_conditions(query)
+    _require_short_cases(parameters, query)
+
+
+def _require_short_conditions(query: CanonicalQuery) -> None:
+    """Refuse long conditions: one on a lookup names up to all of its keys."""
+    characters = _characters_of_conditions(query)
+    if characters > _MOST_REPEATED:
+        raise QuestionError(
+            "filters",
+            f"expected conditions with at most about {_MOST_REPEATED:,} characters, looked-up keys among them, got "
+            f"{characters:,}",
+        )
+
+
+def _require_short_cases(parameters: ReleaseParameters, query: CanonicalQuery) -> None:
+    """Refuse a long CASE: a second look repeats it for each name that is found."""
+    names = None if parameters.contributions is None else parameters.contributions.names
+    most = _MOST_REPEATED // (_TIMES_WRITTEN if names is None else names.most_names)
+    each = sum(map(_characters_of, query.dimensions))
+    if each > most:
+        raise QuestionError(
+            "dimensions",
+            f"expected CASE with at most about {most:,} characters of conditions, looked-up keys among them, got "
+            f"{each:,}"
+            f"{'' if names is None else ': beside a column of an unknown domain its query repeats them for each name'}",
+        )
+
+
+def _characters_of_conditions(query: CanonicalQuery) -> int:
     """Return about how many bytes the conditions of a question and of its numbers have, each of them once."""
     own = (
         each for one in (*query.conditions, *query.conditions_of_values) for each in column_conditions(one)
@@ -24,7 +66,7 @@ def characters_of_conditions(query: CanonicalQuery) -> int:
     return sum(map(_size_of_condition, (*query.restrictions, *own)))
 
 
-def characters_of(column: QueryColumn) -> int:
+def _characters_of(column: QueryColumn) -> int:
     """Return about how many bytes a CASE or a funnel has where it is written, rather too many; 0 of another column."""
     case = column.source if isinstance(column.source, QueryCase) else None
     values = () if case is None else (*(value for _, value in case.branches), case.otherwise)

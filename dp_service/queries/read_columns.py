@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.queries.canonical_query import (
-    CanonicalQuery,
+from dp_service.queries.canonical_columns import (
     ColumnCondition,
     OrdinalRestriction,
     PartCondition,
     QueryBins,
     QueryValue,
 )
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value
 from dp_service.queries.intervals import UNIVERSES, Interval, ordinal, written

@@ -28,20 +28,17 @@ from dp_service.queries.allowed_columns import (
     in_canonical_order,
     with_whole_lists,
 )
-from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical import canonicalise
-from dp_service.queries.canonical_query import CanonicalQuery, QueryColumn, QueryValue, query_column
+from dp_service.queries.canonical_columns import (
+    QueryColumn,
+    QueryValue,
+    query_column,
+)
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
 from dp_service.queries.coordinates import added_up
-from dp_service.queries.derived_columns import (
-    Grouped,
-    grouped_columns,
-    require_short_cases,
-    require_short_conditions,
-    with_times,
-)
-from dp_service.queries.dimensions import labels_of
+from dp_service.queries.derived_columns import Grouped, grouped_columns, with_times
 from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
@@ -54,7 +51,9 @@ from dp_service.queries.member_functions import (
 )
 from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
 from dp_service.queries.policy_types import DEFAULT_SHARE
+from dp_service.queries.promised_bounds import require_bounded_rows
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
+from dp_service.queries.query_sizes import require_short
 from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
 from dp_service.queries.shown_elements import fetched_at_most, requested_k_of, shown_at_most
 from dp_service.queries.structured import HistogramQuery
@@ -193,8 +192,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     parameters = _parameters(query, table, dimensions, canonical, policy)
     member = table.member_column()
     parameters = _summing(_bounded(parameters, canonical, table), query, table)
-    require_short_conditions(canonical)
-    require_short_cases(parameters, canonical)
+    require_short(parameters, canonical)
     parameters = releasing_quantiles(parameters, query, table)
     parameters = releasing_totals(parameters, query, table)
     resolution = Resolution(
@@ -309,7 +307,7 @@ def _parameters(
     tau = table.tau(query.measure)
     if not dimensions:
         table.require_total(query.measure)
-    _require_bounded_rows(query, table, dimensions)
+    require_bounded_rows(query, table, dimensions)
     _require_few_lookups(table, dimensions)
     domains = grouped_domains(dimensions, canonical)
     mechanism = mechanism_for(table, dimensions)
@@ -336,26 +334,6 @@ def _parameters(
         clips=table.clip_of(query) is not None,
         listing=_listing(query),
         funnel=funnel_place(canonical),
-    )
-
-
-def _require_bounded_rows(query: HistogramQuery, table: Table, dimensions: Sequence[Column]) -> None:
-    """Refuse rows whose number a promise bounds in one element of a column, and not in what is computed of several.
-
-    All elements of a member may have the same looked-up value, and be in the same bucket.
-    """
-    if query.measure is not Measure.EVENTS or table.clip_of(query) is not None or not dimensions:
-        return
-    of_table = {each.name for each in table.own_columns}
-    if any(each.name in of_table for each in dimensions):
-        return
-    labels = zip(labels_of(query.dimensions), query.dimensions, strict=True)
-    functions = [label or str(each) for label, each in labels]
-    raise RefusedByPolicyError(
-        Rule.MEASURE,
-        f"COUNT(*) by {listed(functions)} alone is not offered for the table {table.name}: the policy assumes how many "
-        "rows a member has in one element of a column of the table (tau_is: assumed), which bounds nothing that is "
-        "computed or looked up. It is offered where the policy clips (tau_is: clipped)",
     )
 
 

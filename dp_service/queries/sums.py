@@ -13,7 +13,10 @@ from dp_service.parameters.aggregates import SummedValue, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions
 from dp_service.parameters.numbers import THE_COUNT, PartName, ShownNumber
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.canonical_query import Coordinate, QueryValue
+from dp_service.queries.canonical_columns import (
+    Coordinate,
+    QueryValue,
+)
 from dp_service.queries.coordinates import AddedUp
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import HistogramQuery

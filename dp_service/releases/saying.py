@@ -8,7 +8,7 @@ from fractions import Fraction
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.canonical_query import (
+from dp_service.queries.canonical_columns import (
     QueryBucket,
     QueryCase,
     QueryColumn,

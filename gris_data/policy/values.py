@@ -15,7 +15,8 @@ import duckdb
 
 from dp_service.queries.asked_numbers import AskedNumber, AskedQuantile, Measure, sum_of
 from dp_service.queries.canonical import canonicalise
-from dp_service.queries.canonical_query import CanonicalQuery, QueryValue
+from dp_service.queries.canonical_columns import QueryValue
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column
 from dp_service.queries.policy_values import total_name
 from dp_service.queries.render.dialects import DIALECTS

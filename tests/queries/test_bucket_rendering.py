@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.canonical_query import QueryBucket
+from dp_service.queries.canonical_columns import QueryBucket
 from dp_service.queries.elements import days_of
 from dp_service.queries.intervals import Interval
 from dp_service.queries.policy import parse_policy

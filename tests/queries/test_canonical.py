@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_bytes import canonical_bytes
-from dp_service.queries.canonical_query import OrdinalRestriction, TextRestriction
+from dp_service.queries.canonical_columns import (
+    OrdinalRestriction,
+    TextRestriction,
+)
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Bound, Filter, In, NotIn, Range, TimeRange, Value
 from dp_service.queries.intervals import Interval

@@ -301,7 +301,10 @@ def test_what_the_policy_does_not_allow_is_refused(sql: str, said: str) -> None:
 
 def test_a_refused_condition_of_a_number_is_shown_where_it_stands() -> None:
     """As one in WHERE is; and one that no row meets, for its column leaves NULL out, is no part of another number."""
-    for condition, said in (("hidden = 1", "hidden: the policy"), ("n = 1 OR text IS NULL", "IS NULL of text")):
+    for condition, said in (
+        ("hidden = 1", "hidden: the policy"),
+        ("n = 1 OR text IS NULL", "IS NULL of text"),
+    ):
         sql = numbers(f"{MEMBERS}, {MEMBERS} FILTER (WHERE {condition})")
         with pytest.raises((QuestionError, RefusedByPolicyError), match=f"line 1, column 65: {said}"):
             with_places(sql, POLICY, partial(resolved, sql))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dp_service.queries.canonical_query import QueryColumn
+from dp_service.queries.canonical_columns import QueryColumn
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.render.lookups import looked_up
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dp_service.queries.canonical_query import (
+from dp_service.queries.canonical_columns import (
     Condition,
     Every,
     OrdinalRestriction,

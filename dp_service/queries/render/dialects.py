@@ -9,7 +9,7 @@ from enum import Enum
 from functools import reduce
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.queries.canonical_query import PatternCondition
+from dp_service.queries.canonical_columns import PatternCondition
 from dp_service.queries.filters import Value
 from dp_service.queries.intervals import ordinal
 from dp_service.queries.render.text_expressions import (

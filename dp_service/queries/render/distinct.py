@@ -19,7 +19,10 @@ That an element has many members helps it nothing if they all have the same few 
 from __future__ import annotations
 
 from dp_service.bounding.order import table_salt
-from dp_service.queries.canonical_query import CanonicalQuery, QueryDistinct
+from dp_service.queries.canonical_query import (
+    CanonicalQuery,
+    QueryDistinct,
+)
 from dp_service.queries.render.dialects import Dialect, identifier
 
 VALUE_COLUMN = "gris_value"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dp_service.queries.canonical_query import (
-    CanonicalQuery,
+from dp_service.queries.canonical_columns import (
     QueryBins,
     QueryBucket,
     QueryCase,
@@ -13,6 +12,7 @@ from dp_service.queries.canonical_query import (
     QueryPart,
     QueryPartOfText,
 )
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.filters import Value
 from dp_service.queries.render.columns import column_expression
 from dp_service.queries.render.conditions import time_key, written_condition

@@ -18,7 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from dp_service.queries.answer_columns import LOOKUP_COLUMNS
-from dp_service.queries.canonical_query import CanonicalQuery, QueryColumn, QueryLookup
+from dp_service.queries.canonical_columns import (
+    QueryColumn,
+    QueryLookup,
+)
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.filters import Value
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dp_service.queries.canonical_query import (
-    CanonicalQuery,
+from dp_service.queries.canonical_columns import (
     Condition,
     QueryCohorts,
     QueryColumn,
@@ -28,6 +27,7 @@ from dp_service.queries.canonical_query import (
     QueryFunnel,
     QueryLater,
 )
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.render.conditions import column_of_times, value_of_number, written_condition
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.render.expressions import grouping_key

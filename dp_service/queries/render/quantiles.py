@@ -15,7 +15,10 @@ the query lists. Either way there are no more cells in an answer than the grid h
 from __future__ import annotations
 
 from dp_service.queries.answer_columns import CELL_COLUMN, COUNT_COLUMN
-from dp_service.queries.canonical_query import CanonicalQuery, QueryQuantiles
+from dp_service.queries.canonical_query import (
+    CanonicalQuery,
+    QueryQuantiles,
+)
 from dp_service.queries.policy_values import total_name
 from dp_service.queries.render.dialects import Dialect, identifier
 from dp_service.queries.render.sums import row_steps, within_totals

@@ -27,7 +27,10 @@ from collections.abc import Iterator
 
 from dp_service.queries.answer_columns import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.canonical_query import CanonicalQuery, QueryDistinct
+from dp_service.queries.canonical_query import (
+    CanonicalQuery,
+    QueryDistinct,
+)
 from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.pairs import PairsRange
 from dp_service.queries.render.columns import column_expression

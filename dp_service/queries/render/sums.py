@@ -35,7 +35,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dp_service.queries.answer_columns import MEMBER_COUNT_COLUMN
-from dp_service.queries.canonical_query import CanonicalQuery, Coordinate, QueryCount, QueryValue
+from dp_service.queries.canonical_columns import (
+    Coordinate,
+    QueryCount,
+    QueryValue,
+)
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_values import own_count_name, sum_name, total_name, used_name
 from dp_service.queries.render.conditions import written_condition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from dp_service.queries.canonical_query import PatternCondition
+from dp_service.queries.canonical_columns import PatternCondition
 from dp_service.queries.filters import regular_expression
 from dp_service.queries.render.texts import pinot_text, standard_text
 from dp_service.queries.text_functions import Folded, Piece, Prefix, TextFunction

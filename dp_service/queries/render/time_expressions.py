@@ -16,7 +16,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, QueryColumn, QueryTime
+from dp_service.queries.canonical_columns import (
+    OrdinalRestriction,
+    QueryColumn,
+    QueryTime,
+)
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.intervals import Interval, Intervals, ordinal
 from dp_service.queries.time_parts import TimePart

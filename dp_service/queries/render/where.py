@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from dp_service.queries.canonical_query import (
-    CanonicalQuery,
+from dp_service.queries.canonical_columns import (
     Coordinate,
     OrdinalRestriction,
     QueryBins,
@@ -17,6 +16,7 @@ from dp_service.queries.canonical_query import (
     TextRestriction,
     column_conditions,
 )
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.elements import date_of
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.read_columns import MISSING_MEMBER

@@ -30,14 +30,6 @@ _COMPARISONS = {
     ">": Comparison.GREATER,
     ">=": Comparison.AT_LEAST,
 }
-_ARITHMETIC = {
-    "/": "a division is not accepted: ask for both numbers and divide what comes back",
-    "*": "arithmetic is not accepted, leave it out: SUM, AVG and percentiles are of value columns as the policy lists",
-    "+": "arithmetic is not accepted: ask for each number apart, times by DATE_TRUNC('week', column)",
-    "-": "arithmetic is not accepted: a condition compares a column with the value itself",
-    "%": "arithmetic is not accepted: a condition compares a column with values, by = or IN",
-    "||": "joining texts is not accepted: select both columns",
-}
 _CASTS = ("DATE", "TIMESTAMP")
 _WHOLE = ("INTEGER", "INT", "BIGINT")
 # What a number is cast to so that nothing of it is lost.
@@ -209,8 +201,8 @@ class ExpressionReader:
             found, tree.Call | tree.Number | tree.Cast | tree.Product | tree.Sum
         ):
             found = self.computed(first, found)
-        if self.next.kind == "sign" and self.next.text in _ARITHMETIC:
-            refuse(self.next, _ARITHMETIC[self.next.text])
+        if self.next.kind == "sign" and self.next.text in ARITHMETIC:
+            refuse(self.next, ARITHMETIC[self.next.text])
         return found
 
     def computed(self, first: Token, left: Expression) -> Expression:

@@ -8,6 +8,16 @@ from dp_service.queries.sql.places import refuse
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.words import KEYWORDS, REFUSED
 
+ARITHMETIC = {
+    "/": "a division is not accepted: ask for both numbers and divide what comes back",
+    "*": "arithmetic is not accepted, leave it out: SUM, AVG and percentiles are of value columns as the policy lists",
+    "+": "arithmetic is not accepted: ask for each number apart, times by DATE_TRUNC('week', column)",
+    "-": "arithmetic is not accepted: a condition compares a column with the value itself",
+    "%": "arithmetic is not accepted: a condition compares a column with values, by = or IN",
+    "||": "joining texts is not accepted: select both columns",
+}
+"""What is computed and not accepted, and what to write instead."""
+
 
 def named(token: Token) -> str:
     """Return how a message calls a token: a word of SQL by itself, but no word of the author's own."""

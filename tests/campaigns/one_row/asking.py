@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dp_service.queries.canonical_query import QueryCount
+from dp_service.queries.canonical_columns import QueryCount
 from dp_service.queries.policy import Policy
 from pinot_connector.engines.base import Engine, Feature
 from pinot_connector.engines.duckdb import DuckDBEngine

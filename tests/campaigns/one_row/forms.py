@@ -8,7 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dp_service.queries.canonical_query import QueryCount, QueryValue
+from dp_service.queries.canonical_columns import (
+    QueryCount,
+    QueryValue,
+)
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, read_policy

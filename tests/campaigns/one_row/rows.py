@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dp_service.queries.asked_numbers import DistinctValues
-from dp_service.queries.canonical_query import QueryValue
+from dp_service.queries.canonical_columns import QueryValue
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.dimensions import (
     Binned,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dp_service.queries.canonical_query import PatternCondition
+from dp_service.queries.canonical_columns import PatternCondition
 from dp_service.queries.render.dialects import DIALECTS
 from tests.campaigns.one_row.asking import Totals, faults, on_duckdb
 from tests.campaigns.one_row.forms import conditions, forms, policy

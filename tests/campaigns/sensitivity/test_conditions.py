@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dp_service.queries.canonical_query import CanonicalQuery, Coordinate
+from dp_service.queries.canonical_columns import Coordinate
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render, sums, where
 from dp_service.queries.render.dialects import Dialect, identifier

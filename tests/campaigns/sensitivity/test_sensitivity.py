@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from dp_service.queries.asked_numbers import DistinctValues, Measure
-from dp_service.queries.canonical_query import (
+from dp_service.queries.canonical_columns import (
     OrdinalRestriction,
-    QueryDistinct,
     Restriction,
     TextRestriction,
 )
+from dp_service.queries.canonical_query import QueryDistinct
 from dp_service.queries.intervals import UNIVERSES
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import HistogramQuery

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.canonical_query import CanonicalQuery, QueryValue
+from dp_service.queries.canonical_columns import QueryValue
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import sums, where
 from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier
