@@ -96,7 +96,7 @@ def _require_counted(
         wanted = bounded_answer(question, policy, rows, bound, now=0)
     expected = {tuple(map(_in_pinot, each[:-1])): each[-1] for each in wanted}
     answer = answered(engine, engine_query(resolution, "pinot"))
-    keys = [*zip(*answer.elements, strict=True)] if question.dimensions else [()]
+    keys: list[Element] = [*zip(*answer.elements, strict=True)] if question.dimensions else [()]
     by = ", ".join(question.plain_dimensions)
     require_equal(expected, dict(zip(keys, answer.counts, strict=True)), f"other counts by {by}")
     return keys
