@@ -23,7 +23,7 @@ BY_TIME = {
     "segmentsConfig": {"timeColumnName": "d"},
 }
 FILTERED = replace(QUERY, reads=(ReadColumn("d", ColumnType.STRING, "null"),))
-# What 0.11 says where no segment is left, and how 1.5.1 says it.
+# What 0.11 says where no segment is left, and how 1.5.1 and 1.4.0 say it.
 NOTHING: dict[str, Any] = {
     "exceptions": [],
     "numServersQueried": 0,
@@ -33,6 +33,8 @@ NOTHING: dict[str, Any] = {
     "totalDocs": 0,
 }
 EMPTY_TABLE = {**NOTHING, "partialResult": False, "resultTable": {**ANSWER["resultTable"], "rows": []}}  # type: ignore[dict-item]
+UNNAMED = {"columnNames": ["d", "count(*)"], "columnDataTypes": ["STRING", "LONG"]}
+UNNAMED_TABLE = {**EMPTY_TABLE, "resultTable": {"dataSchema": UNNAMED, "rows": []}}
 LOST = {**ANSWER, "exceptions": [{"errorCode": 427}], "numServersQueried": 2}
 
 
@@ -44,7 +46,7 @@ def engine(pinot: FakePinot) -> Iterator[PinotEngine]:
     engine.close()
 
 
-@pytest.mark.parametrize("nothing", [NOTHING, EMPTY_TABLE], ids=["0.11", "1.5.1"])
+@pytest.mark.parametrize("nothing", [NOTHING, EMPTY_TABLE, UNNAMED_TABLE], ids=["0.11", "1.5.1", "1.4.0"])
 def test_an_answer_of_no_segment_is_as_good_as_any_other(
     pinot: FakePinot, engine: PinotEngine, nothing: dict[str, Any]
 ) -> None:
@@ -58,6 +60,23 @@ def test_an_answer_of_no_segment_is_as_good_as_any_other(
         assert counts == confirmed(engine, FILTERED).counts
         heard.append(list(pinot.paths))
     assert [["/count", "/query/sql", "/count", "/segments/t_OFFLINE/zkmetadata"]] * 2 == heard
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {**ANSWER, "resultTable": {**ANSWER["resultTable"], "dataSchema": UNNAMED}},  # type: ignore[dict-item]
+        {**NOTHING, "resultTable": {"dataSchema": {"columnNames": ["d"]}, "rows": []}},
+    ],
+    ids=["segments", "another number"],
+)
+def test_columns_of_other_names_are_those_of_no_segment_alone(
+    pinot: FakePinot, engine: PinotEngine, reply: dict[str, Any]
+) -> None:
+    """Where a server was asked, or a column is missing, the answer is to another question."""
+    pinot.replies |= {"/tables/t": {"OFFLINE": BY_TIME}, "/query/sql": reply}
+    with pytest.raises(IncompleteAnswer, match="other columns"):
+        confirmed(engine, FILTERED)
 
 
 def test_every_query_of_the_connectors_own_sets_the_options_of_questions(

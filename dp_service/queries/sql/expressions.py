@@ -12,7 +12,7 @@ from dp_service.queries.sql import tree
 from dp_service.queries.sql.cases import without_case
 from dp_service.queries.sql.forms import FORMS, is_part
 from dp_service.queries.sql.places import Span, refuse
-from dp_service.queries.sql.refusals import named, refuse_function
+from dp_service.queries.sql.refusals import ARITHMETIC, named, refuse_function
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.tree import Expression
 from dp_service.queries.sql.words import NO_NAMES, REFUSED, WITHOUT_PARENTHESES, is_function

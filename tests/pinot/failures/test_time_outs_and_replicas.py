@@ -8,7 +8,7 @@ import pytest
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.engines.pinot import PinotEngine
-from tests.pinot.loading import create_table, plain_answer, plain_count, upload, wait_for_rows
+from tests.pinot.loading import create_table, has_table, plain_answer, plain_count, upload, wait_for_rows
 from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
@@ -43,7 +43,7 @@ def replicated(pinot_cluster: PinotCluster) -> Iterator[PinotCluster]:
     """
     tables = {"grouped": {"routing": {"instanceSelectorType": "replicaGroup"}}, "balanced": {}}
     for table, config in tables.items():
-        if not HTTP.get(f"{pinot_cluster.controller_url}/tables/{table}", timeout=30).json():
+        if not has_table(pinot_cluster, table):
             create_table(pinot_cluster, table, COLUMNS, replication=2, **config)
             for segment in "abc":
                 upload(pinot_cluster, table, f"{table}_{segment}", ROWS)

@@ -265,7 +265,7 @@ ACCEPTED = {
         r"""SELECT "cohort", COUNT(*) AS "gris_count"
             FROM "engagement"
             WHERE "member_id" IS NOT NULL AND "cohort" <> 'null'
-            AND ((REGEXP_EXTRACT("article_id", '(?s)\A(?:(?>.*?it['']s.).*\\)\z') <> '' AND "article_id" <> 'null')
+            AND ((REGEXP_EXTRACT("article_id", '(?s-i)\A(?:(?>.*?it['']s.).*\\)\z') <> '' AND "article_id" <> 'null')
             OR "active" = FALSE)
             GROUP BY "cohort"
             ORDER BY COUNT(*) DESC, "cohort" ASC

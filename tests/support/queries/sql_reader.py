@@ -211,7 +211,7 @@ def _pattern_of(node: exp.Expr) -> tuple[exp.Expr, str, bool] | None:
 
 
 def _whole(expression: str) -> str:
-    whole = re.fullmatch(r"\(\?s\)\\A\(\?:(.*)\)\\z", expression, re.DOTALL)
+    whole = re.fullmatch(r"\(\?s(?:-i)?\)\\A\(\?:(.*)\)\\z", expression, re.DOTALL)
     assert whole is not None
     return whole[1]
 
