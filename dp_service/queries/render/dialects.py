@@ -259,33 +259,6 @@ def _pinot_together(names: Sequence[str]) -> str:
     return reduce(lambda left, right: f"concat({left}, {right}, ':')", spelt)
 
 
-<<<<<<< HEAD
-=======
-def _duckdb_matches(text: str, condition: PatternCondition) -> str:
-    expression = regular_expression(condition.pattern, folds=condition.folds, backtracks=False)
-    return f"{'NOT ' * condition.negated}regexp_full_match({text}, {standard_text(expression)}, 's')"
-
-
-def _whole_in_java(condition: PatternCondition, flags: str = "s") -> str:
-    return rf"(?{flags})\A(?:{regular_expression(condition.pattern, folds=condition.folds, backtracks=True)})\z"
-
-
-def _spark_matches(text: str, condition: PatternCondition) -> str:
-    return f"{text} {'NOT ' * condition.negated}RLIKE {_spark_text(_whole_in_java(condition))}"
-
-
-def _pinot_matches(text: str, condition: PatternCondition) -> str:
-    """Extract the text itself, or nothing: LIKE ignores the case of letters, and indexes read expressions otherwise.
-
-    No pattern that is asked for has the empty text. What stands for nothing is not named: Pinot 0.11 would take the
-    expression for it. Servers that are set up to use RE2J refuse expressions that look for a part once, whatever rows
-    they have; `'%a%'` and `'a%'` are none. Pinot 1.4 ignores the case of letters here too, unless it is told.
-    """
-    extracted = f"REGEXP_EXTRACT({text}, {standard_text(_whole_in_java(condition, 's-i'))})"
-    return f"{extracted} {'=' if condition.negated else '<>'} ''"
-
-
->>>>>>> pin
 def _duckdb_order_hash(salt: bytes, texts: Sequence[str]) -> str:
     """Hash length-prefixed texts; hexadecimal texts are ordered as their bytes are."""
     fields = [f"unhex(printf('%016x', octet_length(encode({text})))) || encode({text})" for text in texts]

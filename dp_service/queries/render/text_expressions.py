@@ -40,8 +40,8 @@ def duckdb_matches(text: str, condition: PatternCondition) -> str:
     return f"{'NOT ' * condition.negated}regexp_full_match({text}, {standard_text(expression)}, 's')"
 
 
-def _whole_in_java(condition: PatternCondition) -> str:
-    return rf"(?s)\A(?:{regular_expression(condition.pattern, folds=condition.folds, backtracks=True)})\z"
+def _whole_in_java(condition: PatternCondition, flags: str = "s") -> str:
+    return rf"(?{flags})\A(?:{regular_expression(condition.pattern, folds=condition.folds, backtracks=True)})\z"
 
 
 def spark_matches(text: str, condition: PatternCondition) -> str:
@@ -54,9 +54,9 @@ def pinot_matches(text: str, condition: PatternCondition) -> str:
 
     No pattern that is asked for has the empty text. What stands for nothing is not named: Pinot 0.11 would take the
     expression for it. Servers that are set up to use RE2J refuse expressions that look for a part once, whatever rows
-    they have; `'%a%'` and `'a%'` are none.
+    they have; `'%a%'` and `'a%'` are none. Pinot 1.4 ignores the case of letters here too, unless it is told.
     """
-    extracted = f"REGEXP_EXTRACT({text}, {standard_text(_whole_in_java(condition))})"
+    extracted = f"REGEXP_EXTRACT({text}, {standard_text(_whole_in_java(condition, 's-i'))})"
     return f"{extracted} {'=' if condition.negated else '<>'} ''"
 
 
@@ -96,5 +96,5 @@ def pinot_part_of_text(text: str, function: TextFunction) -> str:
             pattern = standard_text(rf"(?s)\A{expression}")
             return f"REGEXP_EXTRACT({text}, {pattern})"
         case Piece(expression=expression):
-            pattern = standard_text(rf"\A{expression}")
+            pattern = standard_text(rf"(?-i)\A{expression}")
             return f"REGEXP_EXTRACT({text}, {pattern}, 1)"
