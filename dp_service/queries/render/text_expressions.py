@@ -41,7 +41,9 @@ def duckdb_matches(text: str, condition: PatternCondition) -> str:
 
 
 def _whole_in_java(condition: PatternCondition, flags: str = "s") -> str:
-    return rf"(?{flags})\A(?:{regular_expression(condition.pattern, folds=condition.folds, backtracks=True)})\z"
+    return (
+        rf"(?{flags})\A(?:{regular_expression(condition.pattern, folds=condition.folds, backtracks=True)})\z"
+    )
 
 
 def spark_matches(text: str, condition: PatternCondition) -> str:
