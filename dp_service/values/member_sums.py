@@ -39,12 +39,14 @@ class SummedColumn:
         stands_for_missing: The steps that count where a value is not usable; None: the row does not count.
         has_own_count: Whether it has an n of its own; otherwise rows that it cannot use do not count at all.
         squares: How members' totals, or the values of rows, are squared before they are summed; None: they are not.
+        parts: Into how many a step is divided where rows are summed; None: as many as `Clamp.parts` says.
     """
 
     bounds: ValueBounds
     stands_for_missing: int | None = None
     has_own_count: bool = False
     squares: Squares | None = None
+    parts: int | None = None
 
     def steps(self, value: Value) -> int | None:
         """Return the clamped steps of a row, None if it does not count in this column."""
@@ -117,9 +119,11 @@ def _centred(steps: Sequence[int], column: SummedColumn, rows_of_member: int | N
         total = bounds.totals(sum(steps))
         return bounds.totals.centred(total) if squares is None else squares.clamp.centred(squares(total))
     clamp = bounds.rows if squares is None else squares.clamp
-    added = sum(steps if squares is None else map(squares, steps)) * clamp.parts
+    parts = column.parts or clamp.parts
+    finer = Clamp(clamp.low * parts, clamp.high * parts)
+    added = sum(steps if squares is None else map(squares, steps)) * parts
     counted = min(len(steps), rows_of_member)
-    return 2 * _weighted(added, len(steps), counted, clamp.finer) - clamp.finer.centre * counted
+    return 2 * _weighted(added, len(steps), counted, finer) - finer.centre * counted
 
 
 def _weighted(total: int, rows: int, counted: int, clamp: Clamp) -> int:

@@ -55,7 +55,7 @@ class Squares:
             terms: How many squares are added up at most.
 
         Raises:
-            ValueError: The clamp is too wide, or so many squares cannot be told apart from rounded ones.
+            ValueError: The clamp is too wide, or so many squares would have to be rounded.
         """
         # Centred sums are below 3 H terms.
         most = min(MOST_STEPS, SUMS_IN_DOUBLES // (4 * terms))

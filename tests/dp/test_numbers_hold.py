@@ -54,7 +54,7 @@ NUMBERS = {
 MET = "COUNT(DISTINCT m) FILTER (WHERE n > 3)"
 # Of several numbers: some share the noise of the count, and in a difference of two counts there is none of it.
 COMPARED = {
-    "price": "SUM(amount) FILTER (WHERE n > 3) / COUNT(*) FILTER (WHERE n > 3)",
+    "price": "SUM(amount) FILTER (WHERE n > 3) / COUNT(DISTINCT m) FILTER (WHERE n > 5)",
     "rate": f"100.0 * {MET} / COUNT(DISTINCT m) FILTER (WHERE n > 5)",
     "members per row": "COUNT(DISTINCT m) / COUNT(*) FILTER (WHERE n > 3)",
     "difference": f"{MET} - COUNT(DISTINCT m) FILTER (WHERE n > 5)",
@@ -73,7 +73,7 @@ def truth(name: str, count: int) -> float | None:
     """Return a number of an element with so many members before noise; None: it would be divided by 0."""
     some = met(count)
     if name in ("price", "rate", "members per row"):
-        divided = {"price": 2 * some, "rate": 100 * some, "members per row": count / 2}[name]
+        divided = {"price": 4 * some, "rate": 100 * some, "members per row": count / 2}[name]
         return divided / some if some else None
     if name in COMPARED:
         return {"difference": 0, "rest": count - some, "mixed": 6 * some - count}[name]

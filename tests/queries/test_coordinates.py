@@ -271,7 +271,6 @@ def test_a_number_of_several_is_a_view_of_their_release(number: str, name: str) 
         ),
         (f"{numbers('SUM(x) - COUNT(*)')} ORDER BY COUNT(*) - SUM(x)", "a number that is selected"),
         (numbers("2 * SUM(x)"), "a quotient is of two numbers"),
-        (numbers("COUNT(DISTINCT m), COUNT(*) / COUNT(*)"), "different numbers"),
         (numbers("COUNT(*) / COUNT(*)"), "the count itself"),
         (numbers("AVG(x) / COUNT(*)"), "an average in a number of several"),
         (numbers("SUM(x) * 0 / COUNT(*)"), "0 in a product"),

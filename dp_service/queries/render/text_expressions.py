@@ -56,7 +56,8 @@ def pinot_matches(text: str, condition: PatternCondition) -> str:
 
     No pattern that is asked for has the empty text. What stands for nothing is not named: Pinot 0.11 would take the
     expression for it. Servers that are set up to use RE2J refuse expressions that look for a part once, whatever rows
-    they have; `'%a%'` and `'a%'` are none. Pinot 1.4 ignores the case of letters here too, unless it is told.
+    they have; `'%a%'` and `'a%'` are none. Pinot 1.4 ignores the case of letters here too, unless a flag says
+    otherwise.
     """
     extracted = f"REGEXP_EXTRACT({text}, {standard_text(_whole_in_java(condition, 's-i'))})"
     return f"{extracted} {'=' if condition.negated else '<>'} ''"

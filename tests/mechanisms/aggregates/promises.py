@@ -148,7 +148,11 @@ def column(
 ) -> SummedColumn:
     """Return a column of whole numbers."""
     return SummedColumn(
-        ValueBounds(Quantum(Fraction(1)), Clamp(*rows), Clamp(*totals)), stands_for_missing, own_count
+        ValueBounds(Quantum(Fraction(1)), Clamp(*rows), Clamp(*totals)),
+        stands_for_missing,
+        own_count,
+        # The law is that of any step, and of these few all can be added up.
+        parts=1,
     )
 
 

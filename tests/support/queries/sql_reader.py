@@ -186,6 +186,8 @@ class _Reader:
             return datetime.date.fromisoformat(node.this.this)
         if isinstance(node, exp.Literal) and node.is_string:
             return str(node.this)
+        if isinstance(node, exp.Concat):
+            return "".join(str(self._value(each, column)) for each in node.expressions)
         number = -int(node.this.this) if isinstance(node, exp.Neg) else int(node.this)
         return date_of(number) if column.type is ColumnType.DATE else number
 
