@@ -21,6 +21,7 @@ from dp_service.queries.canonical_columns import (
     PatternCondition,
     QueryCase,
     QueryColumn,
+    QueryFunnel,
     QueryPart,
     Some,
     TextRestriction,
@@ -193,12 +194,15 @@ def _of_part(condition: InPart, table: Table) -> Condition | bool:
 def within_times(query: CanonicalQuery, times: Interval) -> CanonicalQuery:
     """Return a question whose conditions on parts of time are of times in an interval, as all that it sees are."""
 
-    def in_case(column: QueryColumn) -> QueryColumn:
-        case = column.source
-        if not isinstance(case, QueryCase):
-            return column
-        branches = tuple((_within(condition, times), value) for condition, value in case.branches)
-        return replace(column, source=replace(case, branches=branches))
+    def in_function(column: QueryColumn) -> QueryColumn:
+        match column.source:
+            case QueryCase(branches=branches) as case:
+                cut = tuple((_within(condition, times), value) for condition, value in branches)
+                return replace(column, source=replace(case, branches=cut))
+            case QueryFunnel(steps=steps):
+                return replace(column, source=QueryFunnel(tuple(_within(each, times) for each in steps)))
+            case _:
+                return column
 
     values = (
         each if each.condition is None else replace(each, condition=_within(each.condition, times))
@@ -207,7 +211,7 @@ def within_times(query: CanonicalQuery, times: Interval) -> CanonicalQuery:
     conditions = (_within(each, times) for each in query.conditions)
     return replace(
         query,
-        dimensions=tuple(map(in_case, query.dimensions)),
+        dimensions=tuple(map(in_function, query.dimensions)),
         values=tuple(values),
         conditions=tuple(conditions),
     )

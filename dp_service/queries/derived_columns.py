@@ -234,6 +234,11 @@ def with_times(
     time = table.time
     if not found or time is None:
         return canonical
+    if any(isinstance(each, FirstSeen | Later) for each in query.dimensions):
+        raise QuestionError(
+            "filters",
+            "expected no condition on a part of time beside first times, which are of rows before the range as well",
+        )
     if time.unit is TimeUnit.DAYS or time.zone == UTC:
         allowed = time_restriction(query, table, closed_before)
     else:
@@ -249,7 +254,7 @@ def _case(dimension: Cases, table: Table) -> tuple[QueryCase, tuple[Value, ...]]
     branches: list[tuple[Condition, Value]] = []
     otherwise = dimension.otherwise
     for condition, value in dimension.branches:
-        parts = _parts_of(condition, table, "CASE")
+        parts = _parts_of(condition, table, "CASE, or grouped by,")
         if not parts:
             # Every row meets it.
             otherwise = value

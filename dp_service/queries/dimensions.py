@@ -222,6 +222,17 @@ def require_together(dimensions: tuple[Dimension, ...]) -> None:
         "each apart, or for how much later members come back, DATE_DIFF('month', MIN(day), day)",
     )
     require_valid(
+        not any(
+            isinstance(each, Cases)
+            and each.otherwise is None
+            and columns_of(each) & {one.column for one in since}
+            for each in dimensions
+        ),
+        "dimensions",
+        "expected ELSE in a CASE on the time beside first times: without it the CASE would leave out rows that are "
+        "earlier, and make later ones the first",
+    )
+    require_valid(
         not (funnels and any(isinstance(each, Later) for each in since)),
         "dimensions",
         "expected no FUNNEL_COUNT beside how much later members come back: it is of all rows of a member",

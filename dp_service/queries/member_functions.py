@@ -55,8 +55,13 @@ def stated_for(delta_0: int, query: CanonicalQuery) -> int:
     A member counts in all buckets in which it comes back, or in none: were some of them left out by their hashes, what
     is shown would be no part of those who came first.
     """
+    return delta_0 * buckets_of_later(query)
+
+
+def buckets_of_later(query: CanonicalQuery) -> int:
+    """Return in how many buckets a member may come back; 1 where the question does not group by that."""
     since = [each.source.since for each in query.dimensions if isinstance(each.source, QueryLater)]
-    return delta_0 * (len(since[0].starts) if since else 1)
+    return len(since[0].starts) if since else 1
 
 
 def funnel_place(query: CanonicalQuery) -> tuple[int, ...]:

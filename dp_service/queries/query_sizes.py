@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.canonical_columns import (
+    UTC,
     ColumnCondition,
     OrdinalRestriction,
     PartCondition,
@@ -14,8 +15,10 @@ from dp_service.queries.canonical_columns import (
     column_conditions,
 )
 from dp_service.queries.canonical_query import CanonicalQuery
+from dp_service.queries.elements import timestamp_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Value
+from dp_service.queries.zone_offsets import zone_offsets
 
 # How often a CASE is written, where nothing repeats it.
 _TIMES_WRITTEN = 3
@@ -85,14 +88,22 @@ def _size_of_condition(condition: ColumnCondition) -> int:
         case PatternCondition(pattern=pattern):
             return column + 4 * _size_of_value(pattern)
         case PartCondition():
-            return 8 * column + _CLOCKS
+            return 4 * (column + _END) * (2 + _changes_of_clocks(condition))
 
 
 # What stands around a text in a list, a comparison with a number or a timestamp, what stands around a value of CASE.
 _QUOTES, _END, _MARKS = 4, 30, 40
-# A function of a time, with the changes of clocks in ten years.
-_CLOCKS = 1_500
 
 
 def _size_of_value(value: Value) -> int:
     return _MARKS + len(str(value).encode())
+
+
+def _changes_of_clocks(condition: PartCondition) -> int:
+    """Return how often clocks change in the times of a condition, each of which its query names."""
+    time, times = condition.source.time, condition.times.hull
+    if time.zone == UTC:
+        return 0
+    size = int(time.unit.value)
+    start, end = (timestamp_of(number * size) for number in (times.start, times.end))
+    return len(zone_offsets(start, end, time.zone))

@@ -9,6 +9,7 @@ from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.canonical_columns import (
+    QueryBins,
     QueryBucket,
     QueryCase,
     QueryColumn,
@@ -16,6 +17,7 @@ from dp_service.queries.canonical_columns import (
     QueryFunnel,
     QueryLater,
     QueryPart,
+    QueryPartOfText,
     QueryTime,
 )
 from dp_service.queries.resolution import Resolution
@@ -252,19 +254,25 @@ def _counted_by(resolution: Resolution) -> list[str]:
 def _named(column: QueryColumn) -> str:
     match column.source:
         case QueryBucket(time=time, length=what) | QueryPart(time=time, part=what):
-            return f"the {what} of {time.column.name}{_zone(time)}"
+            said = f"the {what} of {time.column.name}{_zone(time)}"
         case QueryCase():
-            names = dict.fromkeys(each.name for each in column.read_from)
-            return f"the case of {listed(list(names))}"
+            said = f"the case of {listed(list(dict.fromkeys(each.name for each in column.read_from)))}"
+        case QueryBins(value=value):
+            said = f"the bin of {value.name}"
+        case QueryPartOfText(column=text):
+            said = f"a part of {text.name}"
         case QueryFunnel(steps=steps):
-            return f"the deepest of {len(steps)} steps that a member reaches"
+            said = f"the deepest of {len(steps)} steps that a member reaches"
         case QueryFirst(cohorts=since):
-            text = f"the {since.length} of a member's first {since.of.column.name}{_zone(since.of)}"
-            return f"{text}, of all rows before the end of the range"
+            said = (
+                f"the {since.length} of a member's first {since.of.column.name}{_zone(since.of)}, of all rows before "
+                "the end of the range"
+            )
         case QueryLater(since=since):
-            return f"how many {since.length}s after its first one a member has a {since.of.column.name}"
+            said = f"how many {since.length}s after its first one a member has another {since.of.column.name}"
         case _:
-            return column.name
+            said = column.name
+    return said
 
 
 def _zone(time: QueryTime) -> str:

@@ -350,6 +350,11 @@ INNER = "SELECT visitor, DATE_TRUNC('month', MIN(day)) AS f FROM shop"
             f"SELECT f, COUNT(*) FROM ({INNER} GROUP BY visitor) WHERE f > '2026-01-01' GROUP BY f",
             "first times alone: HAVING",
         ),
+        (
+            f"SELECT {MONTH}, CASE WHEN day >= '2026-02-01' THEN 'late' END, {COUNTED} FROM shop WHERE {RANGE} "
+            "GROUP BY 1, 2",
+            "expected ELSE in a CASE on the time",
+        ),
         (f"SELECT f, COUNT(*) FROM ({INNER} GROUP BY land) GROUP BY f", "expected SELECT member"),
         (f"SELECT f, COUNT(*) FROM ({INNER} GROUP BY visitor, land) GROUP BY f", "expected SELECT member"),
         (
@@ -383,3 +388,20 @@ def test_functions_of_members_do_not_stand_beside_each_other_where_one_has_no_me
     for dimensions, message in cases:
         with pytest.raises(QuestionError, match=message):
             HistogramQuery("shop", dimensions, Measure.DISTINCT_MEMBERS)
+
+
+def test_members_come_back_in_all_buckets_or_count_in_none() -> None:
+    """Of the other columns' elements each keeps one, and of that every bucket: none comes back who did not come."""
+    text = "SELECT text, DATE_TRUNC('month', MIN(at)), DATE_DIFF('month', MIN(at), at), COUNT(DISTINCT member) FROM t"
+    under = policy("timestamps", "UTC", contributions=PLENTY.replace("delta_0: 2", "delta_0: 1"))
+    rows = [
+        Row(member, START + datetime.timedelta(days=30 * month + 5), each, 1)
+        for member in ("ada", "bob", "cyd")
+        for month in range(5)
+        for each in "ab"
+    ]
+    sql = f"{text} WHERE at >= '2024-01-14' AND at < '2024-07-03' GROUP BY 1, 2, 3"
+    found = answered(resolve(parse_sql(sql, under), under, now=NOW), rows, "timestamps")
+    of_texts = {each: {count for key, count in found.items() if key[0] == each} for each in "ab"}
+    assert sum(max(counts, default=0) for counts in of_texts.values()) == 3
+    assert all(len(counts) <= 1 for counts in of_texts.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dp_service.queries.member_functions import buckets_of_later
 from dp_service.queries.resolution import Resolution
 from dp_service.terms import BoundedBy
 
@@ -13,7 +14,8 @@ class InQueryBound:
     """How a query bounds members before it counts.
 
     Attributes:
-        delta_0: How many elements of a member count: the first ones by the salted hash of `dp_service.bounding.order`.
+        delta_0: How many elements of a member count: the first ones by the salted hash of `dp_service.bounding.order`,
+            those of all buckets in which it comes back as one.
         tau: How many events of a member count in an element; 1 where distinct members are counted.
         salt: The public salt.
         min_count: The least count of an element that is answered; None over a known domain.
@@ -37,6 +39,8 @@ def in_query_bound(resolution: Resolution) -> InQueryBound | None:
         return None
     is_first = resolution.names is None
     delta = found.names.delta_1 if found.names is not None and is_first else found.delta_0
+    # Of these a member comes back in all buckets: they are ranked without them.
+    delta //= buckets_of_later(resolution.query)
     salt = bytes.fromhex(found.salt)
     return InQueryBound(delta, resolution.parameters.tau, salt, min_count_of(resolution), found.shifted)
 

@@ -27,11 +27,13 @@ from collections.abc import Iterator
 
 from dp_service.queries.answer_columns import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
+from dp_service.queries.canonical_columns import QueryLater
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
     QueryDistinct,
 )
 from dp_service.queries.contributions import MAXIMUM_ROWS
+from dp_service.queries.member_functions import buckets_of_later
 from dp_service.queries.pairs import PairsRange
 from dp_service.queries.render.columns import column_expression
 from dp_service.queries.render.dialects import Dialect, identifier
@@ -276,7 +278,9 @@ def _ranked(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> st
     selected = [*_names(resolution.query, dialect), *_measured(resolution.query, dialect)]
     # Of several values in one element each has the element's rank, and no other element has it: the texts that follow
     # the hash tell elements apart.
-    function = "DENSE_RANK" if isinstance(resolution.query.measure, QueryDistinct) else "ROW_NUMBER"
+    # So it is with the buckets in which a member comes back: all of them count, or none.
+    several = isinstance(resolution.query.measure, QueryDistinct) or buckets_of_later(resolution.query) > 1
+    function = "DENSE_RANK" if several else "ROW_NUMBER"
     member = identifier("gris_member", dialect)
     texts = list(_canonical_texts(resolution, member, dialect))
     order = ", ".join([dialect.order_hash(bound.salt, texts), *texts[1:]])
@@ -299,7 +303,8 @@ def _canonical_texts(resolution: Resolution, member: str, dialect: Dialect) -> I
     """Write the member and then each value of the element as the texts that are hashed."""
     yield dialect.canonical_text(member, resolution.member_type)
     for dimension in resolution.query.dimensions:
-        yield dialect.canonical_text(identifier(dimension.name, dialect), dimension.type)
+        if not isinstance(dimension.source, QueryLater):
+            yield dialect.canonical_text(identifier(dimension.name, dialect), dimension.type)
 
 
 def _contributions(resolution: Resolution, dialect: Dialect) -> str:
