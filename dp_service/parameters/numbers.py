@@ -129,7 +129,8 @@ class Quotient(Generic[Part]):
     def called(self, names: Sequence[PartName]) -> str:
         """Return its name, with its factor."""
         above, below = names
-        return f"{above}_per_{below}{'' if self.factor == 1 else f'_times_{float(self.factor):g}'}"
+        times = "" if self.factor == 1 else f"_times_{float(self.factor)!r}".removesuffix(".0")
+        return f"{above}_per_{below}{times}"
 
 
 @dataclass(frozen=True)

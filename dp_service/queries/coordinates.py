@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dp_service.parameters.numbers import THE_COUNT, Average, Quotient, Spread
+from dp_service.parameters.numbers import THE_COUNT, Average, Form, Quotient, Spread, Total
 from dp_service.queries.asked_numbers import Measure, Part
 from dp_service.queries.canonical_bytes import condition_bytes, coordinate_bytes
 from dp_service.queries.canonical_columns import (
@@ -62,38 +62,32 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
         RefusedByPolicyError: The policy does not list the values of a column, or offers no count of rows.
         QuestionError: No row can meet a condition.
     """
-    averaged = {
-        _key(part, _condition(part.condition, table))
-        for each in query.aggregates
-        if isinstance(each.form, Average | Spread)
-        for part in each.parts
-    }
     found: dict[bytes, tuple[Coordinate, int, int]] = {}
     conditions: dict[bytes, int] = {}
 
-    def name_of(part: Part, *, divided: bool) -> bytes:
+    def name_of(part: Part, form: Form[Part]) -> bytes:
         """Return the name of a part's coordinate, which is taken up; empty: it is the count."""
         if part == query.the_count:
             return b""
         condition, number = _condition(part.condition, table), 0
         if condition is not None:
             number = conditions.setdefault(condition_bytes(condition), len(conditions) + 1)
-        coordinate, weight = _coordinate(part, condition, _key(part, condition) in averaged, query, table)
+        # An average has a coordinate of its own: beside it a sum must not become one of other rows.
+        coordinate, weight = _coordinate(part, condition, isinstance(form, Average | Spread), query, table)
         if part.function is AggregateFunction.SQUARES:
             coordinate = _squares_of(coordinate, query, table)
-        if divided and coordinate.has_own_count:
+        # Over rows a count of its own is cut by itself, and so are the sums beside it.
+        is_compared = isinstance(form, Quotient) or (isinstance(form, Total) and query.sums_rows)
+        if is_compared and coordinate.has_own_count:
             raise QuestionError(
                 "aggregates",
-                f"{part.column}: expected an average, and no quotient: it has a count of its own",
+                f"{part.column}: expected no number of several: it has a count of its own. Ask for AVG, or each sum",
             )
         name = coordinate_bytes(coordinate)
         found.setdefault(name, (coordinate, weight, number))
         return name
 
-    of = [
-        tuple(name_of(part, divided=isinstance(each.form, Quotient)) for part in each.parts)
-        for each in query.aggregates
-    ]
+    of = [tuple(name_of(part, each.form) for part in each.parts) for each in query.aggregates]
     if any(len(set(names)) < len(names) for names in of):
         raise QuestionError("aggregates", "expected different numbers in a quotient, a sum and a difference")
     order = sorted(found, key=lambda name: (*_rank(found[name][0]), name))
@@ -116,10 +110,6 @@ def query_value(column: ValueColumn | QuantileColumn) -> QueryValue:
 def _rank(coordinate: Coordinate) -> tuple[int, str]:
     is_plain = isinstance(coordinate, QueryValue) and coordinate.condition is None
     return (0, coordinate.name) if is_plain and isinstance(coordinate, QueryValue) else (1, "")
-
-
-def _key(part: Part, condition: Condition | None) -> tuple[str, bytes]:
-    return part.column, b"" if condition is None else condition_bytes(condition)
 
 
 def _condition(filters: tuple[Filter, ...], table: Table) -> Condition | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import lcm
 
-from dp_service.parameters.numbers import Plain, Quotient
+from dp_service.parameters.numbers import Plain
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.asked_numbers import (
     MAXIMUM_QUANTILE_DENOMINATOR,
@@ -410,9 +410,7 @@ class HistogramQuery:
 
 
 def _is_of_rows(number: AskedNumber) -> bool:
-    """Return whether a number is a quotient of rows, or of a sum by rows, and not of anything per member."""
-    functions = {part.function for part in number.parts}
-    return isinstance(number.form, Quotient) and functions in (
-        {AggregateFunction.ROWS},
-        {AggregateFunction.ROWS, AggregateFunction.SUM},
-    )
+    """Return whether a number compares rows with rows, or with the amounts of members."""
+    functions = [part.function for part in number.parts]
+    of_rows = [each for each in functions if each in (AggregateFunction.ROWS, AggregateFunction.SUM)]
+    return len(of_rows) > 1 and AggregateFunction.ROWS in of_rows

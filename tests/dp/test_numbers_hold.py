@@ -59,7 +59,7 @@ COMPARED = {
     "members per row": "COUNT(DISTINCT m) / COUNT(*) FILTER (WHERE n > 3)",
     "difference": f"{MET} - COUNT(DISTINCT m) FILTER (WHERE n > 5)",
     "rest": f"COUNT(DISTINCT m) - {MET}",
-    "mixed": "SUM(amount) FILTER (WHERE n > 3) + COUNT(*) FILTER (WHERE n > 3) - COUNT(DISTINCT m)",
+    "mixed": f"SUM(amount) FILTER (WHERE n > 3) + {MET} - COUNT(DISTINCT m)",
 }
 ENDS = {"all": "", "cut by a number": " ORDER BY 3 DESC LIMIT 4"}
 
@@ -76,7 +76,7 @@ def truth(name: str, count: int) -> float | None:
         divided = {"price": 4 * some, "rate": 100 * some, "members per row": count / 2}[name]
         return divided / some if some else None
     if name in COMPARED:
-        return {"difference": 0, "rest": count - some, "mixed": 6 * some - count}[name]
+        return {"difference": 0, "rest": count - some, "mixed": 5 * some - count}[name]
     numbers = {"members": some, "rows": 2 * some, "sum": 4 * some, "average": 4}
     return {**numbers, "part of members": 100 * some / count, "sum per member": 4 * some / count}[name]
 

@@ -44,6 +44,7 @@ tables:
     columns: {_COLUMNS}
     values:
       x: {{type: int64, lower: 2, upper: 10, row_lower: 0, row_upper: 10}}
+      y: {{type: int64, lower: 0, upper: 10, nulls: own_count}}
   unbounded:
     member: m
     measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
@@ -261,10 +262,8 @@ def test_a_number_of_several_is_a_view_of_their_release(number: str, name: str) 
         (numbers("AVG(x) - AVG(x) FILTER (WHERE n = 1)"), "an average in a number of several"),
         (numbers("(SUM(x) - COUNT(*)) / COUNT(*)"), "a quotient is of two numbers"),
         (numbers("1 - SUM(x)"), "arithmetic is not accepted"),
-        (
-            numbers("AVG(x) FILTER (WHERE n = 1), COUNT(*) / SUM(x) FILTER (WHERE n = 1)"),
-            "count of its own",
-        ),
+        (numbers("SUM(y) / COUNT(*)"), "count of its own"),
+        (numbers("COUNT(*), SUM(y) - SUM(x)"), "count of its own"),
         (
             numbers(" + ".join(f"COUNT(*) FILTER (WHERE n = {n})" for n in range(17))),
             "at most 16 sums and counts",
@@ -279,7 +278,6 @@ def test_a_number_of_several_is_a_view_of_their_release(number: str, name: str) 
         (numbers("AVG(CASE WHEN n = 1 THEN x ELSE 1 END)"), "expected nothing behind ELSE"),
         (numbers("ROUND(SUM(x) / COUNT(*), 2)"), "leave it out and round"),
         (numbers("SUM(x * 2) / COUNT(*)"), "arithmetic is not accepted"),
-        (numbers("AVG(x) FILTER (WHERE n = 1), SUM(x) FILTER (WHERE n = 1) / COUNT(*)"), "count of its own"),
         (numbers("COUNT(*) FILTER (n = 1)"), "expected WHERE"),
         (numbers("COUNT(CASE WHEN n = 1 THEN 1 ELSE 0 END)"), "expected nothing behind ELSE, which COUNT"),
         (numbers("SUM(CASE WHEN n = 1 THEN 1 ELSE 2 END)"), "expected ELSE 0"),
@@ -307,6 +305,14 @@ def test_a_refused_condition_of_a_number_is_shown_where_it_stands() -> None:
         sql = numbers(f"{MEMBERS}, {MEMBERS} FILTER (WHERE {condition})")
         with pytest.raises((QuestionError, RefusedByPolicyError), match=f"line 1, column 65: {said}"):
             with_places(sql, POLICY, partial(resolved, sql))
+
+
+def test_an_average_of_some_rows_changes_no_sum_of_them() -> None:
+    """It is of a count of its own, by which a member's rows are cut; a sum beside it is what it is alone."""
+    total = "SUM(x) FILTER (WHERE n = 1)"
+    alone, beside = (resolved(numbers(f"COUNT(*), {each}")) for each in (total, f"{total}, AVG{total[3:]}"))
+    assert alone.query.values[0] in beside.query.values
+    assert sorted(each.has_own_count for each in beside.query.values) == [False, True]
 
 
 def test_a_number_whose_noise_cannot_be_drawn_is_refused() -> None:

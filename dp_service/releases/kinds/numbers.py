@@ -153,8 +153,8 @@ class _OfTwo:
     said: ClassVar[Statement | None] = Statement(
         "sums.ratios",
         "A quotient of two numbers has the interval of the quotient, with the noise that both share, and not of two "
-        "intervals. Where the divisor may be 0 or less, no quotient is shown; where it is little above that, the "
-        "interval is wide.",
+        "intervals, given that the divisor is above 0. Where it may be 0 or less, no quotient is shown; where it is "
+        "little above that, the interval is wide. Each number is cut by its own bounds.",
     )
     may_be_missing: ClassVar[bool] = True
     above: int | None
@@ -194,7 +194,7 @@ class _OfTotal:
     said: ClassVar[Statement | None] = Statement(
         "sums.differences",
         "A sum or a difference of numbers has the interval of what it is, with the noise that its numbers share, and "
-        "not of several intervals.",
+        "not of several intervals. Each number is cut by its own bounds.",
     )
     may_be_missing: ClassVar[bool] = False
     numbers: tuple[Weighted, ...]
