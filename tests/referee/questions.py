@@ -119,7 +119,7 @@ def _aggregates(chosen: Random) -> list[str]:
     numbers += [
         "SUM(owed) / SUM(paid)",
         "SUM(paid) - SUM(owed)",
-        "COUNT(*) FILTER (WHERE stars < 4) / SUM(paid)",
+        "SUM(paid) FILTER (WHERE stars < 4) / SUM(paid)",
     ]
     return chosen.sample(numbers, chosen.randrange(1, 4))
 
