@@ -216,7 +216,7 @@ def _condition(call: tree.Call, scope: Scope) -> tuple[Filter, ...]:
             refuse(
                 call.where,
                 f"IS NULL of {missing[0]} is not accepted in a number: the policy has nulls: drop for it, so no row "
-                "would meet it; nulls: keep counts such rows with a value of their own",
+                "can meet it; nulls: keep counts such rows with a value of their own",
             )
     if not found:
         refuse(
