@@ -18,7 +18,9 @@ _COMPARISONS = {
     ">": question_pb2.COMPARISON_GREATER,
     ">=": question_pb2.COMPARISON_AT_LEAST,
 }
-_CONDITION = re.compile(r"\s*(.+?)\s*(<>|!=|<=|>=|=|<|>)\s*(-?[0-9]+(?:\.[0-9]+|/[0-9]+)?)\s*", re.DOTALL)
+_CONDITION = re.compile(
+    r"\s*(.*?[^<>=!\s])\s*(<>|!=|<=|>=|=|<|>)\s*(-?[0-9]+(?:\.[0-9]+|/[0-9]+)?)\s*", re.DOTALL
+)
 _COUNT = "count"
 
 Placed = Callable[[str], int]

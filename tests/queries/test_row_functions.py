@@ -168,7 +168,7 @@ def test_a_query_bounds_members_in_a_function_of_any_column(tmp_path: Path) -> N
     [
         (
             "CASE WHEN age < 5 AND age > 7 THEN 1 ELSE 2 END",
-            "column 8: expected CASE without a condition that no",
+            "column 8: expected CASE, or grouped by, without a condition that no",
         ),
         (
             "CASE WHEN topic = 'sports' THEN 1 ELSE 2 END",

@@ -56,8 +56,8 @@ OF_MEMBERS = (
     "AVG(number) FILTER (WHERE {})",
     "STDDEV(number) FILTER (WHERE {})",
     "SUM(whole)",
-    "COUNT(*) FILTER (WHERE {}) / SUM(number)",
-    "SUM(number) - SUM(whole)",
+    "SUM(number) FILTER (WHERE {}) / SUM(number)",
+    "SUM(number) - SUM(number) FILTER (WHERE {})",
 )
 OF_ROWS = (OF_MEMBERS[1], *OF_MEMBERS[3:])
 
