@@ -21,6 +21,9 @@ _COMPARISONS = {
 _CONDITION = re.compile(
     r"\s*(.*?[^<>=!\s])\s*(<>|!=|<=|>=|=|<|>)\s*(-?[0-9]+(?:\.[0-9]+|/[0-9]+)?)\s*", re.DOTALL
 )
+# A number has conditions of its own in parentheses, or behind "where".
+_PARENTHESISED = re.compile(r"\(.*\)|\bwhere\b.*", re.DOTALL | re.IGNORECASE)
+_COMPARED = re.compile("[<>=!]")
 _COUNT = "count"
 
 Placed = Callable[[str], int]
@@ -41,7 +44,7 @@ def having_conditions(texts: Sequence[str], placed: Placed) -> Iterator[question
     """
     for text in texts:
         found = _CONDITION.fullmatch(text)
-        if found is None:
+        if found is None or _COMPARED.search(_PARENTHESISED.sub("", found[1])):
             raise InvalidQuestion(
                 "having",
                 "expected conditions such as count >= 100 or sum:COLUMN < 2500.50: count, sum:COLUMN or avg:COLUMN, "

@@ -48,6 +48,7 @@ def test_one_text_is_one_condition() -> None:
         "count > ",
         "count > many",
         "count >> 3",
+        "count > 3 AND count < 5",
         "> 3",
         "count > 1e3",
         "count => 3",

@@ -128,10 +128,13 @@ def _answered(engine: Engine, form: Form) -> Counter[tuple[Any, ...]]:
     elements = [*zip(*answer.elements, strict=True)] if query.columns else [()] * len(answer.counts)
     found = Counter(dict(zip(elements, answer.counts, strict=True)))
     if form.counted is not None:
-        # An own count as it is; otherwise a sum of 2 - 1 for each row that meets the condition, and -1 for the others.
+        # An own count as it is; otherwise a sum of 2 - 1 for each row that meets the condition, and -1 for the others,
+        # of rows in finer steps.
         met = answer.sums[-1]
         if isinstance(form.counted, QueryCount):
-            met = [(each + count) // 2 for each, count in zip(met, answer.counts, strict=True)]
+            of_rows = form.resolution.query.rows_summed is not None
+            steps = form.counted.ends(over_rows=True).parts if of_rows else 1
+            met = [(each // steps + count) // 2 for each, count in zip(met, answer.counts, strict=True)]
         found.update({(*element, MET): number for element, number in zip(elements, met, strict=True)})
     return found
 
