@@ -212,7 +212,11 @@ def require_released(resolution: Resolution, found: Released, wanted: Mapping[Sc
     assert {value: each[0] for value, each in expected.items()} == {
         value: each[0] for value, each in shown.items()
     }
-    # A thousandth of what a row may add carries noise; other numbers carry none to speak of.
-    most = 1000 if resolution.query.rows_summed is not None else 0
-    for value, each in shown.items():
-        assert all(abs(one - other) <= most for one, other in zip(each, expected[value], strict=True))
+    # Sums of rows are in parts of a step, which carry noise. Twice a sum is two steps from the next possible one, so less
+    # than one step says which it was. Other numbers carry none.
+    of_rows = resolution.query.rows_summed is not None
+    parts = [each.ends(over_rows=True).parts if of_rows else 1 for each in resolution.query.values]
+    for value, (_, *each) in shown.items():
+        wide = [*parts, *(1 for _ in each[len(parts) :])]
+        found_and_wanted = zip(each, expected[value][1:], wide, strict=True)
+        assert all(abs(one - other) < most for one, other, most in found_and_wanted)
