@@ -212,8 +212,8 @@ def require_released(resolution: Resolution, found: Released, wanted: Mapping[Sc
     assert {value: each[0] for value, each in expected.items()} == {
         value: each[0] for value, each in shown.items()
     }
-    # Sums of rows are in parts of a step, which carry noise. Twice a sum is two steps from the next possible one, so less
-    # than one step says which it was. Other numbers carry none.
+    # Sums of rows are in parts of a step, which carry noise. Twice a sum is two steps from the next possible one, so
+    # less than one step says which it was. Other numbers carry none.
     of_rows = resolution.query.rows_summed is not None
     parts = [each.ends(over_rows=True).parts if of_rows else 1 for each in resolution.query.values]
     for value, (_, *each) in shown.items():
