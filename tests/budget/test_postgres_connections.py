@@ -26,8 +26,8 @@ ACCOUNTS = [Account((f"root-{index}", "ann")) for index in range(2)]
 ON = {account: levels(account, own=limit(10**6, 10**6)) for account in ACCOUNTS}
 # Three for each: one is sent, and the others wait for their turn.
 ASKING = 3 * ACCOUNTS
-# The last ones are beyond all packets of the connections that are opened, proved and used.
-STEPS = range(0, 66, 2)
+# Every packet where the charges are sent; the last is beyond all of the connections that are opened, proved and used.
+STEPS = (*range(0, 24, 2), *range(24, 46), 66)
 SHORT_SECONDS = 0.2
 SHORT_TIMEOUTS = Tuning(postgres_answer_seconds=SHORT_SECONDS)
 

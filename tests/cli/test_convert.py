@@ -126,7 +126,7 @@ def test_a_folder_of_parquet_becomes_one_file(tmp_path: Path, capsys: pytest.Cap
         out = tmp_path / f"{number}.parquet"
         assert "2 rows of 2 files" in run_text(capsys, *convert(source, out, "size=int64"))
         stamp = datetime.datetime(2026, 1, 1)
-        assert [(1, 2, stamp, "DE"), (1, 2, stamp, "FR")] == rows_of(out)
+        assert [(1, 2, stamp, "DE"), (1, 2, stamp, "FR")] == sorted(rows_of(out))
     one = tmp_path / "part" / "country=FR" / "a.parquet"
     (unread,) = run_json(capsys, "policy", "draft", "--data", f"visits={one}")["tables"][0]["columns"][2:]
     assert "a timestamp in milliseconds" in unread["reason"]
