@@ -242,7 +242,9 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
         return
     rho = bounded.units * policy.currency.epsilon_per**2 / 8
     counted = 1 if bounded.names is None else 1 - bounded.names.share
-    weights = sum(each.weight for each in table.values)
+    # As many as one question may ask for: this one, beside those that take most of the units.
+    others = sorted(each.weight for each in table.values if each is not column)
+    weights = column.weight + sum(others[-(MAXIMUM_AGGREGATES - 1) :])
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
     widest, narrowest = zip(*(_widths(column, tau, bounded) for tau in _summed_rows(table)), strict=True)
     most = max(bounded.delta_0, bounded.buckets or 0)

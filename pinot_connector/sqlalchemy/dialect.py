@@ -25,9 +25,8 @@ from pinot_connector.spending_guard import SpendingGuard, guard_of
 from pinot_connector.sqlalchemy.reflection import (
     reflected_columns,
     table_comment,
-    table_counts,
+    table_metrics,
     table_named,
-    table_sums,
 )
 from pinot_connector.sqlalchemy.urls import GatewayUrl, parsed_url, require_gateway
 
@@ -203,9 +202,9 @@ class GrisDialect(DefaultDialect):
     def get_table_options(
         self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
     ) -> Any:
-        """Returns what may be asked of a table, as it is written in SQL: `gris_counts` and `gris_sums`."""
+        """Returns what may be asked of a table, as it is written in SQL, by names: `gris_metrics`."""
         table = self._table(connection, table_name, schema, **kw)
-        return {"gris_counts": table_counts(table), "gris_sums": table_sums(table)}
+        return {"gris_metrics": table_metrics(table)}
 
     def get_view_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
         """Returns none."""

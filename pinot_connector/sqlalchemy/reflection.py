@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import types
 
-from pinot_connector.catalog import Catalog, ColumnEntry, TableEntry
+from pinot_connector.catalog import Catalog, ColumnEntry, MeasureEntry, TableEntry
 from pinot_connector.engines.base import ColumnType
+from pinot_connector.questions import Measure
 
 if TYPE_CHECKING:
     from sqlalchemy.types import TypeEngine
@@ -47,22 +48,28 @@ def reflected_columns(table: TableEntry) -> Iterator[dict[str, Any]]:
         yield _column(name, types.Float(), f"only in {' and '.join(aggregates)}")
 
 
-def table_counts(table: TableEntry) -> list[str]:
-    """Returns what may be counted in a table, as it is written in SQL."""
-    return [each.in_sql(table.member) for each in table.measures]
+def table_metrics(table: TableEntry) -> dict[str, str]:
+    """Returns what may be asked of a table by names that tools may give it, each as it is written in SQL."""
+    counts = {_name_of(each): each.in_sql(table.member) for each in table.measures}
+    return counts | {f"{each[:3].lower()}_{each[4:-1]}": each for each in _sums(table)}
 
 
-def table_sums(table: TableEntry) -> list[str]:
-    """Returns what may be asked beside a count of members, as it is written in SQL."""
+def _name_of(counted: MeasureEntry) -> str:
+    if counted.distinct_of:
+        return f"distinct_{counted.distinct_of}"
+    return "rows" if counted.measure is Measure.EVENTS else "members"
+
+
+def _sums(table: TableEntry) -> list[str]:
     return [each for value in table.values for each in _aggregates(value.name)]
 
 
 def table_comment(table: TableEntry) -> str:
     """Returns what may be counted in a table, in a sentence."""
-    sums = table_sums(table)
-    beside = f", beside COUNT(DISTINCT {table.member}) also {', '.join(sums)}" if sums else ""
+    counts, sums = [each.in_sql(table.member) for each in table.measures], _sums(table)
+    also = f", also {', '.join(sums)}" if sums else ""
     totals = "" if _share_of_totals(table) is None else "; by two columns also GROUPING SETS ((a, b), (a))"
-    return f"private answers: {' and '.join(table_counts(table))}, by up to four columns{beside}{totals}"
+    return f"private answers: {' and '.join(counts)}, by up to four columns{also}{totals}"
 
 
 def _share_of_totals(table: TableEntry) -> Fraction | None:

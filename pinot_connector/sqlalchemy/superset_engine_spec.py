@@ -15,11 +15,10 @@ from superset.db_engine_specs.base import BaseEngineSpec
 
 from pinot_connector.dbapi import ProgrammingError
 
-_BESIDE = "only in charts that have the metric of members before it; an average is per member"
 
-
-def _metric(expression: str, name: str, kind: str) -> dict[str, str]:
-    return {"expression": expression, "metric_name": name, "verbose_name": name, "metric_type": kind}
+def _kind_of(expression: str) -> str:
+    """Returns what Superset calls a metric of this function."""
+    return "count_distinct" if "DISTINCT" in expression else expression.partition("(")[0].lower()
 
 
 class GrisEngineSpec(BaseEngineSpec):  # type: ignore[misc]  # Superset is not installed where types are checked
@@ -57,16 +56,10 @@ class GrisEngineSpec(BaseEngineSpec):  # type: ignore[misc]  # Superset is not i
             offered = inspector.get_table_options(table.table, table.schema)
         except NoSuchTableError:
             return []
-        names = {"COUNT(*)": ("rows", "count")}
-        counts = [
-            _metric(each, *names.get(each, ("members", "count_distinct"))) for each in offered["gris_counts"]
+        return [
+            {"expression": each, "metric_name": name, "verbose_name": name, "metric_type": _kind_of(each)}
+            for name, each in offered["gris_metrics"].items()
         ]
-        sums = [
-            # SUM(x) is called sum_x.
-            _metric(each, f"{each[:3].lower()}_{each[4:-1]}", each[:3].lower()) | {"description": _BESIDE}
-            for each in offered["gris_sums"]
-        ]
-        return counts + sums
 
     @classmethod
     def get_column_description_limit_size(cls) -> int:

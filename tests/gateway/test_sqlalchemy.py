@@ -99,8 +99,8 @@ def test_tables_and_columns_are_those_of_the_policy(gateway: GatewayWorld, opene
     assert isinstance(columns["day"]["type"], sa.Date)
     assert isinstance(columns["score"]["type"], sa.BigInteger)
     assert ["member_id", "day", "element"] == [each["name"] for each in inspector.get_columns("growing")]
-    counts = ["COUNT(DISTINCT member_id)", "COUNT(*)"]
-    assert {"gris_counts": counts, "gris_sums": []} == inspector.get_table_options("feedback")
+    metrics = {"members": "COUNT(DISTINCT member_id)", "rows": "COUNT(*)"}
+    assert {"gris_metrics": metrics} == inspector.get_table_options("feedback")
     assert ["default"] == inspector.get_schema_names()
     assert inspector.has_table("feedback")
     assert not inspector.has_table("budget")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from fractions import Fraction
 
 import pytest
@@ -88,6 +89,22 @@ def test_values_that_cannot_be_summed_privately_are_refused(
     with pytest.raises(PolicyError) as found:
         parse_policy(POLICY.replace(old, new))
     assert any(key in each.key and message in each.message for each in found.value.problems), found.value
+
+
+def test_columns_beyond_what_one_question_takes_make_no_noise_larger() -> None:
+    """A table may have more columns than a question asks for: their parts of the units are those of 16."""
+
+    def widest(columns: int) -> int:
+        """Return the largest power of 2 that all of so many columns may have as an upper end."""
+        for power in range(50, 0, -1):
+            each = f"{{type: int64, lower: 0, upper: {2**power}, row_lower: 0, row_upper: 1}}"
+            values = "".join(f"\n      n{place}: {each}" for place in range(columns))
+            with suppress(PolicyError):
+                parse_policy(POLICY.replace("\n      number: " + NUMBER.rstrip(), values))
+                return power
+        raise AssertionError(columns)
+
+    assert widest(1) > widest(16) == widest(60)
 
 
 def test_values_without_bounded_contributions_are_refused() -> None:

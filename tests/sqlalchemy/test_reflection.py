@@ -10,7 +10,7 @@ from pinot_connector.catalog import CatalogValue, ColumnEntry, FilterOperator, M
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.parameters import Consistency, Mechanism
 from pinot_connector.questions import Measure
-from pinot_connector.sqlalchemy.reflection import reflected_columns, table_comment, table_sums
+from pinot_connector.sqlalchemy.reflection import reflected_columns, table_comment, table_metrics
 
 
 def value(name: str) -> CatalogValue:
@@ -21,7 +21,14 @@ def value(name: str) -> CatalogValue:
 TABLE = TableEntry(
     name="invoices",
     member="customer",
-    measures=(MeasureEntry(Measure.DISTINCT_MEMBERS, 1, clipped=False),),
+    measures=(
+        MeasureEntry(Measure.DISTINCT_MEMBERS, 1, clipped=False),
+        MeasureEntry(Measure.EVENTS, 5, clipped=True),
+        *(
+            MeasureEntry(Measure.DISTINCT_VALUES, 8, clipped=True, distinct_of=each)
+            for each in ("country", "item")
+        ),
+    ),
     time=None,
     consistency=Consistency.KEYED,
     columns=(
@@ -40,5 +47,18 @@ def test_columns_that_may_be_summed_are_listed_once() -> None:
     assert isinstance(columns["amount"]["type"], sa.Float)
     assert "filter: range; SUM(pieces); AVG(pieces)" == columns["pieces"]["comment"]
     assert isinstance(columns["pieces"]["type"], sa.BigInteger)
-    assert ["SUM(amount)", "AVG(amount)", "SUM(pieces)", "AVG(pieces)"] == table_sums(TABLE)
-    assert "beside COUNT(DISTINCT customer) also SUM(amount)" in table_comment(TABLE)
+    assert "COUNT(DISTINCT item), by up to four columns, also SUM(amount)" in table_comment(TABLE)
+
+
+def test_each_metric_has_a_name_of_its_own() -> None:
+    """Tools keep one metric of a name, and fail at a second one."""
+    assert {
+        "members": "COUNT(DISTINCT customer)",
+        "rows": "COUNT(*)",
+        "distinct_country": "COUNT(DISTINCT country)",
+        "distinct_item": "COUNT(DISTINCT item)",
+        "sum_amount": "SUM(amount)",
+        "avg_amount": "AVG(amount)",
+        "sum_pieces": "SUM(pieces)",
+        "avg_pieces": "AVG(pieces)",
+    } == table_metrics(TABLE)
