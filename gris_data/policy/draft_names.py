@@ -50,6 +50,8 @@ _OTHERS = _words(
     "supporter surgeon teacher technician teller therapist trainee trainer tutor uncle vet wife witness "
     "writer"
 )
+# `country_citizen` is a kind of people, as `citizen_country` is. A `country_manager` is one.
+_KINDS = _words("country region state gender category segment type")
 # Such a noun alone may also be a program, a site or a firm: contents decide.
 _MAYBE_PEOPLE = _words("agent client host referrer account provider source lead head")
 _NAMES = _words("name nom nombre nome naam")
@@ -210,7 +212,7 @@ def _is_of_people(name: str, words: tuple[str, ...], head: str, kind: ColumnType
         return words[words.index("by", 1) - 1] not in _NOT_BY and words[-1] in _KEYS | {"by"} | _PEOPLE
     if "to" in words[1:] and words[words.index("to", 1) - 1] in _GIVEN_TO:
         return True
-    if words[-2:] == ("user", "agent"):
+    if words[-2:] == ("user", "agent") or (len(words) == 2 and words[0] in _KINDS and words[1] in _PEOPLE):
         return False
     # `passengers` in integers are how many there were.
     plural = "" if kind in (ColumnType.INT64, None) and not _KEYS & set(words) else head.removesuffix("s")

@@ -268,6 +268,8 @@ def test_a_timestamp_is_the_time_of_a_table_without_days(
         ("member_hash", True),
         ("product_id", False),
         ("user_agent", False),
+        ("country_citizen", False),
+        ("country_manager", True),
         ("id", False),
         ("paid", False),
     ],
