@@ -30,11 +30,11 @@ LINES = {
     "gris_serving": 3_350,
 }
 LINES_OF_TESTS = 125_200
-OPTIONAL_FIELDS = 460
+OPTIONAL_FIELDS = 462
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 125_600
+WORDS = 125_620
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -311,3 +311,7 @@ class TimeRange:
         for bound in (self.start, self.end):
             in_utc = not isinstance(bound, datetime.datetime) or bound.utcoffset() == datetime.timedelta(0)
             require_valid(in_utc, "time_range", "expected timestamps in UTC")
+
+    def __str__(self) -> str:
+        ends = (("from", self.start), ("before", self.end))
+        return ", ".join(f"{word} {end.isoformat()}" for word, end in ends if end is not None)

@@ -41,9 +41,20 @@ def _faults(table: Table) -> _Found:
                 path,
                 "expected another name: a query by a function of a row gives it to a column of its own",
             )
+    if table.time is not None:
+        yield from _of_range(table.time)
     for key, offered in (("buckets", table.buckets), ("parts", table.parts)):
         if offered and table.time is not None:
             yield from _of_offered(("time", key), table, table.time)
+
+
+def _of_range(time: TimeColumn) -> _Found:
+    stated = {"from": time.begins, "to": time.ends}
+    for key, day in stated.items():
+        if day is not None and not time.buckets:
+            yield ("time", key), "expected buckets as well, whose questions it is for"
+    if time.begins is not None and time.ends is not None and time.begins >= time.ends:
+        yield ("time", "to"), "expected a day after from: the first that no longer counts"
 
 
 def _of_offered(path: KeyPath, table: Table, time: TimeColumn) -> _Found:

@@ -81,6 +81,13 @@ def grid_end(value: object) -> Fraction | datetime.date:
         raise ValueError("expected a day of the calendar as YYYY-MM-DD") from None
 
 
+def _day(value: object) -> datetime.date:
+    found = grid_end(value)
+    if not isinstance(found, datetime.date):
+        raise ValueError("expected a day as YYYY-MM-DD")
+    return found
+
+
 def exact_share(value: object) -> Fraction:
     """Return the number that a decimal text or a fraction such as 7/20 denotes, exactly."""
     if isinstance(value, str) and _RATIO.fullmatch(value):
@@ -113,6 +120,7 @@ Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]
 Exact = Annotated[Fraction, BeforeValidator(exact_decimal)]
 Bound = Annotated[Fraction, BeforeValidator(exact_bound)]
 GridEnd = Annotated[Fraction | datetime.date, BeforeValidator(grid_end)]
+Day = Annotated[datetime.date, BeforeValidator(_day)]
 MaxK = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
 
 

@@ -62,6 +62,7 @@ from dp_service.queries.sums import require_drawable, require_whole_series, show
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.totals import releasing_totals
+from dp_service.queries.usual_range import with_usual_range
 from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
 
@@ -104,6 +105,7 @@ class Resolution:
             some, and the query is only to be read. None: it is the only look, or the first one.
         pairs: How the question is asked of a pairs copy, which `query` then names; None: of the table itself.
         stream: What must hold of the stream that the table takes in; None: it takes in none.
+        usual_range: The range of time, as text, where some end is the policy's; empty: all of it is the question's.
         looked_up: The looked-up columns that the question names, by name, for statements. The conditions of `query`
             may be on their keys.
     """
@@ -122,6 +124,7 @@ class Resolution:
     names: tuple[Element, ...] | None = None
     pairs: PairsRange | None = None
     stream: ClosedStream | None = None
+    usual_range: str = ""
     looked_up: tuple[QueryColumn, ...] = ()
 
     @property
@@ -173,6 +176,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     for condition in conditions:
         check_filter(table, condition)
     check_patterns(table, conditions)
+    asked, query = query, with_usual_range(query, table, closed_before)
     grouped = grouped_columns(query, table, closed_before)
     dimensions = [each.column for each in grouped]
     restricted = restricted_values(dimensions)
@@ -202,6 +206,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         fixed_data_version=_fixed_data_version(table, canonical),
         row_limit=_row_limit(parameters, grouped),
         window=_window(table, closed_before),
+        usual_range="" if query is asked else str(query.time_range),
         reserve_first=table.reserve_first,
         reads=columns_read(canonical, table),
         member_type=None if member is None else member.type,

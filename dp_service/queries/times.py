@@ -24,6 +24,7 @@ from dp_service.queries.intervals import UNIVERSES, Interval, ordinal
 from dp_service.queries.policy_types import (
     DEFAULT_DELAY_MINUTES,
     MAXIMUM_DELAY_MINUTES,
+    Day,
     Identifier,
     Stated,
     TimestampUnit,
@@ -92,6 +93,8 @@ class TimeColumn(Stated):
         offline_part: The table may have an offline part, which holds every row of each day up to its last one.
         buckets: Into which buckets questions may divide the column, from the shortest on.
         parts: By which parts of its times questions may group, such as their hour.
+        begins: The first day that series and first times count where they do not say from when.
+        ends: The first day that they no longer count where they do not say until when.
     """
 
     name: Annotated[Identifier, Field(alias="column")]
@@ -110,6 +113,8 @@ class TimeColumn(Stated):
     parts: Annotated[
         list[Annotated[TimePart, Field(strict=False)]], Field(max_length=6), AfterValidator(_each_once)
     ] = Field(default_factory=list)
+    begins: Annotated[Day | None, Field(alias="from")] = None
+    ends: Annotated[Day | None, Field(alias="to")] = None
 
     @property
     def unit(self) -> TimeUnit:

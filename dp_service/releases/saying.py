@@ -74,6 +74,9 @@ def of_question(
     yield from _lowered(resolution.parameters, resolution.requested_k)
     if resolution.window:
         yield Statement("rows.closed", f"Only closed periods count: rows with {resolution.window}.")
+    if resolution.usual_range:
+        text = f"As the question leaves an end of the time open, the policy's counts: rows {resolution.usual_range}."
+        yield Statement("rows.usual", text)
     yield from _stream(resolution)
     yield Statement(
         "method.cost",

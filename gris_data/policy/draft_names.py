@@ -50,7 +50,7 @@ _OTHERS = _words(
     "supporter surgeon teacher technician teller therapist trainee trainer tutor uncle vet wife witness "
     "writer"
 )
-# `country_citizen` is a kind of people, as `citizen_country` is. A `country_manager` is one.
+# A country of citizens is a kind of them; a country's manager is a person.
 _KINDS = _words("country region state gender category segment type")
 # Such a noun alone may also be a program, a site or a firm: contents decide.
 _MAYBE_PEOPLE = _words("agent client host referrer account provider source lead head")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dp_service.terms import ColumnType, ValueType
 from gris_data.policy.draft import Draft, DraftColumn, Role
 from gris_data.policy.draft_names import adds_up, is_key
-from gris_data.policy.draft_shape import Shape, time_of
+from gris_data.policy.draft_shape import REACHED_BY, Shape, time_of
 from gris_data.table_schema import TableColumn
 from pinot_connector.engines.parquet import quoted
 
@@ -41,7 +41,6 @@ _MORE_CUT = 0.1
 _FINE = 64
 """So many steps make the median, or more."""
 
-_REACHED_BY = 12
 _BELOW_ZERO = 0.001
 _CELLS_A_DOUBLING = 40
 _MOST_CELLS = 512
@@ -159,7 +158,7 @@ def _value(
     totals = _grouped(connection, clamped)
     months, monthly = _PARTS, totals
     if draft.times:
-        reached_by = f"GROUP BY month HAVING count(DISTINCT who) >= {_REACHED_BY}"
+        reached_by = f"GROUP BY month HAVING count(DISTINCT who) >= {REACHED_BY}"
         months = len(connection.execute(f"SELECT month FROM {source} {reached_by}").fetchall()) or 1  # noqa: S608
         monthly = _grouped(connection, f"(SELECT who, {summed} GROUP BY who, month)")
     least, most = in_total = _reached(connection, clamped)
@@ -202,8 +201,8 @@ def _reached(connection: duckdb.DuckDBPyConnection, source: str) -> tuple[float,
     """Return what a dozen members are at or below, and at or above; of fewer members, what one of them is."""
     found = connection.execute(
         f"WITH ends AS (SELECT min(x) AS low, max(x) AS high FROM {source} GROUP BY who) SELECT "  # noqa: S608
-        f"CASE WHEN count(*) < {_REACHED_BY} THEN min(low) ELSE min(low, {_REACHED_BY})[-1] END, "
-        f"CASE WHEN count(*) < {_REACHED_BY} THEN max(high) ELSE max(high, {_REACHED_BY})[-1] END FROM ends"
+        f"CASE WHEN count(*) < {REACHED_BY} THEN min(low) ELSE min(low, {REACHED_BY})[-1] END, "
+        f"CASE WHEN count(*) < {REACHED_BY} THEN max(high) ELSE max(high, {REACHED_BY})[-1] END FROM ends"
     ).fetchone()
     low, high = found or (0.0, 0.0)
     return float(low), float(high)
@@ -233,7 +232,7 @@ def _missing(connection: duckdb.DuckDBPyConnection, draft: Draft, usable: float)
 def _digits(connection: duckdb.DuckDBPyConnection, source: str) -> int:
     """Return how many digits numbers have behind the point: 0 to 2, or 3 if a dozen members have more."""
     others = "count(DISTINCT who) FILTER (WHERE abs(x * {0} - round(x * {0})) >= 1e-6)"
-    few = f"least({_REACHED_BY}, count(DISTINCT who))"
+    few = f"least({REACHED_BY}, count(DISTINCT who))"
     tests = ", ".join(f"{others.format(10**digits)} < {few}" for digits in range(3))
     found = connection.execute(f"SELECT {tests} FROM {source}").fetchone() or ()  # noqa: S608
     return next((digits for digits, holds in enumerate(found) if holds), 3)

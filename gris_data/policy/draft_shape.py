@@ -6,6 +6,7 @@ usual question counts: the share that is cut, and the noise beside the count.
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound
 from dp_service.mechanisms.bounded.bound_gauss import rho_of
 from dp_service.mechanisms.bounded.contribution_bound import Counted
+from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.terms import ColumnType
 from gris_data.policy.draft import Draft
 from gris_data.table_schema import TableColumn
@@ -74,6 +76,8 @@ class Planned:
 
 
 CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
+REACHED_BY = 12
+"""How many members reach a bound that is chosen, at least: one of them alone does not move it."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class Shape:
         buckets: In how many buckets of time a member counts; 0: there is no time.
         most_members: A power of ten far above the number of members.
         most_rows: The same of rows.
+        months: The first day of the first month in which some members have rows, and the day after the last one; None:
+            there is no time, or no such month.
     """
 
     planned: Planned
@@ -95,6 +101,7 @@ class Shape:
     buckets: int
     most_members: int
     most_rows: int
+    months: tuple[datetime.date, datetime.date] | None
 
     @property
     def looks(self) -> Looks:
@@ -109,7 +116,8 @@ def shape_of(connection: duckdb.DuckDBPyConnection, draft: Draft, planned: Plann
     total = _Weighed(*_counted(connection, draft, "count(*)"), _noise(1, looks.rho), max(rows, 1))
     tau = _tau(connection, draft, planned) or best_power([total])
     buckets = _buckets(connection, draft, looks) if draft.times else 0
-    return Shape(planned, tau, total.cut(tau), buckets, _power_of_ten(members), _power_of_ten(rows))
+    months = _months(connection, draft) if draft.times else None
+    return Shape(planned, tau, total.cut(tau), buckets, _power_of_ten(members), _power_of_ten(rows), months)
 
 
 @dataclass(frozen=True)
@@ -241,6 +249,19 @@ def _buckets(connection: duckdb.DuckDBPyConnection, draft: Draft, looks: Looks) 
         usual = float((sizes * often).sum()) / max(buckets, 1)
         weighed.append(_Weighed(sizes, often, _root_noise(buckets, looks.rho), max(usual, 1.0)))
     return best_power(weighed)
+
+
+def _months(
+    connection: duckdb.DuckDBPyConnection, draft: Draft
+) -> tuple[datetime.date, datetime.date] | None:
+    month = f"CAST(date_trunc('month', {time_of(draft.times[0])}) AS DATE)"
+    # The table may have a column with any name, such as month.
+    reached = f"GROUP BY 1 HAVING count(DISTINCT {_member(draft)}) >= {REACHED_BY}"
+    first, last = _one(
+        connection,
+        f"SELECT min(gris_month), max(gris_month) FROM (SELECT {month} AS gris_month FROM {_rows(draft)} {reached})",  # noqa: S608
+    )
+    return None if first is None else (first, BucketLength.MONTH.day_after(last))
 
 
 def _root_noise(most: int, rho: float) -> Callable[[int], float]:

@@ -48,9 +48,10 @@ _LAPLACE = "; at 0.15 the noise in most counts is at most 40"
 _GAUSSIAN = "`contributions` needs Gaussian noise in counts; guarantees are then in zCDP."
 _TIME = (
     "Questions may be about a range of this column{buckets}. DECIDE: days begin at midnight of `zone`; write yours, "
-    "such as Europe/Berlin. If rows keep arriving, add `refresh: day`: questions then see days that are over, and the "
-    "same question stays free until the next day."
+    "such as Europe/Berlin.{range} If rows keep arriving, {arriving} `refresh: day`: questions then see days that are "
+    "over, and the same question stays free until the next day."
 )
+_RANGE = " Series that state no range are of the months in which a dozen members have rows, `from` and before `to`."
 _SEVERAL_TIMES = "DECIDE: {others} could be it too; this one was chosen by {why}."
 _NO_TIME = (
     "DECIDE: no column looks like the time of a row. Name it here if questions should take a time range:\n"
@@ -159,7 +160,7 @@ def _table(drafted: Drafted) -> Iterator[str]:
         yield from comment(_TYPES.format(names=", ".join(drafted.texts)), 4)
         # In one line, which is to be copied.
         yield f"    #   {drafted.command}"
-    yield from _time_lines(draft, has_buckets=bool(drafted.shapes))
+    yield from _time_lines(drafted)
     for shape in drafted.shapes:
         yield from _contributions(drafted, shape)
     yield from comment(_MEASURES + _tau_comment(drafted), 4)
@@ -189,7 +190,8 @@ def _tau_comment(drafted: Drafted) -> str:
     return _TAU
 
 
-def _time_lines(draft: Draft, *, has_buckets: bool) -> Iterator[str]:
+def _time_lines(drafted: Drafted) -> Iterator[str]:
+    draft, has_buckets = drafted.draft, bool(drafted.shapes)
     if not draft.times:
         yield from comment(_NO_TIME + f"time: {_proposed_time(draft)}", 4)
         return
@@ -198,13 +200,20 @@ def _time_lines(draft: Draft, *, has_buckets: bool) -> Iterator[str]:
     hour = "" if are_days else "hour, "
     offered = f", buckets: [day, week, month, quarter, year], parts: [{hour}weekday, month]"
     buckets = offered if has_buckets else ""
+    months = next((shape.months for shape in drafted.shapes), None)
+    ends = "" if months is None else f", from: {months[0]}, to: {months[1]}"
     yield from comment(
-        _TIME.format(buckets=", and count by buckets and parts of it" if has_buckets else ""), 4
+        _TIME.format(
+            buckets=", and count by buckets and parts of it" if has_buckets else "",
+            range=_RANGE if ends else "",
+            arriving="replace `to` by" if ends else "add",
+        ),
+        4,
     )
     if others:
         names = ", ".join(each.name for each in others)
         yield from comment(_SEVERAL_TIMES.format(others=names, why="name and type"), 4)
-    yield f"    time: {{{_time(time)}, zone: UTC{buckets}}}"
+    yield f"    time: {{{_time(time)}, zone: UTC{ends}{buckets}}}"
 
 
 def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:

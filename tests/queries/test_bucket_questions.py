@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical_bytes import canonical_bytes
@@ -19,6 +20,8 @@ from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
+from dp_service.releases.kinds.views import ExpectedAccuracy
+from dp_service.releases.saying import of_question
 from dp_service.terms import MechanismName
 
 NOW = int(datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC).timestamp())
@@ -183,6 +186,71 @@ def test_the_list_is_in_the_order_of_time_unless_a_number_decides() -> None:
         assert listing.in_element_order
     assert resolved(MONTHS.format(YEAR) + " ORDER BY 2 DESC").parameters.listing is None
     assert resolved(both + " ORDER BY COUNT(DISTINCT member) DESC, m LIMIT 2").parameters.listing is None
+
+
+USUAL = "column: day, type: date, from: 2024-01-01, to: 2025-01-01, buckets: [month], parts: [weekday]"
+
+
+@pytest.mark.parametrize(
+    ("condition", "same", "statement"),
+    [
+        ("1 = 1", "day >= '2024-01-01' AND day < '2025-01-01'", "from 2024-01-01, before 2025-01-01"),
+        ("day < '2024-06-01'", "day >= '2024-01-01' AND day < '2024-06-01'", "from 2024-01-01"),
+        ("day >= '2024-12-31'", "day BETWEEN '2024-12-31' AND '2024-12-31'", "before 2025-01-01"),
+        ("day >= '2020-01-01' AND day < '2021-01-01'", "day BETWEEN '2020-01-01' AND '2020-12-31'", ""),
+    ],
+)
+def test_an_end_that_a_series_leaves_open_is_that_of_the_policy(
+    condition: str, same: str, statement: str
+) -> None:
+    """It is the question that states this end, and what is said of it names what the policy added."""
+    under = policy(USUAL)
+    found, stated = (resolved(MONTHS.format(each), under) for each in (condition, same))
+    assert canonical_bytes(found.query) == canonical_bytes(stated.query)
+    assert not stated.usual_range
+    said = [
+        each.text for each in of_question(found, Cost(1, 0), ExpectedAccuracy()) if each.code == "rows.usual"
+    ]
+    assert [
+        f"As the question leaves an end of the time open, the policy's counts: rows {statement}."
+    ] == said or (not said and not statement)
+
+
+@pytest.mark.parametrize("condition", ["day >= '2025-01-01'", "day < '2024-01-01'"])
+def test_a_range_beside_the_usual_one_has_to_state_its_other_end(condition: str) -> None:
+    """It is not taken for one that no row can be in."""
+    with pytest.raises(QuestionError, match="both ends"):
+        resolved(MONTHS.format(condition), policy(USUAL))
+
+
+def test_only_questions_by_buckets_have_a_usual_range() -> None:
+    """Others count all rows, since their answers do not show of which times they are."""
+    days = "from 2024-01-01, before 2025-01-01"
+    for by, expected in (
+        ("text", ""),
+        ("EXTRACT(ISODOW FROM day)", ""),
+        ("DATE_TRUNC('month', MIN(day))", days),
+        ("DATE_DIFF('month', MIN(day), day)", days),
+    ):
+        under = policy(USUAL)
+        assert (
+            expected == resolved(f"SELECT {by}, COUNT(DISTINCT member) FROM t GROUP BY 1", under).usual_range
+        )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("to: 2025-01-01", "to: 2024-01-01", r"time\.to: expected a day after from"),
+        ("to: 2025-01-01", "to: 12", r"time\.to: expected a day as YYYY-MM-DD"),
+        ("from: 2024-01-01", "from: 2024-02-30", r"time\.from: expected a day of the calendar"),
+        ("buckets: [month], ", "", r"time\.from: expected buckets as well"),
+    ],
+)
+def test_a_usual_range_that_is_none_is_refused(old: str, new: str, message: str) -> None:
+    """By key."""
+    with pytest.raises(PolicyError, match=message):
+        policy(USUAL.replace(old, new))
 
 
 @pytest.mark.parametrize(

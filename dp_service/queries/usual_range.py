@@ -1,0 +1,39 @@
+"""The range of time that a policy states for questions by buckets of time, or first times, which leave an end open.
+
+Dashboards ask for series without a range. Its ends are the policy's, and so public; a question that states the same
+ones itself is the same question. Every answer to such a question shows of which times it is; others count all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dp_service.queries.canonical import time_restriction
+from dp_service.queries.dimensions import FirstSeen, Later, Truncated
+from dp_service.queries.filters import TimeRange
+from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.tables import Table
+
+
+def with_usual_range(query: HistogramQuery, table: Table, closed_before: int | None) -> HistogramQuery:
+    """Return a question with the ends of the policy's usual range where it needs such and has none.
+
+    Args:
+        query: The question.
+        table: Its table.
+        closed_before: The first value of the time column that the question must not see; None: it sees all.
+    """
+    time = table.time
+    in_buckets = any(isinstance(each, Truncated | FirstSeen | Later) for each in query.dimensions)
+    if time is None or (time.begins is None and time.ends is None) or not in_buckets:
+        return query
+    stated, found = query.time_range or TimeRange(None, None), time_restriction(query, table, closed_before)
+    hull, universe = found.hull, found.column.universe
+    start, end = stated.start, stated.end
+    # A range that begins after the usual one has its own end to state.
+    if start is None and time.begins and hull.start <= universe.start:
+        start = time.begins if time.first_value_from(time.begins) < hull.end else None
+    if end is None and time.ends and hull.end >= universe.end:
+        end = time.ends if hull.start < time.first_value_from(time.ends) else None
+    both = TimeRange(start, end)
+    return query if both == stated else replace(query, time_range=both)
