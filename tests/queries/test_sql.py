@@ -236,3 +236,27 @@ def test_rows_and_other_columns_are_not_told(sql: str) -> None:
     """Whatever a text is of that has rows, or that the policy does not offer."""
     with pytest.raises((QuestionError, RefusedByPolicyError)):
         resolved(sql)
+
+
+COUNTED = "SELECT country, COUNT(score) FROM engagement WHERE {} GROUP BY country"
+
+
+@pytest.mark.parametrize(
+    "condition", ["score IS NOT NULL", "NOT score = 3", "score > 1 AND (country = 'DE' OR score = 5)"]
+)
+def test_a_count_of_a_column_is_one_of_rows_where_the_others_are_left_out(condition: str) -> None:
+    """Conditions on it alone leave them out, and so does grouping by it."""
+    text = COUNTED.format(condition)
+    assert parse_sql(text, POLICY) == parse_sql(text.replace("COUNT(score)", "COUNT(*)"), POLICY)
+    by_it = "SELECT country, COUNT(country) FROM engagement GROUP BY country"
+    assert parse_sql(by_it, POLICY) == parse_sql(by_it.replace("COUNT(country)", "COUNT(*)"), POLICY)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["score = 1 OR country = 'DE'", "CASE WHEN score = 3 THEN 1 ELSE 0 END = 0", "country = 'DE'", "1 = 1"],
+)
+def test_a_count_of_a_column_is_refused_where_rows_without_a_value_may_count(condition: str) -> None:
+    """It would count them as well, as a count of rows does."""
+    with pytest.raises(QuestionError, match="add column IS NOT NULL to WHERE"):
+        parse_sql(COUNTED.format(condition), POLICY)

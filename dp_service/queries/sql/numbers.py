@@ -2,6 +2,7 @@
 
     COUNT(DISTINCT member), DISTINCTCOUNT(member) ..   members; also MEMBERS(), whatever their column is called
     COUNT(*), COUNT(1), COUNT(member), SUM(1)          rows: those without a member never count
+    COUNT(column)                                      rows, of a column that the question groups by or restricts
     COUNT(DISTINCT column), DISTINCTCOUNT(column) ..   distinct values of a column of which the policy offers them
     SUM(value), AVG(value), STDDEV(value) ..           of the count beside it: of members' totals, or of rows
     COUNT(..) FILTER (WHERE ..), SUM(CASE WHEN ..) ..  the same of the rows that meet a condition
@@ -54,6 +55,10 @@ _MAXIMUM_DIGITS = 12
 _WRONG_COUNT = (
     "expected COUNT(DISTINCT {member}) of the table's member column, or COUNT(*): Gris hides who is in the data, so "
     "it counts members and rows, and no values of another column"
+)
+_WRONG_ROWS = (
+    "COUNT(column) counts rows in which the column has a value, and is accepted where the question leaves out the "
+    "others: add column IS NOT NULL to WHERE, or write COUNT(*), or COUNT(DISTINCT {member}) for members"
 )
 _WRONG_VALUES = (
     "expected COUNT(DISTINCT {member}) of the table's member column, COUNT(*), or distinct values of a column that the "
@@ -164,6 +169,8 @@ def measure_of(call: tree.Call, scope: Scope) -> Counted:
         name = scope.column_name(only) if isinstance(only, tree.Name) else ""
         if name == scope.table.member:
             return Measure.DISTINCT_MEMBERS if is_distinct else Measure.EVENTS
+        if name in scope.present and not is_distinct:
+            return Measure.EVENTS
         if is_distinct and name in scope.table.measures.distinct:
             return DistinctValues(name)
         is_row = isinstance(only, tree.Number | tree.Text | tree.Truth) or (
@@ -171,6 +178,8 @@ def measure_of(call: tree.Call, scope: Scope) -> Counted:
         )
         if is_row and not is_distinct:
             return Measure.EVENTS
+        if name and not is_distinct:
+            raise refused(call, _WRONG_ROWS.format(member=scope.table.member))
     columns = sorted(scope.table.measures.distinct)
     wrong = _WRONG_VALUES if columns else _WRONG_COUNT
     raise refused(call, wrong.format(member=scope.table.member, columns="), COUNT(DISTINCT ".join(columns)))

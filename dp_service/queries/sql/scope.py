@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dp_service.queries.columns import Column
+from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.places import RefusedHereError, placed, refuse, refused
 from dp_service.queries.sql.tokens import Token
@@ -29,10 +30,15 @@ _NO_TABLE = (
 
 @dataclass(frozen=True)
 class Scope:
-    """The table of a question, and the name by which the question's text calls it: its own or its alias."""
+    """The table of a question, and the name by which the question's text calls it: its own or its alias.
+
+    Rows without a value of a column in `present` are left out of the question, which groups by it or has a condition on
+    it.
+    """
 
     table: Table
     qualifier: str
+    present: frozenset[str] = frozenset()
 
     def column_name(self, node: tree.Expression) -> str:
         """Return the name of a plain column, with or without its table's name, and a schema, before it."""
@@ -65,7 +71,19 @@ def scope_of(select: tree.Select, policy: Policy) -> Scope:
     name = plain_name(last)
     with placed(source):
         table = policy.table(name)
-    return Scope(table, table.name if source.alias is None else alias_name(source.alias))
+    dropping = {each.name for each in table.columns if each.nulls is Nulls.DROP}
+    qualifier = table.name if source.alias is None else alias_name(source.alias)
+    return Scope(table, qualifier, frozenset(dropping.intersection(_without_nulls(select))))
+
+
+def _without_nulls(select: tree.Select) -> Iterator[str]:
+    """Yield the last part of the names that a statement selects, or that each of its conditions is on alone."""
+    nodes = [each.value for each in select.items]
+    for condition in () if select.where is None else tree.conjunction(select.where):
+        held = condition.condition if isinstance(condition, tree.Not) else condition
+        is_held = held is not condition or not isinstance(held, tree.IsNull)
+        nodes += list(tree.parts_of(held))[:1] if is_held else []
+    yield from (each.parts[-1].value for each in nodes if isinstance(each, tree.Name))
 
 
 def _check_schema(names: list[Token]) -> None:
