@@ -20,7 +20,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -262,6 +262,9 @@ bench-bounded-served: $(VENV)/.dev ## the same as the services answer it, and th
 
 bench-sums: $(VENV)/.bench ## sums and averages beside OpenDP and a split budget, for the same rho; BENCH="--runs 10000"
 	$(BIN)/python -m bench.sums $(BENCH)
+
+bench-numbers: $(VENV)/.bench ## conversions and variances of one release beside asking apart and OpenDP, for the same rho; BENCH="--runs 10000"
+	$(BIN)/python -m bench.numbers $(BENCH)
 
 bench-bound: $(VENV)/.dev ## pairs per second and memory of `gris bound`; BENCH="--pairs 30000000"
 	$(BIN)/python -m bench.bound $(BENCH)
