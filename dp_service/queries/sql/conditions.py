@@ -18,6 +18,8 @@ from dp_service.queries.filters import (
     opposite,
 )
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.case_conditions import case_condition, compared_case, wanted_of
+from dp_service.queries.sql.cases import cases_of
 from dp_service.queries.sql.forms import is_part
 from dp_service.queries.sql.literals import value_of
 from dp_service.queries.sql.places import placed, refuse
@@ -99,28 +101,31 @@ class _Filters:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
-    def condition(self, node: tree.Expression) -> Filter | bool:
-        """Return what a condition means; True: it holds of every row, False: of none."""
-        holds = _holds(node)
-        if holds is not None:
-            return holds
+    def condition(self, node: tree.Expression, *, holds: bool = True) -> Filter | bool:
+        """Return what a condition means, or its opposite if it must not hold; True: every row meets it, False: none."""
+        of_all = _holds(node)
+        if of_all is not None:
+            return of_all is holds
         match node:
-            case tree.All():
-                return self._joined(node, AllOf, decides=False)
-            case tree.Any():
-                return self._joined(node, AnyOf, decides=True)
+            case tree.All() | tree.Any():
+                # Of what must not hold, one part has to fail where all would have to hold, and all where one would.
+                return self._joined(
+                    node, AllOf if isinstance(node, tree.All) is holds else AnyOf, holds=holds
+                )
             case tree.Not():
-                found = self.condition(node.condition)
-                return (not found) if isinstance(found, bool) else opposite(found)
-            case _:
-                with placed(node):
-                    return self._of_time(node) or self._on_column(node)
+                return self.condition(node.condition, holds=not holds)
+        case = compared_case(node)
+        with placed(node):
+            if case is not None:
+                cases = cases_of(case, self.condition)
+                return case_condition(case, cases, wanted_of(node, cases, holds=holds), self._scope.table)
+            found = self._of_time(node) or self._on_column(node)
+        return found if holds else opposite(found)
 
-    def _joined(
-        self, node: tree.All | tree.Any, kind: type[AllOf | AnyOf], *, decides: bool
-    ) -> Filter | bool:
+    def _joined(self, node: tree.All | tree.Any, kind: type[AllOf | AnyOf], *, holds: bool) -> Filter | bool:
         """Return conditions joined by AND or OR, of which one that always holds, or never, may decide."""
-        found = [self.condition(each) for each in node.parts]
+        found = [self.condition(each, holds=holds) for each in node.parts]
+        decides = kind is AnyOf
         parts = tuple(each for each in found if not isinstance(each, bool))
         if decides in [each for each in found if isinstance(each, bool)]:
             return decides

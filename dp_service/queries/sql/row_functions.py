@@ -12,9 +12,10 @@ LOWER, UPPER, LEFT, SUBSTR, SPLIT_PART                       parts of a text
 from __future__ import annotations
 
 from dp_service.queries.dimensions import Cases, Dimension, Extracted, FirstSeen, PartOfText, Truncated
-from dp_service.queries.filters import Filter, Value, fault_of, opposite
+from dp_service.queries.filters import opposite
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.bins import bins_of, is_bins
+from dp_service.queries.sql.cases import cases_of
 from dp_service.queries.sql.conditions import condition_of
 from dp_service.queries.sql.forms import is_part
 from dp_service.queries.sql.member_functions import first_of, is_member_function, member_function
@@ -54,7 +55,7 @@ def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
     if isinstance(node, tree.Call):
         return _of_call(node, scope)
     if isinstance(node, tree.Case):
-        return _cases(node, scope)
+        return cases_of(node, lambda each: condition_of(each, scope))
     return _truth(node, scope)
 
 
@@ -85,28 +86,6 @@ def column_of(node: tree.Expression) -> tree.Expression:
     return extracted(inner)[1] if isinstance(inner, tree.Call) and is_part(inner) else node
 
 
-def _cases(node: tree.Case, scope: Scope) -> Cases:
-    branches: list[tuple[Filter, Value]] = []
-    conditions, values, rest = node.conditions, node.values, node.otherwise
-    # What follows ELSE may be the next question of the same kind, as IF writes it.
-    while isinstance(rest, tree.Case):
-        conditions, values, rest = conditions + rest.conditions, values + rest.values, rest.otherwise
-    otherwise = None if rest is None else _answer(rest)
-    for when, then in zip(conditions, values, strict=True):
-        found = condition_of(when, scope)
-        if isinstance(found, bool):
-            refuse(when, "a condition in CASE that every row meets, or none, is not accepted: leave it out")
-        value = _answer(then)
-        if value is None:
-            refuse(
-                then,
-                "NULL behind THEN is not accepted: without ELSE, rows that meet no condition are left out",
-            )
-        branches.append((found, value))
-    with placed(node):
-        return Cases(tuple(branches), otherwise)
-
-
 def _truth(node: tree.Expression, scope: Scope) -> Cases:
     """Return a condition as what is grouped by: rows for which it is neither true nor false are left out."""
     found = condition_of(node, scope)
@@ -114,24 +93,6 @@ def _truth(node: tree.Expression, scope: Scope) -> Cases:
         refuse(node, "a condition that every row meets, or none, is not accepted here: leave it out")
     with placed(node):
         return Cases(((found, True), (opposite(found), False)), None)
-
-
-def _answer(node: tree.Expression) -> Value | None:
-    """Return the literal that a CASE answers with; None: NULL."""
-    match node:
-        case tree.Text(value=text, kind=""):
-            found: Value | None = text
-        case tree.Truth(value=truth):
-            found = truth
-        case tree.Number():
-            found = integer(node)
-        case tree.Null():
-            return None
-        case _:
-            refuse(node, "expected a text in single quotes, an integer, TRUE or FALSE behind THEN and ELSE")
-    if fault := fault_of(found):
-        refuse(node, fault)
-    return found
 
 
 def _part_of_text(node: tree.Call, scope: Scope) -> PartOfText:
