@@ -80,9 +80,18 @@ EXAMPLES = {
     "most": '{"most": 5}',
 }
 
+# Functions that other tools have fields for.
+FUNCTIONS = {
+    "funnel": """{"by": ["FUNNEL_COUNT(STEPS(event = 'cart', event = 'purchase'))"]}""",
+    "retention": """{"by": ["RETENTION('month', day)"], "since": "2019-01-01", "until": "2019-07-01"}""",
+    "first_seen": """{"by": ["DATE_TRUNC('month', MIN(day))"], "since": "2019-01-01", "until": "2019-07-01"}""",
+    "case": """{"by": ["CASE WHEN app = 'web' THEN 'web' ELSE 'other' END"]}""",
+}
+
 # Fields as other tools call them.
 OTHER_NAMES = {
     **dict.fromkeys(("group_by", "groupby", "dimensions", "dimension", "columns", "breakdown"), ("by",)),
+    **dict.fromkeys(FUNCTIONS, ("by",)),
     **dict.fromkeys(("limit", "top", "top_k", "n", "count"), ("k", "most")),
     **dict.fromkeys(("filter", "filters", "conditions"), ("where",)),
     **dict.fromkeys(("from", "start", "start_date", "start_time"), ("since",)),
