@@ -161,9 +161,10 @@ async def test_a_funnel_retention_and_groups_are_asked_by_their_fields(ana: Pers
 
 
 async def test_examples_of_the_catalogue_stand_beside_the_fields(ana: Person) -> None:
-    """As a text for the form, and as whole statements for SQL."""
-    assert "FUNNEL_COUNT(STEPS(app = 'DEVELOPMENT_BACKEND'" in (await ana.get("/ask/feedback")).text
-    assert "CORRELATE_BY(member_id)) FROM feedback" in (await ana.get("/ask")).text
+    """As a text for the field, and as whole statements for SQL."""
+    page = (await ana.get("/ask/feedback")).text
+    assert "FUNNEL_COUNT(STEPS(app = 'DEVELOPMENT_BACKEND'" in page
+    assert "CORRELATE_BY(member_id)) FROM feedback" in page
 
 
 async def test_a_series_and_a_total_are_answered(ana: Person) -> None:
