@@ -77,6 +77,33 @@ def rows_of_cohorts(result: PrivateResult, rows: Sequence[int]) -> list[int]:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A number of the cohort at a place, which part of its first number it is, and how dark: from 0 to 1."""
+
+    place: int
+    later: int
+    number: Number
+    part: float | None
+    strength: float
+
+    @property
+    def text(self) -> str:
+        """What is written in it."""
+        return self.number.text if self.part is None else percent(self.part)
+
+    def svg(self, name: str) -> str:
+        """Returns it with what is said of it while the pointer is there; `name` is the cohort's."""
+        part = "" if self.part is None else f", {percent(self.part)} of column 0"
+        hint = f"{name}, {self.later} later: {self.number.text} ({self.number.interval}){part}"
+        x, y = _NAME + _CELL * self.later, _TOP + _HEIGHT * self.place
+        return (
+            f'<g><title>{escaped(hint)}</title><rect x="{x + 1}" y="{y + 1}" width="{_CELL - 2}" '
+            f'height="{_HEIGHT - 2}" rx="2" class="cell" fill="{BAR}" fill-opacity="{self.strength:.2f}"></rect>'
+            f"{_text(_middle(self.later), _line(self.place), self.text)}</g>"
+        )
+
+
+@dataclass(frozen=True)
 class Cohorts:
     """Numbers by first time and by how many buckets later.
 
@@ -103,57 +130,43 @@ class Cohorts:
             rows.setdefault(element[first], {})[int(str(element[later]))] = number
         return cls((result.columns[first].title, result.columns[later].title), rows)
 
+    def cells(self) -> Iterator[Cell]:
+        """Yields the numbers with their parts of the first column, cohort by cohort."""
+        parts = {
+            (place, later): part_of(number, row.get(0)) if later else None
+            for place, row in enumerate(self.rows.values())
+            for later, number in row.items()
+        }
+        largest = max([each for each in parts.values() if each is not None and each > 0], default=1.0)
+        for place, row in enumerate(self.rows.values()):
+            for later, number in sorted(row.items()):
+                part = parts[place, later]
+                strength = 0.0 if part is None else min(1.0, max(0.0, part / largest))
+                yield Cell(place, later, number, part, _PALEST + (_DARKEST - _PALEST) * strength)
+
     def svg(self, label: str) -> str:
         """Returns a table in colours, as wide as it has columns: darker where more of those who came first come back.
 
         Args:
             label: What is drawn, for those who do not see it.
         """
-        last = max((later for row in self.rows.values() for later in row), default=0)
-        width, height = _NAME + _CELL * (last + 1), _TOP + _HEIGHT * len(self.rows)
-        parts = [*self._head(last), *(shape for place in range(len(self.rows)) for shape in self._row(place))]
+        cells, names = list(self.cells()), list(map(str, self.rows))
+        columns = 1 + max((each.later for each in cells), default=0)
+        first, later = self.titles
+        shapes = [
+            *(_text(0, _TOP - 10, first, "start"), _text(_NAME, 14, later, "start")),
+            *(_text(_middle(place), _TOP - 10, str(place)) for place in range(columns)),
+            *(_text(0, _line(place), name, "start") for place, name in enumerate(names)),
+            *(each.svg(names[each.place]) for each in cells),
+        ]
         return (
             f'<svg class="cohorts tex2jax_ignore mathjax_ignore" role="img" aria-label="{escaped(label)}" '
-            f'width="{width}" height="{height}">{"".join(parts)}</svg>'
+            f'width="{_NAME + _CELL * columns}" height="{_TOP + _HEIGHT * len(names)}">{"".join(shapes)}</svg>'
         )
 
-    def _head(self, last: int) -> Iterator[str]:
-        first, later = self.titles
-        yield _text(0, _TOP - 10, first, "start")
-        yield _text(_NAME, 14, later, "start")
-        yield from (_text(_middle(place), _TOP - 10, str(place)) for place in range(last + 1))
 
-    def _row(self, place: int) -> Iterator[str]:
-        """Yields the name of a cohort, the number of those who came first, and its parts that came back."""
-        name, row = list(self.rows.items())[place]
-        y = _TOP + _HEIGHT * place
-        yield _text(0, y + 19, str(name), "start")
-        for later, number in sorted(row.items()):
-            part = part_of(number, row.get(0)) if later else None
-            words = "" if part is None else f", {percent(part)} of column 0"
-            hint = f"{name}, {later} later: {number.text} ({number.interval}){words}"
-            yield f"<g><title>{escaped(hint)}</title>{self._ground(later, y, part)}"
-            yield f"{_text(_middle(later), y + 19, number.text if part is None else percent(part))}</g>"
-
-    def _ground(self, later: int, y: int, part: float | None) -> str:
-        strength = _PALEST if part is None else self._strength(part)
-        return (
-            f'<rect x="{_NAME + _CELL * later + 1}" y="{y + 1}" width="{_CELL - 2}" height="{_HEIGHT - 2}" rx="2" '
-            f'class="cell" fill="{BAR}" fill-opacity="{strength:.2f}"></rect>'
-        )
-
-    def _strength(self, part: float) -> float:
-        return _PALEST + (_DARKEST - _PALEST) * min(1.0, max(0.0, part / self._largest))
-
-    @property
-    def _largest(self) -> float:
-        found = [
-            part_of(number, row.get(0))
-            for row in self.rows.values()
-            for later, number in row.items()
-            if later
-        ]
-        return max([each for each in found if each is not None and each > 0], default=1.0)
+def _line(place: int) -> float:
+    return _TOP + _HEIGHT * place + 19
 
 
 def _middle(later: int) -> float:

@@ -99,14 +99,14 @@ def picture(result: PrivateResult, place: int | None = None, width: str = "100%"
         drawn = sorted(found, key=lambda at: result.rows[at].element)[:MOST_POINTS]
         caption = f"{named[place]}, with a band between the ends of its intervals{_cut(len(drawn), len(found))}{below}"
         label = f"{named[place]} by {result.columns[0].title}: a line with a band between the ends of its intervals"
-        points = [number for _, number in _numbers(result, drawn, place)]
+        points = [number for _, number in numbers_of(result, drawn, place)]
         svg = series_svg(label, [result.rows[at].element[0] for at in drawn], points, bottom)
         return Picture(named, place, caption, series=svg)
-    numbers = _numbers(result, found[:MOST_BARS], place)
+    numbers = numbers_of(result, found[:MOST_BARS], place)
     scale = Scale.of([number for _, number in numbers], bottom)
     parts = parts_of_steps(result, dict(numbers))
     bars = [
-        Bar(at, _names_of(result, at), number.text, _bar(number, scale, bottom, width), parts.get(at, ""))
+        Bar(at, names_of(result, at), number.text, _bar(number, scale, bottom, width), parts.get(at, ""))
         for at, number in numbers
     ]
     of_steps = _OF_STEPS if parts else ""
@@ -119,7 +119,7 @@ def picture(result: PrivateResult, place: int | None = None, width: str = "100%"
 def _cohorts(result: PrivateResult, rows: Sequence[int], named: Sequence[str], place: int) -> Picture:
     """Return the picture of who comes back: a table in colours."""
     drawn = rows_of_cohorts(result, rows)
-    cohorts = Cohorts.of(result, dict(_numbers(result, drawn, place)))
+    cohorts = Cohorts.of(result, dict(numbers_of(result, drawn, place)))
     caption = f"{named[place]} {_OF_COHORTS}{_cut(len(drawn), len(rows))}"
     return Picture(named, place, caption, cohorts=cohorts.svg(f"{named[place]}: a table; {_OF_COHORTS}"))
 
@@ -172,14 +172,15 @@ def _has(row: Row, place: int) -> bool:
     return isinstance(row.values[place - 1], AggregateValue)
 
 
-def _numbers(result: PrivateResult, rows: Sequence[int], place: int) -> list[tuple[int, Number]]:
-    """Return these rows with the number at a place in `titles`: only what is drawn is written."""
+def numbers_of(result: PrivateResult, rows: Sequence[int], place: int) -> list[tuple[int, Number]]:
+    """Returns these rows with the number at a place in `titles`: only what is drawn is written."""
     digits = result.parameters.decimals[place - 1] if place else 0
     found = ((at, _number(result.rows[at], place, digits)) for at in rows)
     return [(at, number) for at, number in found if number is not None]
 
 
-def _names_of(result: PrivateResult, place: int) -> tuple[str, ...]:
+def names_of(result: PrivateResult, place: int) -> tuple[str, ...]:
+    """Returns the names of an element, by the place of its row."""
     step = place_of(result, STEP)
     element = enumerate(result.rows[place].element)
     return tuple(f"step {value}" if at == step else str(value) for at, value in element)
@@ -258,7 +259,7 @@ def _of_cells(result: PrivateResult, place: int, scale: Scale, width: str) -> Ba
             rect(min(low, 99.2), max(high - low, 0.8), f'class="cell" fill="{colour}" fill-opacity="0.8"')
         )
         texts.append(formats.written(value.value, value.interval, digits)[0])
-    return Bar(place, _names_of(result, place), " · ".join(texts), _row_svg(shapes, width))
+    return Bar(place, names_of(result, place), " · ".join(texts), _row_svg(shapes, width))
 
 
 def _cell(value: AggregateValue | DayValue) -> tuple[float, float]:

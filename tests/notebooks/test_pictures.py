@@ -86,7 +86,9 @@ def test_a_funnel_says_beside_each_bar_which_part_of_step_1_it_is() -> None:
     assert ("a", "step 2") == found.bars[1].names
     assert ["", "50 % of step 1", "4.5 % of step 1", "", "", ""] == [bar.part for bar in found.bars]
     assert "which part of step 1" in found.caption
-    assert "50 % of step 1" in by(result_of(("a",)), ("app", "gris_step"), steps)._repr_html_()
+    result = by(result_of(("a",)), ("app", "gris_step"), steps)
+    assert "50 % of step 1" in result._repr_html_()
+    assert "a, step 2, 50 % of step 1" == result.plot().get_yticklabels()[1].get_text()
 
 
 def test_retention_is_a_table_in_colours_of_parts_of_its_first_column() -> None:
@@ -115,10 +117,15 @@ def test_retention_is_a_table_in_colours_of_parts_of_its_first_column() -> None:
     ]
     assert len(titles) == found.cohorts.count('class="cell"')
     shown = re.findall('font-size="12" fill="currentColor">([^<]*)<', found.cohorts)
-    assert ["2024-01-03", "10", "5"] == shown[-3:]
+    assert ["-3.0 %", "80", "50 %", "10", "5"] == shown[-5:]
     darkest = re.findall(r'fill-opacity="([\d.]+)"', found.cohorts)
     assert ["0.05", "0.50", "0.05", "0.05", "0.50", "0.05", "0.05"] == darkest
-    assert found.cohorts in by(result_of(("a",)), ("gris_first", "gris_later"), cells)._repr_html_()
+    result = by(result_of(("a",)), ("gris_first", "gris_later"), cells)
+    assert found.cohorts in result._repr_html_()
+    axes = result.plot()
+    axes.figure.canvas.draw()
+    assert ["100", "50 %", "-3.0 %", "80", "50 %", "10", "5"] == [each.get_text() for each in axes.texts]
+    assert "later: people, then parts of them" == axes.get_xlabel()
 
 
 def test_of_many_cohorts_the_first_are_drawn() -> None:
