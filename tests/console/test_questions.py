@@ -165,6 +165,7 @@ async def test_examples_of_the_catalogue_stand_beside_the_fields(ana: Person) ->
     page = (await ana.get("/ask/feedback")).text
     assert "FUNNEL_COUNT(STEPS(app = 'DEVELOPMENT_BACKEND'" in page
     assert "CORRELATE_BY(member_id)) FROM feedback" in page
+    assert "conversion is 100 * members where" in (await ana.get("/ask/articles")).text
 
 
 async def test_a_series_and_a_total_are_answered(ana: Person) -> None:
