@@ -82,8 +82,8 @@ def _examples(table: Table, year: int) -> Iterator[dp_pb2.CatalogFunction]:
             )
     if table.time is not None:
         yield from _of_time(table, table.time, year)
-    numbers = (each.name for each in (*table.values, *table.quantiles) if table.has_numbers(each.name))
-    for name in islice(numbers, 1):
+    names = [*(each.name for each in table.values), *(each.name for each in table.quantiles)]
+    for name in islice(filter(table.has_numbers, names), 1):
         text = f"WIDTH_BUCKET({_named(name)}, 0, 100, 10)"
         yield _example(table, "bins", text, "The bin of a number, with one below all others and one above.")
     texts = (each for each in table.own_columns if each.group_by and each.type is ColumnType.STRING)

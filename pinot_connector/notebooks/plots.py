@@ -6,6 +6,7 @@ import datetime
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.patches import Rectangle
 
 from pinot_connector.errors import IntegrityError, InvalidQuestion
 from pinot_connector.notebooks.parts import Cohorts, is_retention, parts_of_steps, rows_of_cohorts
@@ -73,7 +74,7 @@ def _draw_cohorts(axes: Any, result: PrivateResult) -> None:
     cohorts = Cohorts.of(result, dict(numbers_of(result, rows, 0)))
     for cell in cohorts.cells():
         at = (cell.later - 0.5, cell.place - 0.5)
-        axes.add_patch(plt.Rectangle(at, 1, 1, facecolor=_COLOUR, alpha=cell.strength, edgecolor="white"))
+        axes.add_patch(Rectangle(at, 1, 1, facecolor=_COLOUR, alpha=cell.strength, edgecolor="white"))
         axes.text(cell.later, cell.place, cell.text, ha="center", va="center", fontsize=7, parse_math=False)
     last = max((cell.later for cell in cohorts.cells()), default=0)
     axes.set_xlim(-0.5, last + 0.5)
