@@ -142,6 +142,7 @@ async def test_a_funnel_retention_and_groups_are_asked_by_their_fields(ana: Pers
     both = {"from": "2018-01-01", "to": "2020-01-01"}
     funnel = await ana.send(builder, steps="score >= 0\n\napp = 'WEBSITE'")
     assert "FUNNEL_COUNT(STEPS(score >= 0, app = 'WEBSITE')) in feedback" in funnel.text
+    assert "Top 10" not in funnel.text
     assert ("steps", "score >= 0\n\napp = 'WEBSITE'") in (await ana.send(funnel.form("/ask"))).form(
         "/price"
     ).fields
