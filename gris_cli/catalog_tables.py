@@ -51,6 +51,8 @@ def _print_table(table: TableEntry) -> None:
         say("quantiles", _format_quantiles(quantile))
     if table.time is not None:
         say("time", _format_time(table.time))
+    for function in table.functions:
+        say(f"by {function.code.replace('_', ' ')}", f"{function.meaning} {function.sql}")
     is_keyed = table.consistency is Consistency.KEYED
     say("asked again", "the same answer" if is_keyed else "other noise, paid again")
     show(grid(("column", "type", "group by", "filter", "values"), map(_cells, table.columns)))

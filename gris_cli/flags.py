@@ -55,7 +55,8 @@ class QuestionFlags:
     table: str = flag("", "A table of the policy.")
     by: list[str] = flag(
         [],
-        "Group by this column, or by a function of a row in SQL; repeatable. Without it: one total.",
+        "Group by this column, or by a function in SQL, such as a funnel or retention: `gris catalog` has examples. "
+        "Repeatable; without it one total.",
         asks="dimensions",
     )
     k: int | None = flag(None, "How many elements; by default all that may be shown.")

@@ -133,10 +133,12 @@ def question_of(form: Form, table: TableEntry | None) -> question_pb2.Question:
     bucket = form.get("bucket")
     if bucket and table.time is None:
         raise InvalidQuestion("bucket", "expected a table with a time column")
+    # Half a funnel, or half of who comes back, says nothing.
+    is_whole = bool(form.get("steps") or form.get("since"))
     return structured_question(
         table.name,
-        form.all("by"),
-        k=_number("k", form.get("k")),
+        [*form.all("by"), *_functions(form, table)],
+        k=None if is_whole else _number("k", form.get("k")),
         measure=form.get("measure") or "distinct_members",
         where=dict(_conditions(form, table.columns)),
         condition=form.get("condition"),
@@ -150,6 +152,38 @@ def question_of(form: Form, table: TableEntry | None) -> question_pb2.Question:
         ranked=form.has("ranked", "yes") and bool(bucket),
         totals_by=form.get("totals") or None,
     )
+
+
+def _functions(form: Form, table: TableEntry) -> Iterator[str]:
+    """Yield what the fields for a funnel, first times and groups say, as a question has it: functions in SQL."""
+    if steps := _lines(form, "steps"):
+        yield f"FUNNEL_COUNT(STEPS({', '.join(steps)}))"
+    function, _, length = form.get("since").partition(" ")
+    if function:
+        if table.time is None:
+            raise InvalidQuestion("since", "expected a table with a time column")
+        time = table.time.column
+        is_first = function == "first"
+        yield f"DATE_TRUNC('{length}', MIN({time}))" if is_first else f"RETENTION('{length}', {time})"
+    if cases := _lines(form, "cases"):
+        others = form.get("others")
+        rest = f" ELSE {_text(others)}" if others else ""
+        yield f"CASE {' '.join(map(_case, cases))}{rest} END"
+
+
+def _case(line: str) -> str:
+    name, colon, condition = line.partition(":")
+    if not colon or not name.strip() or not condition.strip():
+        raise InvalidQuestion("groups", "expected a name, a colon and a condition on each line")
+    return f"WHEN {condition.strip()} THEN {_text(name.strip())}"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _lines(form: Form, field: str) -> list[str]:
+    return [line.strip() for line in form.get(field).splitlines() if line.strip()]
 
 
 def _quantiles(form: Form, table: TableEntry) -> Iterator[tuple[str, list[str]]]:
@@ -167,7 +201,7 @@ def _conditions(form: Form, columns: Sequence[ColumnEntry]) -> Iterator[tuple[st
 def _condition(form: Form, column: ColumnEntry) -> Condition | None:
     kind = form.get(f"filter.{column.name}")
     if kind in ("in", "not_in"):
-        texts = [line.strip() for line in form.get(f"values.{column.name}").splitlines() if line.strip()]
+        texts = _lines(form, f"values.{column.name}")
         if not texts:
             raise InvalidQuestion(f"values of {column.name}", "expected one value on each line")
         values = [_value(column, text) for text in texts]

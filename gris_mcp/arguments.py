@@ -159,9 +159,8 @@ class Question(Arguments):
     table: Text = Field(None, description="A table of the catalogue; not with sql.")
     by: Names = Field(
         default_factory=list,
-        description="Up to four columns, or functions as in SQL such as EXTRACT(HOUR FROM seen_at), "
-        "CASE WHEN age < 30 THEN 'young' ELSE 'old' END, FUNNEL_COUNT(STEPS(event = 'cart', event = 'purchase')), "
-        "DATE_TRUNC('month', MIN(day)) for first times or RETENTION('month', day), to group by; none: one total.",
+        description="Up to four columns to group by, or functions as in SQL: funnels, retention, first times, hours, "
+        "cases, bins. The catalogue has an example of each for a table. None: one total.",
     )
     k: Number = Field(
         None,

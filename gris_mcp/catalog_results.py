@@ -51,6 +51,14 @@ class TimeColumn(BaseModel):
     )
 
 
+class Function(BaseModel):
+    """A kind of function that questions may group by."""
+
+    by: str = Field(validation_alias="text", description="An example of what by takes.")
+    meaning: str
+    sql: str = Field(description="A whole question by it.")
+
+
 _Name = Annotated[str, BeforeValidator(attrgetter("name"))]
 
 
@@ -70,6 +78,9 @@ class Table(BaseModel):
     time: TimeColumn | None
     sums: list[_Name] = Field(validation_alias="values", description="Columns for sums and averages.")
     quantiles: list[_Name]
+    functions: list[Function] = Field(
+        description="What may be grouped by beside columns: funnels, retention, buckets, cases; an example of each."
+    )
     offers_totals: Annotated[bool, BeforeValidator(_offers_totals)] = Field(
         validation_alias="contributions", description="Whether a question by two columns may have totals_by."
     )

@@ -224,8 +224,10 @@ def _of_arguments(error: ValidationError, takes: type[Arguments]) -> Failure:
     """
     first: dict[str, Any] = dict(error.errors(include_url=False)[0])
     path = list(first["loc"])
+    sent = ""
     if first["type"] == "extra_forbidden":
-        problem = _no_such_field(path.pop(), _NESTED.get(path[0], takes) if path else takes)
+        sent = str(path.pop())
+        problem = _no_such_field(sent, _NESTED.get(path[0], takes) if path else takes)
     else:
         problem = _problem(first)
     # What else stands in a path is the type that pydantic tried.
@@ -240,7 +242,7 @@ def _of_arguments(error: ValidationError, takes: type[Arguments]) -> Failure:
         error=ErrorCode.INVALID_QUESTION.value,
         message=problem,
         field=field,
-        example=_example(field),
+        example=descriptions.FUNCTIONS.get(sent.lower()) or _example(field),
         what_to_do=_WHAT_TO_DO[ErrorCode.INVALID_QUESTION],
     )
 
@@ -258,10 +260,10 @@ def _problem(first: dict[str, Any]) -> str:
     return f"{expected}, got {_KINDS.get(type(first['input']).__name__, 'something else')}"
 
 
-def _no_such_field(name: object, kind: type[Arguments]) -> str:
+def _no_such_field(name: str, kind: type[Arguments]) -> str:
     """Return that a field is none, and those that there are; the one that is meant by a usual other name."""
     fields = list(kind.model_fields)
-    sent = str(name) if _FIELD.fullmatch(str(name)) else ""
+    sent = name if _FIELD.fullmatch(name) else ""
     means = [each for each in descriptions.OTHER_NAMES.get(sent.lower(), ()) if each in fields]
     meant = next(iter(means or difflib.get_close_matches(sent, fields, n=1, cutoff=0.8)), None)
     hint = f" (did you mean {meant}?)" if meant else ""

@@ -210,6 +210,20 @@ class CatalogValue:
 
 
 @dataclass(frozen=True)
+class FunctionEntry:
+    """A kind of function by which a table may be grouped: a funnel, retention, bins.
+
+    `text` is an example as `by` takes it, `meaning` says what it groups by, and `sql` is a whole question by it, which
+    is answered as it is. `code` names the kind for programs.
+    """
+
+    code: str
+    text: str
+    meaning: str
+    sql: str
+
+
+@dataclass(frozen=True)
 class TableEntry:
     """A table that may be asked about; `member` names the column that identifies a member.
 
@@ -228,6 +242,7 @@ class TableEntry:
     choice: ChoiceEntry | None = None
     values: tuple[CatalogValue, ...] = ()
     quantiles: tuple[QuantileColumn, ...] = ()
+    functions: tuple[FunctionEntry, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ class ClientBase(ABC, Generic[Answered]):
 
         Args:
             table: a table of the policy.
-            by: the column to group by, or a sequence of one to four columns; then an element is a tuple of values.
+            by: a column, or a function in SQL: funnels, retention, .. (`catalog` has examples). Or one to four of them.
             k: the most elements to show, at least 1. It determines the worst-case cost.
             measure: what to count for each element: distinct members (default), events, that is rows, or
                 `distinct:COLUMN`, the distinct values of a column.
@@ -220,7 +220,7 @@ class ClientBase(ABC, Generic[Answered]):
 
         Args:
             table: a table of the policy.
-            by: the column to group by, or a sequence of one to four columns; then an element is a tuple of values.
+            by: a column, or a function in SQL: funnels, retention, .. (`catalog` has examples). Or one to four of them.
             measure: what to count for each element: distinct members (default), events, that is rows, or
                 `distinct:COLUMN`, the distinct values of a column.
             where: conditions by column, all of which must hold: a value, a sequence of values (one of which must

@@ -111,7 +111,8 @@ def structured_question(
         by: what to group by, or a sequence of up to four: columns, or functions in SQL, such as
             `"EXTRACT(HOUR FROM viewed_at)"`, `"CASE WHEN age < 30 THEN 'young' ELSE 'old' END AS generation"`,
             `"FUNNEL_COUNT(STEPS(event = 'cart', event = 'purchase'))"`, `"DATE_TRUNC('month', MIN(viewed_at))"` for
-            first times or `"RETENTION('month', viewed_at)"`; without them one total is counted.
+            first times or `"RETENTION('month', viewed_at)"`; without them one total is counted. `TableEntry.functions`
+            of the catalogue has an example of each that the table permits.
         k: the most elements to show; None for all that the mechanism may show.
         measure: a `Measure` or its value; `distinct:COLUMN` counts the distinct values of a column.
         where: conditions by column, all of which must hold; a sequence of values means `In`. Or `condition`.

@@ -29,9 +29,18 @@ from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeColumn
 from dp_service.terms import ColumnType
 
+_EXAMPLE = "the catalogue has an example of it where the table permits it"
+_FUNCTIONS = {
+    "funnel": f"expected a funnel with its steps, FUNNEL_COUNT(STEPS(condition, condition)): {_EXAMPLE}",
+    "retention": f"expected retention with its buckets, RETENTION('month', time): {_EXAMPLE}",
+    "first_seen": f"expected first times with their buckets, DATE_TRUNC('month', MIN(time)): {_EXAMPLE}",
+}
+
 
 def groupable(table: Table, name: str) -> Column:
     """Return a column that questions may group by."""
+    if name.lower() in _FUNCTIONS and name not in {each.name for each in table.columns}:
+        raise QuestionError("dimensions", _FUNCTIONS[name.lower()])
     column = table.column(name)
     if column.type is ColumnType.TIMESTAMP:
         raise RefusedByPolicyError(

@@ -10,6 +10,7 @@ A page is a part of that sequence, and its token holds the position where it end
 from __future__ import annotations
 
 import base64
+import datetime
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ from dp_service.server.messages import (
     filled,
     value_message,
 )
+from dp_service.server.offered_functions import offered_functions
 from dp_service.server.served_policy import PolicyContent
 from dp_service.terms import Answering
 
@@ -90,6 +92,9 @@ def catalog_page(
         raise RequestError("page_token", "expected the next_page_token of the page before")
     page = _header(policy, content.policy_id)
     page.tables.extend(_tables(tables, start, end, now=now))
+    year = datetime.datetime.fromtimestamp(now, datetime.UTC).year
+    for table in page.tables:
+        table.functions.extend(offered_functions(content, table.name, year))
     if end < total:
         page.next_page_token = _token(content.policy_id, end, request.table)
     return page

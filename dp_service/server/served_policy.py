@@ -21,12 +21,13 @@ _POLICY_ID_CHARACTERS = 16
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PolicyContent:
     """A policy that can be served, and the public name of the file content that it was read from.
 
     The name is keyed: a policy may state a hash of the data as their version, and then a plain hash of the policy would
-    let anyone who knows the rest of it verify a guess of the data. `text` is what it was read from.
+    let anyone who knows the rest of it verify a guess of the data. `text` is what it was read from. It is
+    equal to itself alone, so that what is made of it can be kept.
     """
 
     policy: Policy

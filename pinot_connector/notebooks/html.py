@@ -19,7 +19,7 @@ def result_html(result: PrivateResult) -> str:
         return explanation_html(result.explanation)
     shown = result.rows[:MAX_ROWS]
     drawn = picture(result, width=_BAR_WIDTH)
-    bars = {} if drawn is None else {bar.row: bar.svg for bar in drawn.bars}
+    bars = {} if drawn is None else {bar.row: f"{bar.svg} {_text(bar.part)}" for bar in drawn.bars}
     # A picture is in the table, a row each, or above it.
     rows = [
         _line("td", cells(row, result.parameters.decimals), *([_cell(bars.get(place, ""))] if bars else []))
@@ -34,7 +34,7 @@ def _drawn(drawn: Picture | None) -> str:
     if drawn is None:
         return ""
     colours = "".join(f"{colour} {_text(name)} " for name, colour in drawn.legend)
-    return f"<p>{_text(drawn.caption)} {colours}</p>{drawn.series}"
+    return f"<p>{_text(drawn.caption)} {colours}</p>{drawn.series}{drawn.cohorts}"
 
 
 def explanation_html(explanation: Explanation) -> str:

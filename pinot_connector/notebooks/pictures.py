@@ -12,6 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pinot_connector import formats
+from pinot_connector.notebooks.parts import (
+    STEP,
+    Cohorts,
+    is_retention,
+    parts_of_steps,
+    place_of,
+    rows_of_cohorts,
+)
 from pinot_connector.notebooks.series import series_svg
 from pinot_connector.notebooks.svg import BAR, BOTTOM, Number, Scale, line, rect
 from pinot_connector.results import PrivateResult, Row
@@ -19,19 +27,27 @@ from pinot_connector.shown_values import AggregateValue, DayValue
 
 MOST_BARS = 50
 MOST_POINTS = 2000
-_SERIES, _FUNNEL = "order.of_elements", "counts.reached"
+_SERIES = "order.of_elements"
+_OF_STEPS = "; beside it which part of step 1 it is, of these noisy numbers"
+_OF_COHORTS = (
+    "in column 0, then which part of it comes back, of these noisy numbers; empty: not over, or not shown"
+)
 # Quantiles of an element, in their order; a legend names them.
 _QUANTILES = (BAR, BOTTOM, "#178a62", "#b3589a", "#8a7413", "#6b7885")
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A line of a picture: the row that it is of, the names of its element, its number as text, and the SVG."""
+    """A line of a picture: the row that it is of, the names of its element, its number as text, and the SVG.
+
+    `part` is which part of the first step it is, in words; empty: there are no steps, or that says nothing.
+    """
 
     row: int
     names: tuple[str, ...]
     text: str
     svg: str
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,7 +58,8 @@ class Picture:
         titles: What can be drawn of each element; empty of quantiles.
         drawn: The place of what is drawn among them.
         caption: What it is, in words.
-        series: A line with a band, as SVG; empty: there are bars.
+        series: A line with a band, as SVG; empty: there is none.
+        cohorts: A table in colours, as SVG of its own width; empty: there is none.
         bars: An element each.
         legend: Quantiles, each with its colour as SVG.
     """
@@ -51,6 +68,7 @@ class Picture:
     drawn: int
     caption: str
     series: str = ""
+    cohorts: str = ""
     bars: Sequence[Bar] = ()
     legend: Sequence[tuple[str, str]] = ()
 
@@ -73,23 +91,37 @@ def picture(result: PrivateResult, place: int | None = None, width: str = "100%"
     if place is None or not 0 <= place < len(named):
         place = first_drawn(result)
     found = [at for at, row in enumerate(result.rows) if _has(row, place)]
+    if is_retention(result):
+        return _cohorts(result, found, named, place)
     bottom = None if place or result.bottom is None else float(result.bottom)
     below = "" if bottom is None else "; dashed: nothing below may be shown"
     if is_series(result):
         drawn = sorted(found, key=lambda at: result.rows[at].element)[:MOST_POINTS]
         caption = f"{named[place]}, with a band between the ends of its intervals{_cut(len(drawn), len(found))}{below}"
         label = f"{named[place]} by {result.columns[0].title}: a line with a band between the ends of its intervals"
-        points = [number for _, number in _numbers(result, drawn, place)]
+        points = [number for _, number in numbers_of(result, drawn, place)]
         svg = series_svg(label, [result.rows[at].element[0] for at in drawn], points, bottom)
         return Picture(named, place, caption, series=svg)
-    numbers = _numbers(result, found[:MOST_BARS], place)
+    numbers = numbers_of(result, found[:MOST_BARS], place)
     scale = Scale.of([number for _, number in numbers], bottom)
+    parts = parts_of_steps(result, dict(numbers))
     bars = [
-        Bar(at, _names_of(result, at), number.text, _bar(number, scale, bottom, width))
+        Bar(at, names_of(result, at), number.text, _bar(number, scale, bottom, width), parts.get(at, ""))
         for at, number in numbers
     ]
-    caption = f"{named[place]}, with the interval of each as a line{_cut(len(bars), len(found))}{below}"
+    of_steps = _OF_STEPS if parts else ""
+    caption = (
+        f"{named[place]}, with the interval of each as a line{of_steps}{_cut(len(bars), len(found))}{below}"
+    )
     return Picture(named, place, caption, bars=bars)
+
+
+def _cohorts(result: PrivateResult, rows: Sequence[int], named: Sequence[str], place: int) -> Picture:
+    """Return the picture of who comes back: a table in colours."""
+    drawn = rows_of_cohorts(result, rows)
+    cohorts = Cohorts.of(result, dict(numbers_of(result, drawn, place)))
+    caption = f"{named[place]} {_OF_COHORTS}{_cut(len(drawn), len(rows))}"
+    return Picture(named, place, caption, cohorts=cohorts.svg(f"{named[place]}: a table; {_OF_COHORTS}"))
 
 
 def titles(result: PrivateResult) -> list[str]:
@@ -124,7 +156,7 @@ def is_series(result: PrivateResult) -> bool:
     # Steps are apart from each other, and are bars.
     return (
         _SERIES in codes
-        and _FUNNEL not in codes
+        and place_of(result, STEP) is None
         and all(isinstance(each, int) and not isinstance(each, bool) for each in elements)
     )
 
@@ -140,15 +172,18 @@ def _has(row: Row, place: int) -> bool:
     return isinstance(row.values[place - 1], AggregateValue)
 
 
-def _numbers(result: PrivateResult, rows: Sequence[int], place: int) -> list[tuple[int, Number]]:
-    """Return these rows with the number at a place in `titles`: only what is drawn is written."""
+def numbers_of(result: PrivateResult, rows: Sequence[int], place: int) -> list[tuple[int, Number]]:
+    """Returns these rows with the number at a place in `titles`: only what is drawn is written."""
     digits = result.parameters.decimals[place - 1] if place else 0
     found = ((at, _number(result.rows[at], place, digits)) for at in rows)
     return [(at, number) for at, number in found if number is not None]
 
 
-def _names_of(result: PrivateResult, place: int) -> tuple[str, ...]:
-    return tuple(map(str, result.rows[place].element))
+def names_of(result: PrivateResult, place: int) -> tuple[str, ...]:
+    """Returns the names of an element, by the place of its row."""
+    step = place_of(result, STEP)
+    element = enumerate(result.rows[place].element)
+    return tuple(f"step {value}" if at == step else str(value) for at, value in element)
 
 
 def _quantile_bars(result: PrivateResult, width: str) -> list[Bar]:
@@ -224,7 +259,7 @@ def _of_cells(result: PrivateResult, place: int, scale: Scale, width: str) -> Ba
             rect(min(low, 99.2), max(high - low, 0.8), f'class="cell" fill="{colour}" fill-opacity="0.8"')
         )
         texts.append(formats.written(value.value, value.interval, digits)[0])
-    return Bar(place, _names_of(result, place), " · ".join(texts), _row_svg(shapes, width))
+    return Bar(place, names_of(result, place), " · ".join(texts), _row_svg(shapes, width))
 
 
 def _cell(value: AggregateValue | DayValue) -> tuple[float, float]:

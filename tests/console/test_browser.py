@@ -21,6 +21,16 @@ SERIES = (
 )
 
 
+FORMS = {
+    "funnel": {"Steps, a condition on each line": "score >= 0\napp = 'WEBSITE'"},
+    "retention": {
+        "By a member's first time": "retention quarter",
+        "From": "2018-01-01",
+        "Until, not included": "2020-01-01",
+    },
+}
+
+
 @pytest.fixture(scope="module")
 @needs("process")
 def site(stage: Stage) -> Iterator[str]:
@@ -240,6 +250,20 @@ def test_pages_are_accessible(browser: Any, site: str, stage: Stage, scheme: str
     page.get_by_role("button", name="See the price").click()
     ask(page)
     look("series")
+    for name, fields in FORMS.items():
+        page.goto("/ask/feedback")
+        for each in page.locator("details").all():
+            each.locator("summary").click()
+        look(f"form of {name}")
+        for label, value in fields.items():
+            field = page.get_by_label(label, exact=True)
+            if field.evaluate("each => each.tagName") == "SELECT":
+                field.select_option(value)
+            else:
+                field.fill(value)
+        page.get_by_role("button", name="See the price").click()
+        ask(page)
+        look(name)
     for path in (
         "/ask",
         "/ask/feedback",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from tests.console.people import TOP, Person, Visitors
 from tests.console.stage import WIDE_ELEMENTS, Stage
@@ -133,6 +134,39 @@ async def test_filters_and_days_reach_the_question(ana: Person) -> None:
         ("to", "2020-01-01"),
         ("by", "app"),
     } <= set(kept)
+
+
+async def test_a_funnel_retention_and_groups_are_asked_by_their_fields(ana: Person) -> None:
+    """Each becomes a function of the question, is shown whole, and is there again when the question is changed."""
+    builder = (await ana.get("/ask/feedback")).form("/price")
+    both = {"from": "2018-01-01", "to": "2020-01-01"}
+    funnel = await ana.send(builder, steps="score >= 0\n\napp = 'WEBSITE'")
+    assert "FUNNEL_COUNT(STEPS(score >= 0, app = 'WEBSITE')) in feedback" in funnel.text
+    assert "Top 10" not in funnel.text
+    assert ("steps", "score >= 0\n\napp = 'WEBSITE'") in (await ana.send(funnel.form("/ask"))).form(
+        "/price"
+    ).fields
+    answer = await ana.send(funnel.form("/answer"))
+    assert re.search(r"step 2 [\d,]+ [\d.]+ % of step 1", answer.text), answer.text
+    retention = await ana.send(builder, since="retention year", **both)
+    assert "RETENTION('year', day) in feedback" in retention.text
+    answer = await ana.send(retention.form("/answer"))
+    assert "2019-01-01, 0 later: " in answer.text
+    assert "1 later" in answer.text
+    groups = await ana.send(builder, cases="it's: app LIKE 'W%'", others="rest")
+    assert "CASE WHEN app LIKE 'W%' THEN 'it''s' ELSE 'rest' END" in groups.text
+    assert {"it's", "rest"} <= set((await ana.send(groups.form("/answer"))).text.split())
+    wrong = await ana.send(builder, cases="no colon")
+    assert wrong.status == 422
+    assert "groups: expected a name, a colon and a condition" in wrong.text
+
+
+async def test_examples_of_the_catalogue_stand_beside_the_fields(ana: Person) -> None:
+    """As a text for the field, and as whole statements for SQL."""
+    page = (await ana.get("/ask/feedback")).text
+    assert "FUNNEL_COUNT(STEPS(app = 'DEVELOPMENT_BACKEND'" in page
+    assert "CORRELATE_BY(member_id)) FROM feedback" in page
+    assert "conversion is 100 * members where" in (await ana.get("/ask/articles")).text
 
 
 async def test_a_series_and_a_total_are_answered(ana: Person) -> None:

@@ -170,7 +170,7 @@ def test_a_policy_without_drawable_noise_leaves_the_policy_before_it(
     watch = PolicyFileWatch(path, served, sound.encode(), KEY)
     assert [watch.poll(), watch.poll()] == [False, True]
     assert not watch.is_served
-    assert served.content == content_of(sound)
+    assert served.content.text == sound
     assert "no noise that can be drawn" in problem_of(caplog)
 
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from gris_mcp.arguments import Asked, CatalogArguments, ColumnCondition, HistoryArguments, Nothing, Question
-from gris_mcp.descriptions import EXAMPLES
+from gris_mcp.descriptions import EXAMPLES, FUNCTIONS
 from gris_mcp.failures import failure_of
 from gris_mcp.past_questions import arguments_of
 from gris_mcp.tools import TOOLS
@@ -214,6 +214,17 @@ def test_examples_are_accepted(field: str) -> None:
         HistoryArguments.model_validate(example)
     else:
         Asked.model_validate(example if "sql" in example else {"table": "feedback", **example}).message()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_field_for_a_function_leads_to_by(name: str) -> None:
+    """A model that sends `retention` is given arguments that ask for it."""
+    with pytest.raises(ValidationError) as refused:
+        Asked.model_validate({"table": "t", name: "month"})
+    failure = failure_of(refused.value, Asked, in_sql=False)
+    assert "did you mean by?" in failure.message
+    assert failure.example == FUNCTIONS[name]
+    assert Asked.model_validate({"table": "t", **json.loads(FUNCTIONS[name])}).message().structured.dimensions
 
 
 def test_a_tool_without_arguments_ignores_them() -> None:

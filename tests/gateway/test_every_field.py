@@ -45,6 +45,7 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.CatalogColumn",
     "gris.dp.v1.CatalogContributions",
     "gris.dp.v1.CatalogMeasure",
+    "gris.dp.v1.CatalogFunction",
     "gris.dp.v1.CatalogTable",
     "gris.dp.v1.CatalogNames",
     "gris.dp.v1.CatalogTime",

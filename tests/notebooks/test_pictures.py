@@ -10,7 +10,8 @@ from fractions import Fraction
 import pytest
 
 from pinot_connector import PrivateResult, Row
-from pinot_connector.engines.base import ColumnType
+from pinot_connector.engines.base import ColumnType, ExpectedColumn
+from pinot_connector.notebooks.parts import MOST_COHORTS
 from pinot_connector.notebooks.pictures import MOST_BARS, MOST_POINTS, Picture, picture
 from pinot_connector.parameters import (
     Bounded,
@@ -62,6 +63,77 @@ def with_sums(result: PrivateResult, *, ordered_by: int | None = None) -> Privat
     rows[-1] = replace(rows[-1], values=(value, None))
     parameters = replace(result.parameters, kind=kind)
     return replace(result, parameters=parameters, rows=tuple(rows), bottom=None)
+
+
+def by(
+    result: PrivateResult, columns: tuple[str, ...], elements: tuple[tuple[object, ...], ...]
+) -> PrivateResult:
+    """Return the result by other columns; intervals are 10 wide on both sides."""
+    of_columns = tuple(
+        ExpectedColumn(name, ColumnType.STRING, name.removeprefix("gris_")) for name in columns
+    )
+    rows = tuple(
+        Row(element[:-1], element[-1], (element[-1] - 10, element[-1] + 10))  # type: ignore[arg-type, operator]
+        for element in elements
+    )
+    return replace(result, columns=of_columns, rows=rows, bottom=None)
+
+
+def test_a_funnel_says_beside_each_bar_which_part_of_step_1_it_is() -> None:
+    """Of the same other values alone, and only where step 1 is no noise by itself."""
+    steps = (("a", 1, 200), ("a", 2, 100), ("a", 3, 9), ("b", 1, 5), ("b", 2, 4), ("c", 2, 50))
+    found = drawn(by(result_of(("a",)), ("app", "gris_step"), steps))
+    assert ("a", "step 2") == found.bars[1].names
+    assert ["", "50 % of step 1", "4.5 % of step 1", "", "", ""] == [bar.part for bar in found.bars]
+    assert "which part of step 1" in found.caption
+    result = by(result_of(("a",)), ("app", "gris_step"), steps)
+    assert "50 % of step 1" in result._repr_html_()
+    assert "a, step 2, 50 % of step 1" == result.plot().get_yticklabels()[1].get_text()
+
+
+def test_retention_is_a_table_in_colours_of_parts_of_its_first_column() -> None:
+    """A cell that cannot be yet is empty; without a first number that means something there are counts and no parts."""
+    one, two, three = days(3)
+    cells = (
+        (two, 1, 40),
+        (one, 0, 100),
+        (one, 1, 50),
+        (one, 2, -3),
+        (two, 0, 80),
+        (three, 0, 10),
+        (three, 1, 5),
+    )
+    found = drawn(by(result_of(("a",)), ("gris_first", "gris_later"), cells))
+    assert not found.bars
+    titles = re.findall("<title>([^<]*)</title>", found.cohorts)
+    assert titles == [
+        "2024-01-01, 0 later: 100 (90 to 110)",
+        "2024-01-01, 1 later: 50 (40 to 60), 50 % of column 0",
+        "2024-01-01, 2 later: -3 (-13 to 7), -3.0 % of column 0",
+        "2024-01-02, 0 later: 80 (70 to 90)",
+        "2024-01-02, 1 later: 40 (30 to 50), 50 % of column 0",
+        "2024-01-03, 0 later: 10 (0 to 20)",
+        "2024-01-03, 1 later: 5 (-5 to 15)",
+    ]
+    assert len(titles) == found.cohorts.count('class="cell"')
+    shown = re.findall('font-size="12" fill="currentColor">([^<]*)<', found.cohorts)
+    assert ["-3.0 %", "80", "50 %", "10", "5"] == shown[-5:]
+    darkest = re.findall(r'fill-opacity="([\d.]+)"', found.cohorts)
+    assert ["0.05", "0.50", "0.05", "0.05", "0.50", "0.05", "0.05"] == darkest
+    result = by(result_of(("a",)), ("gris_first", "gris_later"), cells)
+    assert found.cohorts in result._repr_html_()
+    axes = result.plot()
+    axes.figure.canvas.draw()
+    assert ["100", "50 %", "-3.0 %", "80", "50 %", "10", "5"] == [each.get_text() for each in axes.texts]
+    assert "later: people, then parts of them" == axes.get_xlabel()
+
+
+def test_of_many_cohorts_the_first_are_drawn() -> None:
+    """The caption says how many there are."""
+    cells = tuple((day, later, 100) for day in days(MOST_COHORTS + 2) for later in (0, 1))
+    found = drawn(by(result_of(("a",)), ("gris_first", "gris_later"), cells))
+    assert 2 * MOST_COHORTS == found.cohorts.count("<title>")
+    assert f"the first {2 * MOST_COHORTS} of {len(cells)} elements" in found.caption
 
 
 def test_hostile_names_and_titles_are_escaped() -> None:

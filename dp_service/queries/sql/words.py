@@ -134,6 +134,10 @@ _SPREAD = "ask for COUNT, SUM, AVG, STDDEV or a percentile"
 _CATALOGUE = "tables and columns are in the catalogue, which is free"
 _ROLLUP = "it asks for a total of everything as well; GROUPING SETS ((a, b), (a)) is for two columns and totals of one"
 
+_FUNNELS = (
+    "write FUNNEL_COUNT(STEPS(condition, condition, ..), CORRELATE_BY(member)): steps in any order of time"
+)
+_COHORTS = "write DATE_TRUNC('month', MIN(time)), DATE_DIFF('month', MIN(time), time), COUNT(DISTINCT member)"
 REFUSED: dict[str, str] = {
     **dict.fromkeys(("ROUND", "CEIL", "CEILING", "TRUNC", "TRUNCATE", "FORMAT", "ABS"), _ROUNDED),
     **dict.fromkeys(("COALESCE", "IFNULL", "NVL", "ZEROIFNULL", "TRY_CAST", "CONVERT"), _LEFT_OUT),
@@ -164,6 +168,8 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("PERCENTILEMV", "PERCENTILEESTMV", "PERCENTILETDIGESTMV", "PERCENTILEKLLMV"), _SEVERAL),
     **dict.fromkeys(("MINMV", "MAXMV", "SUMMV", "COUNTMV", "DISTINCTCOUNTMV"), _SEVERAL),
     **dict.fromkeys(("VERSION", "CURRENT_SCHEMA", "CURRENT_DATABASE", "CURRENT_USER"), _CATALOGUE),
+    **dict.fromkeys(("FUNNEL", "WINDOW_FUNNEL", "WINDOWFUNNEL"), _FUNNELS),
+    **dict.fromkeys(("RETENTION", "COHORT"), _COHORTS),
     "COUNT_BIG": "write COUNT(*)",
     "OPTION": "leave it out: the service decides how an engine answers",
 }

@@ -1157,7 +1157,7 @@ class GetCatalogResponse(_message.Message):
     def __init__(self, tables: _Optional[_Iterable[_Union[CatalogTable, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., unit_id: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., policy_id: _Optional[str] = ...) -> None: ...
 
 class CatalogTable(_message.Message):
-    __slots__ = ("name", "member", "measures", "time", "consistency", "columns", "contributions", "choice", "values", "quantiles")
+    __slots__ = ("name", "member", "measures", "time", "consistency", "columns", "contributions", "choice", "values", "quantiles", "functions")
     NAME_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     MEASURES_FIELD_NUMBER: _ClassVar[int]
@@ -1168,6 +1168,7 @@ class CatalogTable(_message.Message):
     CHOICE_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
+    FUNCTIONS_FIELD_NUMBER: _ClassVar[int]
     name: str
     member: str
     measures: _containers.RepeatedCompositeFieldContainer[CatalogMeasure]
@@ -1178,7 +1179,20 @@ class CatalogTable(_message.Message):
     choice: CatalogChoice
     values: _containers.RepeatedCompositeFieldContainer[CatalogValue]
     quantiles: _containers.RepeatedCompositeFieldContainer[QuantileColumn]
-    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ..., contributions: _Optional[_Union[CatalogContributions, _Mapping]] = ..., choice: _Optional[_Union[CatalogChoice, _Mapping]] = ..., values: _Optional[_Iterable[_Union[CatalogValue, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileColumn, _Mapping]]] = ...) -> None: ...
+    functions: _containers.RepeatedCompositeFieldContainer[CatalogFunction]
+    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ..., contributions: _Optional[_Union[CatalogContributions, _Mapping]] = ..., choice: _Optional[_Union[CatalogChoice, _Mapping]] = ..., values: _Optional[_Iterable[_Union[CatalogValue, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileColumn, _Mapping]]] = ..., functions: _Optional[_Iterable[_Union[CatalogFunction, _Mapping]]] = ...) -> None: ...
+
+class CatalogFunction(_message.Message):
+    __slots__ = ("code", "text", "meaning", "sql")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    MEANING_FIELD_NUMBER: _ClassVar[int]
+    SQL_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    text: str
+    meaning: str
+    sql: str
+    def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., meaning: _Optional[str] = ..., sql: _Optional[str] = ...) -> None: ...
 
 class CatalogContributions(_message.Message):
     __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "names", "shift", "most_sharpening_units", "totals_share", "one_value")
