@@ -6,12 +6,13 @@ condition, sums alone and averages are two.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.parameters.aggregates import SummedValue, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions
-from dp_service.parameters.numbers import THE_COUNT, PartName, ShownNumber
+from dp_service.parameters.numbers import THE_COUNT, PartName, Share, ShownNumber
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_columns import (
     Coordinate,
@@ -20,7 +21,7 @@ from dp_service.queries.canonical_columns import (
 from dp_service.queries.coordinates import AddedUp
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import HistogramQuery
-from dp_service.terms import AggregateFunction
+from dp_service.terms import AggregateFunction, Element
 
 MAXIMUM_VALUES_SHOWN = 1_000
 """How many sums and averages a result has at most, all elements together."""
@@ -32,9 +33,10 @@ def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> Sum
     Args:
         query: The question.
         added: What it adds up.
-        share: The part of the units that its count takes.
+        share: The part of the units that its count takes, where there is anything beside it.
     """
     whole = sum(added.weights)
+    share = share if added.weights else Fraction(1)
     parts = [(1 - share) * Fraction(weight, whole) for weight in added.weights]
     columns = tuple(
         _summed_value(*each, query) for each in zip(added.coordinates, parts, added.numbers, strict=True)
@@ -51,6 +53,25 @@ def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> Sum
         for each, places in zip(query.aggregates, added.places, strict=True)
     )
     return SumsReleased(share, columns, asked, query.ordered_by)
+
+
+def require_whole_domain(query: HistogramQuery, domain: Sequence[Element] | None) -> None:
+    """Refuse shares of a sum over all elements where not all of them are released.
+
+    Args:
+        query: The question.
+        domain: The elements of a known domain; None: it is unknown.
+
+    Raises:
+        QuestionError: The elements are of an unknown domain: those that are released are not all that there are.
+    """
+    if domain is None and any(isinstance(each.form, Share) for each in query.aggregates):
+        raise QuestionError(
+            "aggregates",
+            "expected columns whose domain the policy lists or publishes, for a share of the sum over all rows: of "
+            "others what is found is not all that there is. Ask for the number, and once more without GROUP BY, and "
+            "divide; or keep to values that are listed",
+        )
 
 
 def require_drawable(sums: SumsReleased, bounded: BoundedContributions, *, tau: int, unit: Fraction) -> None:

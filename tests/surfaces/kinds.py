@@ -128,8 +128,9 @@ KINDS = {
     ),
     "quotients": _kind(
         f"SELECT country, {_PEOPLE}, 100.0 * {_PEOPLE} FILTER (WHERE day < '2024-01-08') / {_PEOPLE} AS early, "
-        f"SUM(amount) / {_PEOPLE} FROM clamped GROUP BY country ORDER BY early DESC",
-        "sums.quotients",
+        f"SUM(amount) / {_PEOPLE}, 100.0 * {_PEOPLE} / SUM({_PEOPLE}) OVER () AS share FROM clamped GROUP BY country "
+        "ORDER BY early DESC",
+        *("sums.quotients", "sums.shares"),
     ),
     "funnel": _kind(
         f"SELECT FUNNEL_COUNT(STEPS({_JANUARY}, day >= '2024-01-15'), CORRELATE_BY(member_id)) AS n FROM clamped",

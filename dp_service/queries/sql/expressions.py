@@ -31,6 +31,10 @@ _COMPARISONS = {
     ">=": Comparison.AT_LEAST,
 }
 _CASTS = ("DATE", "TIMESTAMP")
+_WINDOW = (
+    "a window function is not accepted but for a share of all rows, such as SUM(value) / SUM(SUM(value)) OVER () or "
+    "100.0 * COUNT(*) / SUM(COUNT(*)) OVER (): compute others from the rows of the answer"
+)
 _WHOLE = ("INTEGER", "INT", "BIGINT")
 # What a number is cast to so that nothing of it is lost.
 _WIDER = ("DOUBLE", "FLOAT", "REAL", "FLOAT8", "NUMERIC", "DECIMAL")
@@ -394,10 +398,22 @@ class ExpressionReader:
         self._depth -= 1
         within = self._within() if self.takes("WITHIN") else None
         where = self._filter() if self.takes("FILTER", "(") else None
-        if self.next.word == "OVER":
-            refuse(self.next, "a window function is not accepted: compute it from the rows of the answer")
         self.multiplies = multiplies
-        return without_case(tree.Call(name, self.last, name.word, arguments, distinct, within, where))
+        found = without_case(tree.Call(name, self.last, name.word, arguments, distinct, within, where))
+        return self._over_all(found) if self.next.word == "OVER" else found
+
+    def _over_all(self, call: tree.Call | tree.Product) -> Expression:
+        """Read OVER () behind the sum of a number of the answer, the one window function that there is."""
+        window = self.take()
+        is_of_number = (
+            isinstance(call, tree.Call)
+            and call.name == "SUM"
+            and [type(each) for each in call.arguments] == [tree.Call]
+            and not (call.distinct or call.within or call.where)
+        )
+        if not is_of_number or not isinstance(call, tree.Call) or not self.takes("(", ")"):
+            refuse(window, _WINDOW)
+        return tree.OverAll(call.first, self.last, call.arguments[0])
 
     def _filter(self) -> Expression:
         self.expect("WHERE")

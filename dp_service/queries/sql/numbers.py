@@ -103,7 +103,7 @@ def _is_one(node: tree.Expression) -> bool:
 
 def is_number(node: tree.Expression) -> bool:
     """Return whether a node is a number that is computed of many rows."""
-    if isinstance(node, tree.Product | tree.Sum):
+    if isinstance(node, tree.Product | tree.Sum | tree.OverAll):
         return True
     return isinstance(node, tree.Call) and (_counts(node) or node.name in AGGREGATES or is_quantile(node))
 

@@ -14,7 +14,7 @@ from dp_service.releases.kinds.bounded import BoundedCounts, contributions_of
 from dp_service.releases.kinds.gumbel import Gumbel
 from dp_service.releases.kinds.kind import AnyKind
 from dp_service.releases.kinds.laplace import Laplace
-from dp_service.releases.kinds.moments import Moments
+from dp_service.releases.kinds.moments import Moments, SharedCounts
 from dp_service.releases.kinds.parts import IncompleteParametersError
 from dp_service.releases.kinds.quantiles import Quantiles
 from dp_service.releases.kinds.reached import Reached
@@ -68,6 +68,8 @@ def _bounded(parameters: ReleaseParameters, currency: Currency) -> AnyKind:
         return Relative.of(parameters, currency)
     if stated.before is not None:
         return LookMore.of(parameters, currency)
+    if parameters.sums is not None:
+        return SharedCounts.of(parameters, currency)
     return _with_totals(BoundedCounts.of(parameters, currency))
 
 
