@@ -318,11 +318,6 @@ class HistogramQuery:
             "aggregates",
             "expected no number that is the count itself: it is shown anyway, so leave it out or give it a condition",
         )
-        require_valid(
-            bool(self.dimensions) or not any(isinstance(each.form, Share) for each in self.aggregates),
-            "aggregates",
-            "expected columns to group by for a share of the sum over all rows: a total is all of it",
-        )
         parts = {part for each in self.aggregates for part in each.parts}
         require_valid(
             len(parts - {self.the_count}) <= MAXIMUM_AGGREGATES,

@@ -56,21 +56,29 @@ def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> Sum
 
 
 def require_whole_domain(query: HistogramQuery, domain: Sequence[Element] | None) -> None:
-    """Refuse shares of a sum over all elements where not all of them are released.
+    """Refuse shares of a sum over all elements where not all of them are released, or where there is but one.
 
     Args:
         query: The question.
         domain: The elements of a known domain; None: it is unknown.
 
     Raises:
-        QuestionError: The elements are of an unknown domain: those that are released are not all that there are.
+        QuestionError: The elements are of an unknown domain: those that are released are not all that there are. Or
+            nothing is grouped by.
     """
-    if domain is None and any(isinstance(each.form, Share) for each in query.aggregates):
+    if not any(isinstance(each.form, Share) for each in query.aggregates):
+        return
+    if not query.dimensions:
+        raise QuestionError(
+            "aggregates",
+            "expected columns to group by for a share of the sum over all rows: a total is all of it",
+        )
+    if domain is None:
         raise QuestionError(
             "aggregates",
             "expected columns whose domain the policy lists or publishes, for a share of the sum over all rows: of "
             "others what is found is not all that there is. Ask for the number, and once more without GROUP BY, and "
-            "divide; or keep to values that are listed",
+            "divide",
         )
 
 

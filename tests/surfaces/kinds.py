@@ -134,7 +134,7 @@ KINDS = {
     ),
     "funnel": _kind(
         f"SELECT FUNNEL_COUNT(STEPS({_JANUARY}, day >= '2024-01-15'), CORRELATE_BY(member_id)) AS n FROM clamped",
-        *("counts.reached", "intervals.plain", "order.of_elements"),
+        *("counts.reached", "counts.conversions", "intervals.plain", "order.of_elements"),
     ),
     "retention": _kind(
         f"SELECT DATE_TRUNC('week', MIN(day)) AS first, DATE_DIFF('week', MIN(day), day), {_PEOPLE} FROM clamped "

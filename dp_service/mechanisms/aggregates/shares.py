@@ -39,12 +39,33 @@ _SMALL = 0.25
 
 
 @dataclass(frozen=True)
-class _Draw:
-    """A draw of each row: its weights in the number that is divided and in the one that is added up."""
+class Draws:
+    """Equal draws: their weights in twice what is divided and in X, and how many of them there are."""
 
     above: int
     below: int
     variance: float
+    number: int
+
+
+def least_divisor(draws: tuple[Draws, ...], alpha: Fraction) -> int:
+    """Return x0, the smallest X that is divided by: then its interval is above 0."""
+    return _least(_below(draws), float(alpha / 2 * (1 - _CONFINING)) / 2 * (1 - SLACK))
+
+
+def part_interval(
+    divided: int, divisor: int, draws: tuple[Draws, ...], *, alpha: Fraction
+) -> tuple[Fraction, Fraction]:
+    """Return the interval of a quotient, in steps, given that it is shown.
+
+    Args:
+        divided: Twice what is divided.
+        divisor: X, twice what it is divided by: at least x0.
+        draws: Their noise, none of which is selected.
+        alpha: With which chance the interval may miss.
+    """
+    within = Confined(None, None, float(alpha) / 2 * (1 - SLACK))
+    return _PartTest(float(divided), divisor, within, least_divisor(draws, alpha), alpha, draws).interval()
 
 
 @dataclass(frozen=True)
@@ -53,13 +74,13 @@ class Shares:
 
     Attributes:
         release: What was released: all rows of the domain.
-        above: The place of the column that is divided; None: the count is.
-        below: That of the column whose sum over all rows it is divided by; None: it is the count.
+        divided: The number that is divided, as it is.
+        added_up: The one whose sum over all rows it is divided by.
     """
 
     release: ReleasedMoments
-    above: int | None
-    below: int | None
+    divided: Weighted
+    added_up: Weighted
 
     def __post_init__(self) -> None:
         if self.release.threshold is not None:
@@ -73,15 +94,16 @@ class Shares:
     @property
     def doubled_sum(self) -> int:
         """X: twice the sum over all rows."""
-        counts = sum(self.release.counts.tolist())
-        if self.below is None:
+        counts: int = sum(self.release.counts.tolist())
+        if self.added_up.column is None:
             return 2 * counts
-        column = self.release.columns[self.below]
-        return sum(column.centred.tolist()) + column.clamp.centre * counts
+        column = self.release.columns[self.added_up.column]
+        centred: int = sum(column.centred.tolist())
+        return centred + column.clamp.centre * counts
 
     def doubled(self, row: int) -> int:
         """Return A: twice what is divided; what cannot be negative is brought to 0."""
-        found = self._doubled(self.above, row)
+        found = self._doubled(row)
         return max(found, 0) if self._never_negative else found
 
     def value(self, row: int, doubled_sum: int) -> Fraction:
@@ -90,21 +112,18 @@ class Shares:
 
     def least_sum(self, alpha: Fraction) -> int:
         """Return x0, the smallest X with which shares are shown: then the interval of the sum is above 0."""
-        return _least_sum(self._of_sum, float(alpha / 2 * (1 - _CONFINING)) / 2 * (1 - SLACK))
+        return least_divisor(self._draws, alpha)
 
     def intervals(self, shown: ShownRows, level: Fraction) -> list[AverageInterval | None]:
         """Return the interval of the share of every row that is shown, in steps; None: the sum may be 0."""
-        doubled_sum, least = self.doubled_sum, self.least_sum(level)
-        if doubled_sum < least:
+        doubled_sum = self.doubled_sum
+        if doubled_sum < self.least_sum(level):
             return [None] * len(shown.rows)
-        return [self._interval(row, doubled_sum, least, level) for row in shown.rows]
+        return [self._interval(row, doubled_sum, level) for row in shown.rows]
 
-    def _interval(self, row: int, doubled_sum: int, least: int, alpha: Fraction) -> AverageInterval:
-        within = Confined(None, None, float(alpha) / 2 * (1 - SLACK))
-        test = _ShareTest(
-            float(self._doubled(self.above, row)), doubled_sum, within, least, alpha, self._draws, self.rows
-        )
-        lower, upper = map(self._possible, test.interval())
+    def _interval(self, row: int, doubled_sum: int, alpha: Fraction) -> AverageInterval:
+        found = part_interval(self._doubled(row), doubled_sum, self._draws, alpha=alpha)
+        lower, upper = map(self._possible, found)
         value = self.value(row, doubled_sum)
         # A wider interval covers as often, and people read one that leaves out the value beside it as a mistake.
         return AverageInterval(min(lower, value), max(upper, value))
@@ -112,41 +131,37 @@ class Shares:
     def _possible(self, share: Fraction) -> Fraction:
         if not self._never_negative:
             return share
-        return max(min(share, Fraction(1)) if self.above == self.below else share, Fraction(0))
+        return max(min(share, Fraction(1)) if self.divided == self.added_up else share, Fraction(0))
 
     @property
     def _never_negative(self) -> bool:
-        places = (each for each in (self.above, self.below) if each is not None)
-        return all(self.release.columns[each].clamp.low >= 0 for each in places)
+        places = (each.column for each in (self.divided, self.added_up))
+        return all(each is None or self.release.columns[each].clamp.low >= 0 for each in places)
 
-    def _doubled(self, place: int | None, row: int) -> int:
-        return int(doubled_total(self.release, [Weighted(place, Fraction(1))], row))
-
-    @property
-    def _of_sum(self) -> tuple[tuple[int, float, int], ...]:
-        return tuple((each.below, each.variance, self.rows) for each in self._draws if each.below)
+    def _doubled(self, row: int) -> int:
+        return int(doubled_total(self.release, [self.divided], row))
 
     @property
-    def _draws(self) -> tuple[_Draw, ...]:
-        columns = self.release.columns
+    def _draws(self) -> tuple[Draws, ...]:
+        """The draws of a row, and those of the others, which are in the sum alone."""
+        columns, numbers = self.release.columns, (self.divided.column, self.added_up.column)
         found = [
-            _Draw(int(place == self.above), int(place == self.below), float(columns[place].sum_variance))
-            for place in sorted({each for each in (self.above, self.below) if each is not None})
+            (int(place == numbers[0]), int(place == numbers[1]), columns[place].sum_variance)
+            for place in sorted({each for each in numbers if each is not None})
         ]
-        of_count = (self._of_count(self.above), self._of_count(self.below))
-        return (*found, _Draw(*of_count, float(self.release.count_variance)))
-
-    def _of_count(self, place: int | None) -> int:
-        """Return the weight of a row's count in twice one of its numbers."""
-        return 2 if place is None else self.release.columns[place].clamp.centre
+        # The weight of a row's count in twice one of its numbers.
+        above, below = (2 if each is None else columns[each].clamp.centre for each in numbers)
+        found.append((above, below, self.release.count_variance))
+        own = (Draws(above, below, float(variance), 1) for above, below, variance in found)
+        others = (Draws(0, below, float(variance), self.rows - 1) for _, below, variance in found)
+        return (*own, *others)
 
 
 @dataclass(frozen=True, eq=False)
-class _ShareTest(RatioTest):
-    """Of a number of one row and the sum over all: no draw of it is selected, so Z_n is one as any other."""
+class _PartTest(RatioTest):
+    """Of a number and one that it is a part of: no draw is selected, so Z_n is one as any other."""
 
-    draws: tuple[_Draw, ...]
-    rows: int
+    draws: tuple[Draws, ...]
 
     @property
     def variance(self) -> float:
@@ -158,19 +173,25 @@ class _ShareTest(RatioTest):
 
     @property
     def divisor_variance(self) -> float:
-        return self.rows * sum(each.below**2 * each.variance for each in self.draws)
+        return sum(each.below**2 * each.variance * each.number for each in self.draws)
 
     def noise(self, r: float) -> Noise:
-        own = ((each.above - r * each.below, each.variance, 1) for each in self.draws)
-        others = ((r * each.below, each.variance, self.rows - 1) for each in self.draws)
-        return tuple(_added((*own, *others)))
+        return tuple(_added((each.above - r * each.below, each.variance, each.number) for each in self.draws))
 
     def of_count(self, r: float) -> float:
         return 0.0
 
     def divisor_noise(self, y: int, at_least: int | None, *, sign: int = 1) -> float:
         # The law is symmetric.
-        return tail(tuple((each.below, each.variance, self.rows) for each in self.draws), y)
+        return tail(_below(self.draws), y)
+
+
+def _below(draws: tuple[Draws, ...]) -> tuple[tuple[int, float, int], ...]:
+    """Return the noise of what is divided by: equal draws as one."""
+    found: dict[tuple[int, float], int] = {}
+    for each in draws:
+        found[each.below, each.variance] = found.get((each.below, each.variance), 0) + each.number
+    return tuple((weight, variance, number) for (weight, variance), number in found.items() if weight)
 
 
 def _added(draws: Iterable[tuple[float, float, int]]) -> Iterator[tuple[float, float]]:
@@ -191,7 +212,7 @@ def tail(draws: tuple[tuple[int, float, int], ...], y: int) -> float:
 
 
 @lru_cache(maxsize=256)
-def _least_sum(draws: tuple[tuple[int, float, int], ...], level: float) -> int:
+def _least(draws: tuple[tuple[int, float, int], ...], level: float) -> int:
     """Return the smallest y with Pr[W >= y] <= level."""
     variance = sum(weight**2 * each * number for weight, each, number in draws)
     return first_rare(lambda y: tail(draws, y), level, near=0, step=math.ceil(math.sqrt(variance)))

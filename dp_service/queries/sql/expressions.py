@@ -10,7 +10,7 @@ from typing import NoReturn, TypeVar
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.cases import without_case
-from dp_service.queries.sql.forms import FORMS, is_part
+from dp_service.queries.sql.forms import FORMS, is_part, over_all
 from dp_service.queries.sql.places import Span, refuse
 from dp_service.queries.sql.refusals import ARITHMETIC, named, refuse_function
 from dp_service.queries.sql.tokens import Token
@@ -31,10 +31,6 @@ _COMPARISONS = {
     ">=": Comparison.AT_LEAST,
 }
 _CASTS = ("DATE", "TIMESTAMP")
-_WINDOW = (
-    "a window function is not accepted but for a share of all rows, such as SUM(value) / SUM(SUM(value)) OVER () or "
-    "100.0 * COUNT(*) / SUM(COUNT(*)) OVER (): compute others from the rows of the answer"
-)
 _WHOLE = ("INTEGER", "INT", "BIGINT")
 # What a number is cast to so that nothing of it is lost.
 _WIDER = ("DOUBLE", "FLOAT", "REAL", "FLOAT8", "NUMERIC", "DECIMAL")
@@ -400,20 +396,7 @@ class ExpressionReader:
         where = self._filter() if self.takes("FILTER", "(") else None
         self.multiplies = multiplies
         found = without_case(tree.Call(name, self.last, name.word, arguments, distinct, within, where))
-        return self._over_all(found) if self.next.word == "OVER" else found
-
-    def _over_all(self, call: tree.Call | tree.Product) -> Expression:
-        """Read OVER () behind the sum of a number of the answer, the one window function that there is."""
-        window = self.take()
-        is_of_number = (
-            isinstance(call, tree.Call)
-            and call.name == "SUM"
-            and [type(each) for each in call.arguments] == [tree.Call]
-            and not (call.distinct or call.within or call.where)
-        )
-        if not is_of_number or not isinstance(call, tree.Call) or not self.takes("(", ")"):
-            refuse(window, _WINDOW)
-        return tree.OverAll(call.first, self.last, call.arguments[0])
+        return over_all(self, found) if self.next.word == "OVER" else found
 
     def _filter(self) -> Expression:
         self.expect("WHERE")

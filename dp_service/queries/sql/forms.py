@@ -21,12 +21,27 @@ from dp_service.queries.sql.words import EXTRACTIONS, PARTS
 if TYPE_CHECKING:
     from dp_service.queries.sql.expressions import ExpressionReader
 
+_WINDOW = (
+    "a window function is not accepted but for a share of all rows, such as SUM(value) / SUM(SUM(value)) OVER () or "
+    "100.0 * COUNT(*) / SUM(COUNT(*)) OVER (): compute others from the rows of the answer"
+)
 _BIN = "expected FLOOR(column / 10) * 10, the bins of a number by their lower ends, or FLOOR(column / 10)"
 
 
 def is_part(node: Expression) -> bool:
     """Return whether a node is a part of a time, which is a whole number."""
     return isinstance(node, tree.Call) and (node.name in EXTRACTIONS or node.name in PARTS)
+
+
+def over_all(reader: ExpressionReader, call: Expression) -> tree.OverAll:
+    """Read OVER () behind the sum of a number of the answer, the one window function that there is."""
+    window = reader.take()
+    is_sum = isinstance(call, tree.Call) and call.name == "SUM" and not call.distinct
+    if not isinstance(call, tree.Call) or not is_sum or call.where is not None or call.within is not None:
+        refuse(window, _WINDOW)
+    if [type(each) for each in call.arguments] != [tree.Call] or not reader.takes("(", ")"):
+        refuse(window, _WINDOW)
+    return tree.OverAll(call.first, reader.last, call.arguments[0])
 
 
 def _extract(reader: ExpressionReader) -> Expression:

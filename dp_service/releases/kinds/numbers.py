@@ -83,7 +83,9 @@ def view_of(form: Form[int], columns: Sequence[SummedValue]) -> NumberView:
         return _OfTotal.of(form, [quanta[each] for each in form.terms])
     if isinstance(form, Share):
         step = quanta[form.divided] * form.factor / quanta[form.added_up]
-        return _OfShare(_column(form.divided), _column(form.added_up), step)
+        return _OfShare(
+            *(Weighted(_column(each), Fraction(1)) for each in (form.divided, form.added_up)), step
+        )
     if form.below == THE_COUNT:
         return _OfQuotient(form.above, quanta[form.above] * form.factor)
     factor = form.factor / quanta[form.below]
@@ -204,8 +206,8 @@ class _OfShare:
         "together. Where the sum may be 0 or less, no share is shown.",
     )
     may_be_missing: ClassVar[bool] = True
-    divided: int | None
-    added_up: int | None
+    divided: Weighted
+    added_up: Weighted
     quantum: Fraction
 
     def value(self, release: ReleasedMoments, alpha: Fraction) -> Value:

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dp_service.mechanisms.aggregates.compared import Weighted
 from dp_service.mechanisms.aggregates.intervals import ShownRows
 from dp_service.mechanisms.aggregates.released import ReleasedColumn, ReleasedMoments
 from dp_service.mechanisms.aggregates.shares import Shares, tail
@@ -50,7 +51,12 @@ def true_shares(places: tuple[int | None, int | None], scale: float) -> list[flo
     """Return the shares before noise."""
     numbers = {None: COUNTS, 0: SUMS, 1: PART}
     above, below = (np.rint(np.array(numbers[place]) * scale) for place in places)
-    return (above / below.sum()).tolist()
+    return [float(each) for each in above / below.sum()]
+
+
+def shares_of(release: ReleasedMoments, divided: int | None, added_up: int | None) -> Shares:
+    """Return the shares of a column, or of the count, in the sum of another one or of the same."""
+    return Shares(release, Weighted(divided, Fraction(1)), Weighted(added_up, Fraction(1)))
 
 
 def whole(release: ReleasedMoments) -> ShownRows:
@@ -80,7 +86,7 @@ def test_each_interval_covers_given_that_it_is_shown(
         release = drawn(rng, scale)
         elements = release.groups.tolist()
         rows = ShownRows(tuple(elements.index(each) for each in covered), (None, None))
-        intervals = Shares(release, *places).intervals(rows, alpha)
+        intervals = shares_of(release, *places).intervals(rows, alpha)
         for element, each in zip(covered, intervals, strict=True):
             covered[element] += each is not None and each.lower <= true[element] <= each.upper
         found += intervals[0] is not None
@@ -96,7 +102,7 @@ def test_noise_of_a_row_is_in_the_sum_as_well() -> None:
     """A row that is nearly all of the sum has a share that is known far better than the row: (1 - r) of its noise."""
     counts = np.array([4000, 40], dtype=np.int64)
     release = ReleasedMoments(np.arange(2), counts, (), VARIANCE, None, 0)
-    first, second = Shares(release, None, None).intervals(whole(release), Fraction(1, 5))
+    first, second = shares_of(release, None, None).intervals(whole(release), Fraction(1, 5))
     assert first is not None
     assert second is not None
     assert float(first.upper - first.lower) == pytest.approx(2 * 1.2816 * 10 / 4040, rel=0.15)
@@ -106,7 +112,7 @@ def test_noise_of_a_row_is_in_the_sum_as_well() -> None:
 def test_no_share_is_shown_where_the_sum_may_be_0() -> None:
     """The noise of six rows is in it, and the smallest sum with shares follows from that alone."""
     release = ReleasedMoments(np.arange(6), np.array([20, 10, 8, 4, 0, -2]), (), VARIANCE, None, 0)
-    shares = Shares(release, None, None)
+    shares = shares_of(release, None, None)
     assert shares.doubled_sum == 80
     assert shares.intervals(whole(release), Fraction(1, 20)) == [None] * 6
     assert shares.least_sum(Fraction(1, 20)) == pytest.approx(2 * 2.24 * 10 * math.sqrt(6), rel=0.03)
@@ -116,7 +122,7 @@ def test_shares_are_of_known_domains_alone() -> None:
     """Over an unknown one what passed the threshold is not all that there is."""
     release = ReleasedMoments(np.arange(1), np.array([90]), (), VARIANCE, 50, 1)
     with pytest.raises(ValueError, match="known domain"):
-        Shares(release, None, None)
+        shares_of(release, None, None)
 
 
 @pytest.mark.parametrize("variance", [1, 3, 4, 9])
