@@ -6,8 +6,10 @@ condition, sums alone and averages are two.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import zip_longest
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.parameters.aggregates import SummedValue, SumsReleased
@@ -52,7 +54,23 @@ def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> Sum
         )
         for each, places in zip(query.aggregates, added.places, strict=True)
     )
+    _require_names_apart(query, asked)
     return SumsReleased(share, columns, asked, query.ordered_by)
+
+
+def _require_names_apart(query: HistogramQuery, asked: Sequence[ShownNumber]) -> None:
+    """Refuse an alias that another column of the answer has as its name; engines ignore case, and so does this."""
+    is_counted = not query.shown or len(query.dimensions) in query.shown
+    dimensions = zip_longest(query.dimensions, query.aliases)
+    named = [alias or of for of, alias in dimensions if alias or isinstance(of, str)]
+    named += [query.count_alias or "count"] * is_counted + [each.alias or each.name for each in asked]
+    seen = Counter(map(str.casefold, named))
+    aliases = [query.count_alias or "", *(each.alias for each in asked)]
+    if any(seen[each.casefold()] > 1 for each in aliases if each):
+        raise QuestionError(
+            "aggregates",
+            "an alias that another column of the answer has as its name is not accepted: give it another one",
+        )
 
 
 def require_whole_domain(query: HistogramQuery, domain: Sequence[Element] | None) -> None:
