@@ -608,7 +608,7 @@ def test_short_forms_of_parts_and_shares_are_written_in_sql() -> None:
     """By the count, by members or rows, and of the sum over all elements."""
     short = ["members / total", "100 * sum:number / total", "rows where text = 'a' / rows", "members / count"]
     question = structured_question("t", "text", k=None, measure="events", numbers=short)
-    assert list(question.aggregates) == [
+    assert list(question.structured.aggregates) == [
         "1 * MEMBERS() / SUM(MEMBERS()) OVER ()",
         "100 * SUM(number) / SUM(SUM(number)) OVER ()",
         "1 * COUNT(*) FILTER (WHERE text = 'a') / COUNT(*)",

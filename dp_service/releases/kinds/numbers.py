@@ -83,9 +83,8 @@ def view_of(form: Form[int], columns: Sequence[SummedValue]) -> NumberView:
         return _OfTotal.of(form, [quanta[each] for each in form.terms])
     if isinstance(form, Share):
         step = quanta[form.divided] * form.factor / quanta[form.added_up]
-        return _OfShare(
-            *(Weighted(_column(each), Fraction(1)) for each in (form.divided, form.added_up)), step
-        )
+        divided, added = (Weighted(_column(each), Fraction(1)) for each in (form.divided, form.added_up))
+        return _OfShare(divided, added, step)
     if form.below == THE_COUNT:
         return _OfQuotient(form.above, quanta[form.above] * form.factor)
     factor = form.factor / quanta[form.below]
