@@ -128,6 +128,8 @@ class Reached(Kind[Any]):
         return self._conversions(drawn).shown([elements[row] for row in rows], alpha)
 
     def _conversions(self, drawn: MechanismOutput) -> Conversions:
+        if not isinstance(self.deepest, BoundedCounts):
+            raise IncompleteParametersError
         reached = np.empty_like(counts_of(drawn))
         reached[drawn.selection.indices] = counts_of(drawn)
         return Conversions(reached.tolist(), self._chains(), self.deepest.count_variance)
