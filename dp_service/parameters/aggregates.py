@@ -92,16 +92,22 @@ class TotalsReleased:
     """The totals that a release has beside its elements.
 
     Attributes:
-        place: Which of the two columns of an element the totals are of; they add up over the other one.
-        column: The name of that column.
+        place: Which of the two columns of an element the totals are of; they add up over the other one. -1: there is
+            one total, of all elements.
+        column: The name of that column; empty: it is of all elements.
         share: The part of the units that totals take.
-        one_value: Whether the policy says that a member has one value of the other column.
+        one_value: Whether the policy says that a member has one value of the columns that they add up over.
     """
 
     place: int
     column: str
     share: Fraction
     one_value: bool
+
+    @property
+    def of_all(self) -> bool:
+        """Whether there is one total, of all elements, of which shares are shown and not itself."""
+        return not self.column
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""

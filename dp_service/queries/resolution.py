@@ -60,7 +60,7 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import (
     require_drawable,
-    require_whole_domain,
+    require_parts,
     require_whole_series,
     shown_with_sums,
     sums_released,
@@ -278,7 +278,7 @@ def _summing(parameters: ReleaseParameters, query: HistogramQuery, table: Table)
     if not query.aggregates:
         return parameters
     added, bounded = added_up(query, table), parameters.contributions
-    require_whole_domain(query, parameters.domain)
+    require_parts(query)
     stated = None if table.contributions is None else table.contributions.sums
     if stated is None and any(isinstance(each, QueryValue) for each in added.coordinates):
         raise RefusedByPolicyError(Rule.MEASURE, f"the policy offers no sums for the table {table.name}")

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.parameters.aggregates import SummedValue, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions
-from dp_service.parameters.numbers import THE_COUNT, PartName, Share, ShownNumber
+from dp_service.parameters.numbers import THE_COUNT, PartName, ShownNumber
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_columns import (
     Coordinate,
@@ -23,7 +23,7 @@ from dp_service.queries.canonical_columns import (
 from dp_service.queries.coordinates import AddedUp
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import HistogramQuery
-from dp_service.terms import AggregateFunction, Element
+from dp_service.terms import AggregateFunction
 
 MAXIMUM_VALUES_SHOWN = 1_000
 """How many sums and averages a result has at most, all elements together."""
@@ -73,30 +73,16 @@ def _require_names_apart(query: HistogramQuery, asked: Sequence[ShownNumber]) ->
         )
 
 
-def require_whole_domain(query: HistogramQuery, domain: Sequence[Element] | None) -> None:
-    """Refuse shares of a sum over all elements where not all of them are released, or where there is but one.
-
-    Args:
-        query: The question.
-        domain: The elements of a known domain; None: it is unknown.
+def require_parts(query: HistogramQuery) -> None:
+    """Refuse shares of a sum over all elements where there is but one.
 
     Raises:
-        QuestionError: The elements are of an unknown domain: those that are released are not all that there are. Or
-            nothing is grouped by.
+        QuestionError: Nothing is grouped by.
     """
-    if not any(isinstance(each.form, Share) for each in query.aggregates):
-        return
-    if not query.dimensions:
+    if query.asks_for_shares and not query.dimensions:
         raise QuestionError(
             "aggregates",
             "expected columns to group by for a share of the sum over all rows: a total is all of it",
-        )
-    if domain is None:
-        raise QuestionError(
-            "aggregates",
-            "expected columns whose domain the policy lists or publishes, for a share of the sum over all rows: of "
-            "others what is found is not all that there is. Ask for the number, and once more without GROUP BY, and "
-            "divide",
         )
 
 

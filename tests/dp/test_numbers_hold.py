@@ -34,7 +34,8 @@ tables:
   t:
     member: m
     contributions:
-      {{bound: in_query, delta_0: 2, units: 20, min_count: 1, sums: {{max_members: 100000, max_rows: 1000000}}}}
+      {{bound: in_query, delta_0: 2, units: 20, min_count: 1,
+       totals: {{share: 1/4}}, sums: {{max_members: 100000, max_rows: 1000000}}}}
     measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
     columns:
       m: {{type: string}}
@@ -153,11 +154,12 @@ def test_intervals_of_numbers_cover_them(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize(("data", "end"), [("many tiny", "cut"), *(("few large", each) for each in ENDS)])
-def test_intervals_of_shares_cover_them(data: str, end: str) -> None:
-    """Of a list that is cut or filtered together, so each of them far oftener."""
+def test_intervals_of_shares_cover_them(data: str, end: str, known: bool) -> None:
+    """Of a list that is cut or filtered together, so each of them far oftener; of unknown domains by a total."""
     tried, missed = Counter[str](), Counter[str]()
-    for name, misses_it in misses(SHARES, DATA[data], known=True, end=ENDS[end]):
+    for name, misses_it in misses(SHARES, DATA[data], known=known, end=ENDS[end]):
         tried[name] += 1
         missed[name] += misses_it
     level = 1 - CONFIDENCE
@@ -183,3 +185,22 @@ def test_no_share_depends_on_which_elements_are_shown(end: str) -> None:
     assert found[end].items() <= found[""].items()
     assert sum(found[""].values()) == 1
     assert len(found[end]) == {"all": 6, "cut by a number": 4, "cut": 3, "filtered": 5}[end]
+
+
+@pytest.mark.parametrize("number", SHARES)
+def test_shares_over_an_unknown_domain_are_of_a_total_with_noise_of_its_own(number: str) -> None:
+    """For the price of the list alone; elements that do not pass the threshold are in it."""
+    policy = parse_policy(POLICY.format(domain=""))
+    sql = f"SELECT item, COUNT(DISTINCT m), {SHARES[number]} FROM t GROUP BY item ORDER BY 2 DESC LIMIT 3"  # noqa: S608
+    resolution = resolve(parse_sql(sql, policy), policy, now=0)
+    cost = kind_of(resolution.parameters).mechanism.worst_case_cost()
+    assert (cost.information, cost.calls) == (20, 1)
+    plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
+    counts = [900, 500, 480, *[1] * 120]
+    answer = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
+    shares = {"share": 900 / 2000, "share of sum": 100 * 3600 / 8000, "of all": 600 / 2000}
+    (found,) = answer.shown.aggregates
+    assert answer.shown.totals is None
+    assert found.answers[0] is not None
+    assert float(found.answers[0].value) == pytest.approx(shares[number], rel=0.05)
+    assert "totals.all" in {each.code for each in kind_of(plan.parameters).meaning(("item",), CONFIDENCE)}

@@ -69,7 +69,7 @@ def _bounded(parameters: ReleaseParameters, currency: Currency) -> AnyKind:
     if stated.before is not None:
         return LookMore.of(parameters, currency)
     if parameters.sums is not None:
-        return SharedCounts.of(parameters, currency)
+        return _with_totals(SharedCounts.of(parameters, currency))
     return _with_totals(BoundedCounts.of(parameters, currency))
 
 
@@ -77,7 +77,7 @@ def _moments(parameters: ReleaseParameters, currency: Currency) -> AnyKind:
     return _with_totals(Moments.of(parameters, currency))
 
 
-def _with_totals(rows: BoundedCounts | Moments) -> AnyKind:
+def _with_totals(rows: BoundedCounts | Moments | SharedCounts) -> AnyKind:
     stated = rows.parameters.totals
     return rows if stated is None else WithTotals.of(rows, stated)
 

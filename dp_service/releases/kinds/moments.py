@@ -45,7 +45,7 @@ from dp_service.releases.kinds.parts import (
     some_intervals,
 )
 from dp_service.releases.kinds.views import AnsweredAggregate, IntervalKind, ReleaseView
-from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 from dp_service.releases.statements import Statement, elements
 from dp_service.terms import AggregateFunction, Element
 from dp_service.values.bounds import Clamp
@@ -56,7 +56,13 @@ _Mechanism = TypeVar("_Mechanism", bound=Priced)
 
 @dataclass(frozen=True, eq=False)
 class Numbered(Bounded[_Mechanism]):
-    """Counts, and numbers beside them that follow from what was released."""
+    """Counts, and numbers beside them that follow from what was released.
+
+    Attributes:
+        of_all: What the total of all elements is released by, where there is one; empty: there is none.
+    """
+
+    of_all: tuple[BoundMoments | BoundGauss, ...] = ()
 
     @property
     @abstractmethod
@@ -64,8 +70,16 @@ class Numbered(Bounded[_Mechanism]):
         """The part of the release that is the counts."""
 
     @abstractmethod
-    def released(self, drawn: MechanismOutput) -> ReleasedMoments:
+    def of_rows(self, drawn: MechanismOutput) -> ReleasedMoments:
         """Return what was released of counts and sums together."""
+
+    def released(self, drawn: MechanismOutput) -> ReleasedMoments:
+        """Return the same, with the total of all elements if there is one."""
+        found, totals = self.of_rows(drawn), drawn.totals
+        if totals is None:
+            return found
+        wholes = tuple(_whole(each, self.sums, totals) for each in self.of_all if totals.counts.size)
+        return replace(found, wholes=wholes)
 
     @property
     def sums(self) -> SumsReleased:
@@ -311,7 +325,7 @@ class Moments(Numbered[BoundMoments | MomentsOfNames]):
             )
         yield from self.of_numbers()
 
-    def released(self, drawn: MechanismOutput) -> ReleasedMoments:
+    def of_rows(self, drawn: MechanismOutput) -> ReleasedMoments:
         """Return what was released of counts and sums together."""
         columns = with_own_counts(self.sums, drawn.sums)
         found = self.moments.released(drawn.selection.indices, counts_of(drawn), columns)
@@ -321,7 +335,7 @@ class Moments(Numbered[BoundMoments | MomentsOfNames]):
 
 @dataclass(frozen=True, eq=False)
 class SharedCounts(Numbered[BoundGauss]):
-    """Counts of a known domain, and what part of all of them each is: the very release of the counts alone."""
+    """Counts, and what part of all of them each is: over a known domain the very release of the counts alone."""
 
     @classmethod
     def of(cls, parameters: ReleaseParameters, currency: Currency) -> SharedCounts:
@@ -339,16 +353,29 @@ class SharedCounts(Numbered[BoundGauss]):
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
     ) -> MechanismOutput:
         """Draw noise for all counts, as where they are asked for alone."""
-        return MechanismOutput(self.mechanism.run(plain_counts(rows), noise))
+        drawn = MechanismOutput(self.mechanism.run(plain_counts(rows), noise))
+        return drawn if known is not None else fitting_list(rows.elements, drawn)
 
     def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
         """Yield what bounding means, and what shares are of."""
         yield from super().meaning(columns, confidence)
         yield from self.of_numbers()
 
-    def released(self, drawn: MechanismOutput) -> ReleasedMoments:
+    def of_rows(self, drawn: MechanismOutput) -> ReleasedMoments:
         """Return the counts, without a column."""
-        return ReleasedMoments(drawn.selection.indices, counts_of(drawn), (), self.look.variance, None, 0)
+        return _counts(self.look, drawn.selection.indices, counts_of(drawn), drawn.selection.bottom)
+
+
+def _counts(look: BoundGauss, groups: Integers, counts: Integers, threshold: int | None) -> ReleasedMoments:
+    return ReleasedMoments(groups, counts, (), look.variance, threshold, look.min_count or 0)
+
+
+def _whole(mechanism: BoundMoments | BoundGauss, sums: SumsReleased, totals: TotalsOutput) -> ReleasedMoments:
+    """Return the one total of a release as a row."""
+    groups = np.zeros(1, dtype=np.int64)
+    if isinstance(mechanism, BoundGauss):
+        return _counts(mechanism, groups, totals.counts, None)
+    return mechanism.released(groups, totals.counts, with_own_counts(sums, totals.sums))
 
 
 def sum_deviation(moments: BoundMoments, place: int, column: SummedValue) -> float:

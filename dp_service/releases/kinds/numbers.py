@@ -199,7 +199,7 @@ class _OfShare:
 
     said: ClassVar[Statement | None] = Statement(
         "sums.shares",
-        "A share is of the sum over all elements of the domain, whether or not they are shown: a member is in it as "
+        "A share is of the sum over all elements, whether or not they are shown: a member is in it as "
         "often as in the numbers of elements, once for each in which it counts. Its interval is that of the quotient, "
         "with the noise that a number and the sum share; of a list that is cut, intervals of all shares cover "
         "together. Where the sum may be 0 or less, no share is shown.",
@@ -223,9 +223,7 @@ class _OfShare:
 
     def answered(self, release: ReleasedMoments, shown: ShownRows, alpha: Fraction) -> AnsweredAggregate:
         shares = Shares(release, self.divided, self.added_up)
-        # Over a known domain only a list that its counts cut has numbers that they had to reach.
-        is_cut = any(each is not None for each in shown.thresholds)
-        found = shares.intervals(shown, alpha / (shares.rows if is_cut else shown.simultaneous))
+        found = shares.intervals(shown, alpha)
         of_all = shares.doubled_sum
         values = (
             None if each is None else shares.value(row, of_all)
