@@ -132,6 +132,11 @@ KINDS = {
         "ORDER BY early DESC",
         *("sums.quotients", "sums.shares"),
     ),
+    "shares of a total": _kind(
+        f"SELECT city, {_PEOPLE}, 100.0 * SUM(amount) / SUM(SUM(amount)) OVER () AS share FROM clamped GROUP BY city "
+        "ORDER BY share DESC LIMIT 2",
+        *("sums.shares", "totals.all", "totals.contributions", "intervals.simultaneous"),
+    ),
     "funnel": _kind(
         f"SELECT FUNNEL_COUNT(STEPS({_JANUARY}, day >= '2024-01-15'), CORRELATE_BY(member_id)) AS n FROM clamped",
         *("counts.reached", "counts.conversions", "intervals.plain", "order.of_elements"),
