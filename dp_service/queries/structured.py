@@ -274,11 +274,6 @@ class HistogramQuery:
         return bool(self.aggregates) and self.measure is Measure.EVENTS
 
     @property
-    def asks_for_shares(self) -> bool:
-        """Whether some number is a share of the sum over all elements."""
-        return any(isinstance(each.form, Share) for each in self.aggregates)
-
-    @property
     def the_count(self) -> Part:
         """The count, as a part of numbers."""
         of_members = self.measure is Measure.DISTINCT_MEMBERS

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.parameters.aggregates import SummedValue, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions
-from dp_service.parameters.numbers import THE_COUNT, PartName, ShownNumber
+from dp_service.parameters.numbers import THE_COUNT, PartName, Share, ShownNumber
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_columns import (
     Coordinate,
@@ -62,7 +62,7 @@ def _require_names_apart(query: HistogramQuery, asked: Sequence[ShownNumber]) ->
     """Refuse an alias that another column of the answer has as its name; engines ignore case, and so does this."""
     is_counted = not query.shown or len(query.dimensions) in query.shown
     dimensions = zip_longest(query.dimensions, query.aliases)
-    named = [alias or of for of, alias in dimensions if alias or isinstance(of, str)]
+    named = [str(alias or of) for of, alias in dimensions if alias or isinstance(of, str)]
     named += [query.count_alias or "count"] * is_counted + [each.alias or each.name for each in asked]
     seen = Counter(map(str.casefold, named))
     aliases = [query.count_alias or "", *(each.alias for each in asked)]
@@ -73,13 +73,18 @@ def _require_names_apart(query: HistogramQuery, asked: Sequence[ShownNumber]) ->
         )
 
 
+def asks_for_shares(query: HistogramQuery) -> bool:
+    """Return whether some number is a share of the sum over all elements."""
+    return any(isinstance(each.form, Share) for each in query.aggregates)
+
+
 def require_parts(query: HistogramQuery) -> None:
     """Refuse shares of a sum over all elements where there is but one.
 
     Raises:
         QuestionError: Nothing is grouped by.
     """
-    if query.asks_for_shares and not query.dimensions:
+    if asks_for_shares(query) and not query.dimensions:
         raise QuestionError(
             "aggregates",
             "expected columns to group by for a share of the sum over all rows: a total is all of it",

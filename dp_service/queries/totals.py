@@ -11,7 +11,7 @@ from dp_service.parameters.aggregates import TotalsReleased
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.structured import HistogramQuery
-from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
+from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN, asks_for_shares
 from dp_service.queries.tables import Table
 
 
@@ -22,7 +22,7 @@ def releasing_totals(parameters: ReleaseParameters, query: HistogramQuery, table
         RefusedByPolicyError: The policy offers no totals, or answers the question in two looks.
         QuestionError: There are more totals than can be shown.
     """
-    if query.asks_for_shares and parameters.domain is None:
+    if asks_for_shares(query) and parameters.domain is None:
         return _with_one_total(parameters, query, table)
     if query.totals_by is None:
         return parameters

@@ -24,7 +24,7 @@ from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.bounded import BoundedCounts
 from dp_service.releases.kinds.cutting import MAX_TOTALS, fitting_totals
 from dp_service.releases.kinds.kind import Fields, Kind, Value
-from dp_service.releases.kinds.moments import Moments, Numbered, SharedCounts, column_sums, sum_deviation
+from dp_service.releases.kinds.moments import Moments, SharedCounts, column_sums, sum_deviation
 from dp_service.releases.kinds.parts import IncompleteParametersError, made
 from dp_service.releases.kinds.total_intervals import ShownParts, shown_counts, shown_sums, totals_of
 from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownTotals
@@ -61,9 +61,14 @@ class WithTotals(Kind[DrillDown]):
         part = replace(whole, units=whole.units * (1 - stated.share))
         mechanism = made(DrillDown, part, of_totals, stated.one_value)
         # Of the one that is kept, variances are known already.
-        of_part = replace(of_rows, mechanism=mechanism.rows)
-        if stated.of_all and isinstance(of_part, Numbered):
-            of_part = replace(of_part, of_all=(mechanism.totals,))
+        rows, of_all = mechanism.rows, (mechanism.totals,) if stated.of_all else ()
+        of_part: BoundedCounts | Moments | SharedCounts
+        if isinstance(rows, BoundMoments):
+            of_part = Moments(of_rows.parameters, rows, of_all)
+        elif isinstance(of_rows, SharedCounts):
+            of_part = SharedCounts(of_rows.parameters, rows, of_all)
+        else:
+            of_part = BoundedCounts(of_rows.parameters, rows)
         return cls(of_rows.parameters, mechanism, of_part)
 
     @property
