@@ -79,7 +79,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ALIASED = re.compile(r"(.+?)\s+AS\s+(\w+)", re.IGNORECASE | re.DOTALL)
 _SHORT = re.compile(
     r"\s*(?:(?P<factor>[0-9.]+)\s*\*\s*)?(?:(?P<of>sum|avg|stddev|variance)\s*:\s*(?P<column>[^\s:]+)|(?P<counted>members|rows))"
-    r"(?:\s+where\s+(?P<condition>.+?))?(?P<per_count>\s*/\s*count)?\s*",
+    r"(?:\s+where\s+(?P<condition>.+?))?(?:\s*/\s*(?P<per>count|members|rows|total))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -126,8 +126,9 @@ def structured_question(
         numbers: what else to show, in SQL as behind SELECT: `"SUM(amount) FILTER (WHERE paid)"`, `"COUNT(*)"`. Short
             forms are `members where <condition>`, `rows where <condition>`, `sum:<column> where <condition>`,
             `avg:<column> where <condition>`; and `rows` beside a count of members. With ` / count` behind it a number
-            is divided by the count, perhaps times another: `100 * members where <condition> / count`. Which elements
-            are shown does not depend on them.
+            is divided by the count, perhaps times another: `100 * members where <condition> / count`; so it is with
+            ` / members`, ` / rows`, and ` / total` for its share of the sum over all elements. Which elements are
+            shown does not depend on them.
         order_by: one of these sums, averages or numbers, as `sum:<column>`, `avg:<column>`, as `numbers` has it, or by
             its alias: the list is in its descending order, and `k` shows the elements where it is largest. None: the
             list is in the order of its counts.
@@ -212,16 +213,17 @@ def _quantile(column: str, wanted: QuantileLike) -> question_pb2.Quantile:
 def _number(text: str, measure: Measure | str) -> str:
     """Returns a number in SQL, of its short form or as it is."""
     found = _SHORT.fullmatch(text)
-    if found is None or (found["factor"] and not found["per_count"]):
+    if found is None or (found["factor"] and not found["per"]):
         return text.strip()
     of = found["of"]
     written = _function(of.lower(), found["column"]) if of else _COUNTS[found["counted"].lower()]
     if found["condition"]:
         written += f" FILTER (WHERE {found['condition'].strip()})"
-    if not found["per_count"]:
+    if not found["per"]:
         return written
-    count = _COUNTS["members" if _measure(measure) is Measure.DISTINCT_MEMBERS else "rows"]
-    return f"{found['factor'] or '1'} * {written} / {count}"
+    counted = "members" if _measure(measure) is Measure.DISTINCT_MEMBERS else "rows"
+    per = {**_COUNTS, "count": _COUNTS[counted], "total": f"SUM({written}) OVER ()"}[found["per"].lower()]
+    return f"{found['factor'] or '1'} * {written} / {per}"
 
 
 def _place(field: str, named: str, aggregates: Sequence[str]) -> int:

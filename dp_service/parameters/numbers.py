@@ -129,8 +129,34 @@ class Quotient(Generic[Part]):
     def called(self, names: Sequence[PartName]) -> str:
         """Return its name, with its factor."""
         above, below = names
-        times = "" if self.factor == 1 else f"_times_{float(self.factor)!r}".removesuffix(".0")
-        return f"{above}_per_{below}{times}"
+        return f"{above}_per_{below}{times(self.factor)}"
+
+
+def times(factor: Fraction) -> str:
+    """Return how a name says a factor."""
+    return "" if factor == 1 else f"_times_{float(factor)!r}".removesuffix(".0")
+
+
+@dataclass(frozen=True)
+class Share(Generic[Part]):
+    """A part divided by the sum over all elements of another one, or of the same, times a factor."""
+
+    divided: Part
+    added_up: Part
+    factor: Fraction
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is divided, and what is added up, if it is another one."""
+        return tuple(dict.fromkeys((self.divided, self.added_up)))
+
+    def over(self, parts: Sequence[Other]) -> Share[Other]:
+        """Return the same of other parts."""
+        return Share(parts[0], parts[-1], self.factor)
+
+    def called(self, names: Sequence[PartName]) -> str:
+        """Return its name, with its factor."""
+        return f"{names[0]}_share_of_{names[-1]}{times(self.factor)}"
 
 
 @dataclass(frozen=True)
@@ -156,7 +182,7 @@ class Total(Generic[Part]):
         return f"{'' if first[0] > 0 else 'minus_'}{first[1]}{words}"
 
 
-Form: TypeAlias = Plain[Part] | Average[Part] | Spread[Part] | Quotient[Part] | Total[Part]
+Form: TypeAlias = Plain[Part] | Average[Part] | Spread[Part] | Quotient[Part] | Share[Part] | Total[Part]
 
 
 @dataclass(frozen=True)
@@ -175,5 +201,5 @@ class ShownNumber:
 
     @property
     def place(self) -> int:
-        """The place of its first part that is not the count."""
-        return next(each for each in self.form.parts if each != THE_COUNT)
+        """The place of its first part that is not the count, or THE_COUNT."""
+        return next((each for each in self.form.parts if each != THE_COUNT), THE_COUNT)

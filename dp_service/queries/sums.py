@@ -6,12 +6,15 @@ condition, sums alone and averages are two.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import zip_longest
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.parameters.aggregates import SummedValue, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions
-from dp_service.parameters.numbers import THE_COUNT, PartName, ShownNumber
+from dp_service.parameters.numbers import THE_COUNT, PartName, Share, ShownNumber
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_columns import (
     Coordinate,
@@ -32,9 +35,10 @@ def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> Sum
     Args:
         query: The question.
         added: What it adds up.
-        share: The part of the units that its count takes.
+        share: The part of the units that its count takes, where there is anything beside it.
     """
     whole = sum(added.weights)
+    share = share if added.weights else Fraction(1)
     parts = [(1 - share) * Fraction(weight, whole) for weight in added.weights]
     columns = tuple(
         _summed_value(*each, query) for each in zip(added.coordinates, parts, added.numbers, strict=True)
@@ -50,7 +54,41 @@ def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> Sum
         )
         for each, places in zip(query.aggregates, added.places, strict=True)
     )
+    _require_names_apart(query, asked)
     return SumsReleased(share, columns, asked, query.ordered_by)
+
+
+def _require_names_apart(query: HistogramQuery, asked: Sequence[ShownNumber]) -> None:
+    """Refuse an alias that another column of the answer has as its name; engines ignore case, and so does this."""
+    is_counted = not query.shown or len(query.dimensions) in query.shown
+    dimensions = zip_longest(query.dimensions, query.aliases)
+    named = [str(alias or of) for of, alias in dimensions if alias or isinstance(of, str)]
+    named += [query.count_alias or "count"] * is_counted + [each.alias or each.name for each in asked]
+    seen = Counter(map(str.casefold, named))
+    aliases = [query.count_alias or "", *(each.alias for each in asked)]
+    if any(seen[each.casefold()] > 1 for each in aliases if each):
+        raise QuestionError(
+            "aggregates",
+            "an alias that another column of the answer has as its name is not accepted: give it another one",
+        )
+
+
+def asks_for_shares(query: HistogramQuery) -> bool:
+    """Return whether some number is a share of the sum over all elements."""
+    return any(isinstance(each.form, Share) for each in query.aggregates)
+
+
+def require_parts(query: HistogramQuery) -> None:
+    """Refuse shares of a sum over all elements where there is but one.
+
+    Raises:
+        QuestionError: Nothing is grouped by.
+    """
+    if asks_for_shares(query) and not query.dimensions:
+        raise QuestionError(
+            "aggregates",
+            "expected columns to group by for a share of the sum over all rows: a total is all of it",
+        )
 
 
 def require_drawable(sums: SumsReleased, bounded: BoundedContributions, *, tau: int, unit: Fraction) -> None:

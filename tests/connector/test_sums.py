@@ -34,7 +34,7 @@ from pinot_connector.element_messages import merged
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import EngineRefused, IntegrityError, InvalidQuestion, RefusedByPolicy
 from pinot_connector.parameters import IntervalKind, Mechanism
-from pinot_connector.questions import Measure
+from pinot_connector.questions import Measure, structured_question
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue, DayValue, ShownValue, aggregate_values
@@ -602,3 +602,15 @@ def test_sums_travel_as_steps_and_where_one_is_too_large_all_of_them_as_texts() 
         ]
     with pytest.raises(IntegrityError):
         aggregate_values(dp_pb2.AggregateValues(), Fraction(1))
+
+
+def test_short_forms_of_parts_and_shares_are_written_in_sql() -> None:
+    """By the count, by members or rows, and of the sum over all elements."""
+    short = ["members / total", "100 * sum:number / total", "rows where text = 'a' / rows", "members / count"]
+    question = structured_question("t", "text", k=None, measure="events", numbers=short)
+    assert list(question.structured.aggregates) == [
+        "1 * MEMBERS() / SUM(MEMBERS()) OVER ()",
+        "100 * SUM(number) / SUM(SUM(number)) OVER ()",
+        "1 * COUNT(*) FILTER (WHERE text = 'a') / COUNT(*)",
+        "1 * MEMBERS() / COUNT(*)",
+    ]

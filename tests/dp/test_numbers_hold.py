@@ -34,7 +34,8 @@ tables:
   t:
     member: m
     contributions:
-      {{bound: in_query, delta_0: 2, units: 20, min_count: 1, sums: {{max_members: 100000, max_rows: 1000000}}}}
+      {{bound: in_query, delta_0: 2, units: 20, min_count: 1,
+       totals: {{share: 1/4}}, sums: {{max_members: 100000, max_rows: 1000000}}}}
     measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
     columns:
       m: {{type: string}}
@@ -61,7 +62,19 @@ COMPARED = {
     "rest": f"COUNT(DISTINCT m) - {MET}",
     "mixed": f"SUM(amount) FILTER (WHERE n > 3) + {MET} - COUNT(DISTINCT m)",
 }
-ENDS = {"all": "", "cut by a number": " ORDER BY 3 DESC LIMIT 4"}
+# Of the sum over all elements, whichever are shown.
+OF_ALL = "/ SUM(COUNT(DISTINCT m)) OVER ()"
+SHARES = {
+    "share": f"COUNT(DISTINCT m) {OF_ALL}",
+    "share of sum": "100.0 * SUM(amount) / SUM(SUM(amount)) OVER ()",
+    "of all": f"{MET} {OF_ALL}",
+}
+ENDS = {
+    "all": "",
+    "cut by a number": " ORDER BY 3 DESC LIMIT 4",
+    "cut": " ORDER BY 2 DESC LIMIT 3",
+    "filtered": " HAVING COUNT(DISTINCT m) > 5",
+}
 
 
 def met(count: int) -> int:
@@ -69,9 +82,11 @@ def met(count: int) -> int:
     return count * 2 // 3
 
 
-def truth(name: str, count: int) -> float | None:
+def truth(name: str, count: int, counts: list[int]) -> float | None:
     """Return a number of an element with so many members before noise; None: it would be divided by 0."""
     some = met(count)
+    if name in SHARES:
+        return {"share": count, "share of sum": 100 * count, "of all": some}[name] / sum(counts)
     if name in ("price", "rate", "members per row"):
         divided = {"price": 4 * some, "rate": 100 * some, "members per row": count / 2}[name]
         return divided / some if some else None
@@ -90,6 +105,8 @@ def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> Typed
         if value.has_own_count:
             sums.append([met(count) * (8 - clamp.centre) for count in counts])
             own.append([met(count) for count in counts])
+        elif (clamp.low, clamp.high) == (2, 10):
+            sums.append([(2 * 4 - clamp.centre) * count for count in counts])
         else:
             total = of_member[clamp.low, clamp.high]
             sums.append([2 * total * met(count) - clamp.centre * count for count in counts])
@@ -116,7 +133,7 @@ def misses(asked: dict[str, str], counts: list[int], *, known: bool, end: str) -
         true = [counts[int(str(element[0])[1:])] for element in found.elements]
         for name, aggregate in zip(asked, found.shown.aggregates, strict=True):
             for count, answer in zip(true, aggregate.answers, strict=True):
-                if answer is not None and (number_of_it := truth(name, count)) is not None:
+                if answer is not None and (number_of_it := truth(name, count, counts)) is not None:
                     yield name, not answer.lower <= number_of_it <= answer.upper
 
 
@@ -134,3 +151,56 @@ def test_intervals_of_numbers_cover_them(
         missed[name] += misses_it
     for name, number in tried.items():
         assert missed[name] <= number * level + 5 * math.sqrt(number * level * (1 - level)), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(("data", "end"), [("many tiny", "cut"), *(("few large", each) for each in ENDS)])
+def test_intervals_of_shares_cover_them(data: str, end: str, known: bool) -> None:
+    """Of a list that is cut or filtered together, so each of them far oftener; of unknown domains by a total."""
+    tried, missed = Counter[str](), Counter[str]()
+    for name, misses_it in misses(SHARES, DATA[data], known=known, end=ENDS[end]):
+        tried[name] += 1
+        missed[name] += misses_it
+    level = 1 - CONFIDENCE
+    assert tried
+    for name, number in tried.items():
+        # The elements of one release have the noise of their sum in common.
+        assert missed[name] <= number * level + 5 * math.sqrt(25 * number * level * (1 - level)), name
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_no_share_depends_on_which_elements_are_shown(end: str) -> None:
+    """The sum is over all elements of the domain, and the release is that of the counts alone."""
+    policy = parse_policy(POLICY.format(domain=", domain: [n00, n01, n02, n03, n04, n05]"))
+    counts, found = DATA["few large"], {}
+    for asked in ("", end):
+        sql = f"SELECT item, COUNT(DISTINCT m), {SHARES['share']} FROM t GROUP BY item"  # noqa: S608
+        resolution = resolve(parse_sql(sql + ENDS.get(asked, ""), policy), policy, now=0)
+        plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
+        answer = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
+        (shares,) = answer.shown.aggregates
+        values = (each.value for each in shares.answers if each is not None)
+        found[asked] = dict(zip(answer.elements, values, strict=True))
+    assert found[end].items() <= found[""].items()
+    assert sum(found[""].values()) == 1
+    assert len(found[end]) == {"all": 6, "cut by a number": 4, "cut": 3, "filtered": 5}[end]
+
+
+@pytest.mark.parametrize("number", SHARES)
+def test_shares_over_an_unknown_domain_are_of_a_total_with_noise_of_its_own(number: str) -> None:
+    """For the price of the list alone; elements that do not pass the threshold are in it."""
+    policy = parse_policy(POLICY.format(domain=""))
+    sql = f"SELECT item, COUNT(DISTINCT m), {SHARES[number]} FROM t GROUP BY item ORDER BY 2 DESC LIMIT 3"  # noqa: S608
+    resolution = resolve(parse_sql(sql, policy), policy, now=0)
+    cost = kind_of(resolution.parameters).mechanism.worst_case_cost()
+    assert (cost.information, cost.calls) == (20, 1)
+    plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
+    counts = [900, 500, 480, *[1] * 120]
+    answer = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
+    shares = {"share": 900 / 2000, "share of sum": 100 * 3600 / 8000, "of all": 600 / 2000}
+    (found,) = answer.shown.aggregates
+    assert answer.shown.totals is None
+    assert found.answers[0] is not None
+    assert float(found.answers[0].value) == pytest.approx(shares[number], rel=0.05)
+    assert "totals.all" in {each.code for each in kind_of(plan.parameters).meaning(("item",), CONFIDENCE)}

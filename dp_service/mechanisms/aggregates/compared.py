@@ -28,6 +28,7 @@ A difference covers with probability 1 - alpha by itself, and so does a quotient
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -236,7 +237,16 @@ def _quotient_interval(
         return None
     within = confined(release.count_variance, int(release.counts[row]), to_reach, alpha, release.minimum)
     divided = _twice(release, Weighted(above, Fraction(1)), row)
-    test = _QuotientTest(divided, column, row, float(release.count_variance), within, least, alpha)
+    test = _QuotientTest(
+        float(divided.released),
+        column.doubled_sum(row),
+        within,
+        least,
+        alpha,
+        divided,
+        column,
+        release.count_variance,
+    )
     ends, value = test.interval(), quotient(release, above, below, row)
     if _never_negative(release, above):
         ends = (max(ends[0], Fraction(0)), max(ends[1], Fraction(0)))
@@ -249,74 +259,83 @@ def _never_negative(release: ReleasedMoments, above: int | None) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _QuotientTest:
-    """Which r are not rejected as a / b, given what was released of a row.
+class RatioTest(ABC):
+    """Which r are not rejected as a / b, given twice what was released of both.
 
     Attributes:
-        above: Twice what is divided.
-        below: The column that it is divided by.
-        row: The row.
-        variance: That of the noise in N.
+        divided: Twice what is divided.
+        divisor: Twice what it is divided by: X.
         within: Which Z_n are possible.
         least: x0.
         alpha: With which chance the interval may miss.
     """
 
-    above: _Twice
-    below: ReleasedColumn
-    row: int
-    variance: float
+    divided: float
+    divisor: int
     within: Confined
     least: int
     alpha: Fraction
 
-    @cached_property
-    def _divisor(self) -> int:
-        return self.below.doubled_sum(self.row)
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """That of Z_n."""
+
+    @property
+    @abstractmethod
+    def divisor_of_count(self) -> int:
+        """The weight of Z_n in W, the noise of X."""
+
+    @property
+    @abstractmethod
+    def divisor_variance(self) -> float:
+        """That of W."""
+
+    @abstractmethod
+    def noise(self, r: float) -> Noise:
+        """Return the draws in A - r X other than Z_n."""
+
+    @abstractmethod
+    def of_count(self, r: float) -> float:
+        """Return the weight of Z_n in A - r X."""
+
+    @abstractmethod
+    def divisor_noise(self, y: int, at_least: int | None, *, sign: int = 1) -> float:
+        """Return at least Pr[sign W >= y]."""
 
     @cached_property
-    def _divided(self) -> float:
-        return float(self.above.released)
-
-    @cached_property
-    def _laws(self) -> tuple[Bins, ...]:
-        return tuple(bins_of(self.variance, each) for each in {self.within.least, self.within.largest})
+    def _ends(self) -> tuple[int | None, ...]:
+        return tuple({self.within.least, self.within.largest})
 
     @cached_property
     def _not_above_0(self) -> float:
-        ends = (self.within.least, self.within.largest)
-        return max(self._divisor_noise(self._divisor, each) for each in ends)
-
-    def _divisor_noise(self, y: int, at_least: int | None, *, sign: int = 1) -> float:
-        """Return at least Pr[sign W >= y]."""
-        laws = float(self.below.sum_variance), self.variance
-        return pair_upper_tail(*laws, sign * self.below.clamp.centre, at_least, y)
+        return max(self.divisor_noise(self.divisor, each) for each in self._ends)
 
     def _chance_shown(self, confining: float) -> float:
         """Return p: the least chance that the divisor reaches x0, for every divisor that is not excluded."""
-        beyond = self._divisor - self.least
+        beyond = self.divisor - self.least
         ends = (self.within.least, self.within.largest)
-        lightest, heaviest = ends if self.below.clamp.centre > 0 else ends[::-1]
+        lightest, heaviest = ends if self.divisor_of_count > 0 else ends[::-1]
 
         def reached(y: int, at_least: int | None) -> float:
-            return max(1 - self._divisor_noise(1 - y, at_least, sign=-1), 1e-300)
+            return max(1 - self.divisor_noise(1 - y, at_least, sign=-1), 1e-300)
 
         def as_large(y: int) -> float:
-            return min(self._divisor_noise(y + beyond, heaviest) / reached(y, heaviest), 1.0)
+            return min(self.divisor_noise(y + beyond, heaviest) / reached(y, heaviest), 1.0)
 
         # The divisor is at least one step.
         y = self.least - 2
         if as_large(y) <= confining:
-            total = float(self.below.sum_variance) + self.below.clamp.centre**2 * self.variance
-            y = min(y, first_rare(as_large, confining, near=-beyond, step=math.ceil(math.sqrt(total))))
+            step = math.ceil(math.sqrt(self.divisor_variance))
+            y = min(y, first_rare(as_large, confining, near=-beyond, step=step))
         return min(reached(y, lightest), 1.0)
 
     def interval(self) -> tuple[Fraction, Fraction]:
         """Return the ends of the quotients that are not rejected, rounded outwards."""
         confining = float(self.alpha * _CONFINING)
         level = (self.within.level - confining / 2) * self._chance_shown(confining)
-        ratio = self._divided / self._divisor
-        step = self._deviation(ratio) / self._divisor / _STEPS
+        ratio = self.divided / self.divisor
+        step = self._deviation(ratio) / self.divisor / _STEPS
         grid = Fraction(2) ** math.floor(math.log2(step))
         most = math.ceil(self._most() / grid)
         near = round(ratio / float(grid))
@@ -332,23 +351,57 @@ class _QuotientTest:
         return lower, upper
 
     def _deviation(self, r: float) -> float:
-        k = float(self.above.of_count) - r * self.below.clamp.centre
-        own = sum(float(weight) ** 2 * float(variance) for weight, variance in self.above.noise)
-        return math.sqrt(own + r**2 * float(self.below.sum_variance) + k**2 * self.variance)
+        own = sum(weight**2 * variance for weight, variance in self.noise(r))
+        return math.sqrt(own + self.of_count(r) ** 2 * self.variance)
 
     def _most(self) -> float:
         """Return what no quotient is beyond: the most that can be divided, divided by one step."""
         selected = max(self.within.least or 0, self.within.largest or 0, 0)
-        reach = _CERTAIN_SIGMAS * self._deviation(0.0) + abs(float(self.above.of_count)) * selected
-        return (abs(self._divided) + reach) / 2
+        reach = _CERTAIN_SIGMAS * self._deviation(0.0) + abs(self.of_count(0.0)) * selected
+        return (abs(self.divided) + reach) / 2
 
     def _chance_beyond(self, r: float, *, upper: bool) -> float:
         """Return at least the chance of what is as far below a quotient r, or above it if not `upper`."""
         sign = -1 if upper else 1
-        below = (r, float(self.below.sum_variance))
+        k = sign * self.of_count(r)
+        x = sign * (self.divided - r * self.divisor)
+        laws = (_law(self.variance, k, each) for each in self._ends)
+        return max(_chance(self.noise(r), law, k, x) for law in laws) + self._not_above_0
+
+
+@dataclass(frozen=True, eq=False)
+class _QuotientTest(RatioTest):
+    """Of two numbers of one row.
+
+    Attributes:
+        above: Twice what is divided.
+        below: The column that it is divided by.
+        count_variance: That of Z_n.
+    """
+
+    above: _Twice
+    below: ReleasedColumn
+    count_variance: Fraction
+
+    @property
+    def variance(self) -> float:
+        return float(self.count_variance)
+
+    @property
+    def divisor_of_count(self) -> int:
+        return self.below.clamp.centre
+
+    @property
+    def divisor_variance(self) -> float:
+        return float(self.below.sum_variance) + self.divisor_of_count**2 * self.variance
+
+    def noise(self, r: float) -> Noise:
         own = ((float(weight), float(variance)) for weight, variance in self.above.noise)
-        noise = (*own, below) if r else tuple(own)
-        k = sign * (float(self.above.of_count) - r * self.below.clamp.centre)
-        x = sign * (self._divided - r * self._divisor)
-        chances = (_chance(noise, law, k, x) for law in self._laws)
-        return max(chances) + self._not_above_0
+        return (*own, (r, float(self.below.sum_variance))) if r else tuple(own)
+
+    def of_count(self, r: float) -> float:
+        return float(self.above.of_count) - r * self.divisor_of_count
+
+    def divisor_noise(self, y: int, at_least: int | None, *, sign: int = 1) -> float:
+        laws = float(self.below.sum_variance), self.variance
+        return pair_upper_tail(*laws, sign * self.divisor_of_count, at_least, y)

@@ -233,9 +233,10 @@ def fraction_of(node: tree.Number) -> Fraction:
     """Return the number that is written.
 
     Raises:
-        QuestionError: It has more than 40 digits, or an exponent.
+        QuestionError: It has more than 40 digits, or is beyond 10^-40 to 10^40.
     """
-    if len(node.text) > _MAXIMUM_DIGITS or "e" in node.text.lower():
+    exponent = node.text.lower().partition("e")[2]
+    if len(node.text) > _MAXIMUM_DIGITS or abs(int(exponent or 0)) > _MAXIMUM_DIGITS:
         refuse(node, "expected a decimal number of at most 40 digits")
     number = Fraction(node.text)
     return -number if node.negative else number

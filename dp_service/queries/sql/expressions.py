@@ -10,7 +10,7 @@ from typing import NoReturn, TypeVar
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.cases import without_case
-from dp_service.queries.sql.forms import FORMS, is_part
+from dp_service.queries.sql.forms import FORMS, is_part, over_all, scaled_bins
 from dp_service.queries.sql.places import Span, refuse
 from dp_service.queries.sql.refusals import ARITHMETIC, named, refuse_function
 from dp_service.queries.sql.tokens import Token
@@ -225,7 +225,10 @@ class ExpressionReader:
     def _primary(self) -> Expression:
         token = self.next
         if token.kind == "number":
-            return tree.Number(token, token, self.take().text)
+            self.take()
+            number = tree.Number(token, token, token.text)
+            is_scale = self.next.text == "*" and (self.ahead().word, self.ahead(2).text) == ("FLOOR", "(")
+            return scaled_bins(self, number) if is_scale else number
         if token.kind == "text":
             return self._text(self.take())
         if token.text == "(" and token.kind == "sign":
@@ -394,10 +397,9 @@ class ExpressionReader:
         self._depth -= 1
         within = self._within() if self.takes("WITHIN") else None
         where = self._filter() if self.takes("FILTER", "(") else None
-        if self.next.word == "OVER":
-            refuse(self.next, "a window function is not accepted: compute it from the rows of the answer")
         self.multiplies = multiplies
-        return without_case(tree.Call(name, self.last, name.word, arguments, distinct, within, where))
+        found = without_case(tree.Call(name, self.last, name.word, arguments, distinct, within, where))
+        return over_all(self, found) if self.next.word == "OVER" else found
 
     def _filter(self) -> Expression:
         self.expect("WHERE")

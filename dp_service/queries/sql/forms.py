@@ -1,10 +1,11 @@
 """Functions whose arguments are more than values, most of them another way to write CASE, FILTER or a bin.
 
 EXTRACT(HOUR FROM column)                      a part of a time
-IF(condition, a, b), IFF(..), IIF(..)          CASE WHEN condition THEN a ELSE b END
+IF(condition, a [, b]), IFF(..), IIF(..)       CASE WHEN condition THEN a [ELSE b] END
 COUNT_IF(condition), COUNTIF(..)               COUNT(*) FILTER (WHERE condition)
 SUM_IF(value, condition), AVG_IF(..)           SUM(value) FILTER (WHERE condition)
-FLOOR(value / 10) * 10, FLOOR(value / 10)      the bin of a number, by its lower end or by its place
+FLOOR(value / 10) * 10, 10 * FLOOR(..), FLOOR(value / 10)
+                                               the bin of a number, by its lower end or by its place
 """
 
 from __future__ import annotations
@@ -21,12 +22,27 @@ from dp_service.queries.sql.words import EXTRACTIONS, PARTS
 if TYPE_CHECKING:
     from dp_service.queries.sql.expressions import ExpressionReader
 
+_WINDOW = (
+    "a window function is not accepted but for a share of all rows, such as SUM(value) / SUM(SUM(value)) OVER () or "
+    "100.0 * COUNT(*) / SUM(COUNT(*)) OVER (): compute others from the rows of the answer"
+)
 _BIN = "expected FLOOR(column / 10) * 10, the bins of a number by their lower ends, or FLOOR(column / 10)"
 
 
 def is_part(node: Expression) -> bool:
     """Return whether a node is a part of a time, which is a whole number."""
     return isinstance(node, tree.Call) and (node.name in EXTRACTIONS or node.name in PARTS)
+
+
+def over_all(reader: ExpressionReader, call: Expression) -> tree.OverAll:
+    """Read OVER () behind the sum of a number of the answer, the one window function that there is."""
+    window = reader.take()
+    is_sum = isinstance(call, tree.Call) and call.name == "SUM" and not call.distinct
+    if not isinstance(call, tree.Call) or not is_sum or call.where is not None or call.within is not None:
+        refuse(window, "a window function is not accepted: compute it from the rows of the answer")
+    if [type(each) for each in call.arguments] != [tree.Call] or not reader.takes("(", ")"):
+        refuse(window, _WINDOW)
+    return tree.OverAll(call.first, reader.last, call.arguments[0])
 
 
 def _extract(reader: ExpressionReader) -> Expression:
@@ -50,11 +66,10 @@ def _if(reader: ExpressionReader) -> Expression:
         condition = reader.condition()
         reader.expect(",")
         then = reader.value()
-        reader.expect(",")
-        return condition, then, reader.value()
+        return (condition, then, reader.value()) if reader.takes(",") else (condition, then)
 
-    condition, then, otherwise = reader.in_parentheses(read)
-    return tree.Case(first, reader.last, (condition,), (then,), otherwise)
+    condition, then, *otherwise = reader.in_parentheses(read)
+    return tree.Case(first, reader.last, (condition,), (then,), otherwise[0] if otherwise else None)
 
 
 def _count_if(reader: ExpressionReader) -> Expression:
@@ -83,9 +98,22 @@ def _floor(reader: ExpressionReader) -> Expression:
     scale: tuple[Expression, ...] = ()
     if reader.takes("*"):
         scale = (_number(reader),)
-        if tree.without_places(scale[0]) != tree.without_places(width):
-            refuse(scale[0], f"{_BIN}: the number behind * is the one behind /")
+        _require_same(scale[0], width)
     return tree.Call(first, reader.last, "FLOOR", (column, width, *scale))
+
+
+def scaled_bins(reader: ExpressionReader, scale: tree.Number) -> Expression:
+    """Read FLOOR behind the number that its bins are multiplied with, and *."""
+    reader.expect("*")
+    reader.expect("FLOOR")
+    column, width = reader.in_parentheses(lambda: _quotient(reader))
+    _require_same(scale, width)
+    return tree.Call(scale.first, reader.last, "FLOOR", (column, width, scale))
+
+
+def _require_same(scale: tree.Expression, width: tree.Number) -> None:
+    if tree.without_places(scale) != tree.without_places(width):
+        refuse(scale, f"{_BIN}: the number beside * is the one behind /")
 
 
 def _quotient(reader: ExpressionReader) -> tuple[Expression, tree.Number]:

@@ -16,6 +16,7 @@ from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.dimensions import Funnel, Later
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import condition_of
+from dp_service.queries.sql.numbers import is_sum_of_ones
 from dp_service.queries.sql.places import placed, refuse, refused
 from dp_service.queries.sql.scope import Scope, whole_number
 from dp_service.queries.sql.words import DIFFERENCES, FUNNEL, TRUNCATIONS
@@ -162,7 +163,7 @@ def counting_members(select: tree.Select, inner: tree.Select) -> tree.Select:
     member = _grouped_by(inner)
 
     def counted(node: tree.Expression) -> tree.Expression:
-        if not isinstance(node, tree.Call) or node.name != "COUNT":
+        if not isinstance(node, tree.Call) or not (node.name == "COUNT" or is_sum_of_ones(node)):
             return node if isinstance(node, tree.Name) else tree.with_parts(node, counted)
         of = (
             ()
@@ -170,7 +171,7 @@ def counting_members(select: tree.Select, inner: tree.Select) -> tree.Select:
             else node.arguments
         )
         same = all(tree.without_places(each) == tree.without_places(member) for each in of)
-        return replace(node, arguments=(member,), distinct=True) if same else node
+        return replace(node, name="COUNT", arguments=(member,), distinct=True) if same else node
 
     return _changed(select, counted)
 

@@ -70,6 +70,10 @@ _EXPECTED = (
 _TWO_READINGS = (
     "a percentile below 1 has two readings: write QUANTILE(value, 0.5), or PERCENTILE(value, 50) in %"
 )
+_CONSTANT = (
+    "a number other than 1 is not accepted in the place of a column: write COUNT(*) or COUNT(*) FILTER (WHERE "
+    "condition), and multiply what comes back"
+)
 _OF_ONE = (
     "PERCENTILE(.., 1) has two readings: write QUANTILE(value, 0.01) for the value that 1 % are below, or MAX(value) "
     "for about the largest"
@@ -93,10 +97,11 @@ def is_count(node: tree.Expression) -> bool:
 
 
 def _counts(call: tree.Call) -> bool:
-    return call.name in ("COUNT", MEMBERS, *COUNTS_OF_MEMBERS) or _sums_ones(call)
+    return call.name in ("COUNT", MEMBERS, *COUNTS_OF_MEMBERS) or is_sum_of_ones(call)
 
 
-def _sums_ones(call: tree.Call) -> bool:
+def is_sum_of_ones(call: tree.Call) -> bool:
+    """Return whether a function is SUM(1), which counts rows."""
     return (
         call.name == "SUM" and not call.distinct and len(call.arguments) == 1 and _is_one(call.arguments[0])
     )
@@ -108,7 +113,7 @@ def _is_one(node: tree.Expression) -> bool:
 
 def is_number(node: tree.Expression) -> bool:
     """Return whether a node is a number that is computed of many rows."""
-    if isinstance(node, tree.Product | tree.Sum):
+    if isinstance(node, tree.Product | tree.Sum | tree.OverAll):
         return True
     return isinstance(node, tree.Call) and (_counts(node) or node.name in AGGREGATES or is_quantile(node))
 
@@ -242,6 +247,8 @@ def _uncast(node: tree.Expression) -> tree.Expression:
 def _only_column(call: tree.Call, arguments: tuple[tree.Expression, ...], scope: Scope) -> str:
     if len(arguments) != 1:
         refuse(call, f"expected {call.name} of one column")
+    if isinstance(arguments[0], tree.Number):
+        refuse(arguments[0], _CONSTANT)
     found = scope.column_name(arguments[0])
     if found == scope.table.member:
         refuse(call, f"{call.name}({found}) is not accepted: members are counted, by COUNT(DISTINCT {found})")

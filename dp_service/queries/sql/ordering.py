@@ -157,7 +157,9 @@ def _selected_quantile(node: tree.Call, selected: SelectList, scope: Scope) -> A
 
 
 def _is_beside_count(node: tree.Expression) -> bool:
-    return isinstance(node, tree.Product | tree.Sum) or (isinstance(node, tree.Call) and is_aggregate(node))
+    return isinstance(node, tree.Product | tree.Sum | tree.OverAll) or (
+        isinstance(node, tree.Call) and is_aggregate(node)
+    )
 
 
 def _selected_aggregate(node: tree.Expression, selected: SelectList, scope: Scope) -> AskedNumber:

@@ -1,6 +1,7 @@
 """Numbers of several others: quotients, sums and differences.
 
     COUNT(..) FILTER (WHERE ..) * 100.0 / COUNT(DISTINCT member), SUM(value) / COUNT(*)
+    COUNT(*) / SUM(COUNT(*)) OVER (), 100.0 * SUM(value) / SUM(SUM(value)) OVER ()
     SUM(value) / SUM(other), COUNT(*) FILTER (WHERE ..) / COUNT(*) FILTER (WHERE ..)
     COUNT(*) FILTER (WHERE ..) - COUNT(*) FILTER (WHERE ..), SUM(value) + SUM(other)
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dp_service.parameters.numbers import Form, Plain, Quotient, Total
+from dp_service.parameters.numbers import Form, Plain, Quotient, Share, Total
 from dp_service.queries.asked_numbers import AskedNumber, Part
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import fraction_of
@@ -28,6 +29,10 @@ _OF_TWO = (
 _OF_NUMBERS = (
     "sums and differences are of SUM and counts as they are, such as COUNT(*) FILTER (WHERE condition) - COUNT(*) "
     "FILTER (WHERE condition): ask for other numbers, and compute from what comes back"
+)
+_OF_ALL = (
+    "the sum over all rows is accepted as a divisor, as in SUM(value) / SUM(SUM(value)) OVER (): ask for the total "
+    "itself without GROUP BY"
 )
 _IN_REACH = Fraction(1, 10**9)
 
@@ -53,12 +58,14 @@ def number_of(node: tree.Expression, scope: Scope) -> Form[Part]:
         terms = tuple(_terms(node, adds=True))
         signs = tuple(1 if adds else -1 for adds, _ in terms)
         return Total(signs, tuple(_part_of(each, scope, _OF_NUMBERS) for _, each in terms))
+    if isinstance(node, tree.OverAll):
+        refuse(node, _OF_ALL)
     if not isinstance(node, tree.Call) or not is_number(node) or is_quantile(node):
         refuse(node, "expected a number such as SUM(value), AVG(value) or COUNT(*) FILTER (WHERE condition)")
     return aggregate_of(node, scope)
 
 
-def _quotient_of(product: tree.Product, scope: Scope) -> Quotient[Part]:
+def _quotient_of(product: tree.Product, scope: Scope) -> Quotient[Part] | Share[Part]:
     factor = Fraction(1)
     above: list[tree.Expression] = []
     below: list[tree.Expression] = []
@@ -76,10 +83,16 @@ def _quotient_of(product: tree.Product, scope: Scope) -> Quotient[Part]:
         refuse(product, "a quotient with a negative factor is not accepted")
     if not _IN_REACH <= factor <= 1 / _IN_REACH:
         refuse(product, "a quotient times a factor beyond 10^-9 to 10^9 is not accepted")
-    return Quotient(_part_of(above[0], scope, _OF_TWO), _part_of(below[0], scope, _OF_TWO), factor)
+    (divided,), (divisor,) = above, below
+    if isinstance(divisor, tree.OverAll):
+        added_up = _part_of(divisor.number, scope, _OF_TWO)
+        return Share(_part_of(divided, scope, _OF_TWO), added_up, factor)
+    return Quotient(_part_of(divided, scope, _OF_TWO), _part_of(divisor, scope, _OF_TWO), factor)
 
 
 def _part_of(node: tree.Expression, scope: Scope, expected: str) -> Part:
+    if isinstance(node, tree.OverAll):
+        refuse(node, _OF_ALL)
     if not isinstance(node, tree.Call):
         refuse(node, expected)
     found = number_of(node, scope)

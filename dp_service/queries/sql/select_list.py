@@ -178,7 +178,7 @@ def _name_and_alias(item: tree.Item) -> tuple[object, ...] | None:
 def _selected(item: tree.Item, scope: Scope) -> Iterator[Column]:
     if isinstance(item.value, tree.Star):
         refuse(item.value, _NO_ROWS)
-    if isinstance(item.value, tree.Product | tree.Sum):
+    if isinstance(item.value, tree.Product | tree.Sum | tree.OverAll):
         yield number_selected(item, scope)
     elif is_funnel(item.value):
         # One row for each step: its number, and how many members reached it.

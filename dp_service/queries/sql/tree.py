@@ -93,6 +93,13 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class OverAll(Node):
+    """The sum of a number over all rows of the answer: SUM(number) OVER ()."""
+
+    number: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class Cast(Node):
     """A value cast to DATE, TIMESTAMP or DOUBLE."""
 
@@ -204,6 +211,7 @@ Expression = (
     | Star
     | Call
     | Case
+    | OverAll
     | Cast
     | Product
     | Sum

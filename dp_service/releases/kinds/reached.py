@@ -24,10 +24,11 @@ from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.bounded import BoundedCounts
-from dp_service.releases.kinds.kind import Fields, Kind
+from dp_service.releases.kinds.conversions import AGGREGATES_SAID, SAID, Conversions
+from dp_service.releases.kinds.kind import Fields, Kind, Value
 from dp_service.releases.kinds.laplace import Laplace
 from dp_service.releases.kinds.parts import MOSTLY, IncompleteParametersError, counts_of
-from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView
+from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownAverages
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement
 from dp_service.terms import Element, Scalar
@@ -52,8 +53,16 @@ class Reached(Kind[Any]):
 
     @property
     def said(self) -> Fields:
-        """What a message says of it: how the deepest steps are counted."""
-        return self.deepest.said
+        """What a message says of it: how the deepest steps are counted, and of which numbers these are the parts."""
+        if not self._has_parts:
+            return self.deepest.said
+        beside = {"share": Fraction(1), "columns": [], "aggregates": AGGREGATES_SAID}
+        return {"bounded": {**self.deepest.said["bounded"], "sums": beside}}
+
+    @property
+    def _has_parts(self) -> bool:
+        """Whether parts of steps are shown: of counts with Gaussian noise."""
+        return isinstance(self.deepest, BoundedCounts) and self.parameters.with_counts
 
     def draw(
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
@@ -68,6 +77,11 @@ class Reached(Kind[Any]):
 
     def _places(self) -> list[list[int]]:
         """Return for each element the places of those of the same other values with its step or a later one."""
+        found = {place: chain[step:] for chain in self._chains() for step, place in enumerate(chain)}
+        return [found[place] for place in range(len(found))]
+
+    def _chains(self) -> list[list[int]]:
+        """Return for each of the other values the places of its elements, by their steps."""
         (at,), domain = self.parameters.funnel, self.parameters.domain
         if domain is None:
             raise IncompleteParametersError
@@ -75,22 +89,50 @@ class Reached(Kind[Any]):
         for place, element in enumerate(domain):
             # In a domain in ascending order, so are the steps of the same other values.
             of_others.setdefault((*element[:at], *element[at + 1 :]), []).append(place)
-        found: dict[int, list[int]] = {}
-        for places in of_others.values():
-            found.update((place, places[number:]) for number, place in enumerate(places))
-        return [found[place] for place in range(len(domain))]
+        return list(of_others.values())
 
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
-        """Return the first elements, with intervals of as many draws as were added up."""
+        """Return the first elements, with intervals of as many draws as were added up, and which part came on."""
         count, released = self.shown_count(drawn), drawn.selection.indices.size
-        if not self.parameters.with_counts:
-            return ReleaseView(count, None, IntervalKind.NONE)
         is_cut = count < released
         level = alpha / released if is_cut else alpha
-        widths = self._widths(drawn.selection.indices[:count], level)
-        noisy = counts_of(drawn)[:count]
+        kind = IntervalKind.SIMULTANEOUS if is_cut else IntervalKind.PLAIN
+        return self._view(drawn, tuple(range(count)), level, kind)
+
+    def shown_rows(self, drawn: MechanismOutput, rows: tuple[int, ...], alpha: Fraction) -> ReleaseView:
+        """Return what is shown of some rows; what they are parts of need not be among them."""
+        return self._view(drawn, rows, alpha, IntervalKind.PLAIN)
+
+    def _view(
+        self, drawn: MechanismOutput, rows: tuple[int, ...], alpha: Fraction, kind: IntervalKind
+    ) -> ReleaseView:
+        if not self.parameters.with_counts:
+            return ReleaseView(len(rows), None, IntervalKind.NONE)
+        some = drawn.of_rows(rows)
+        widths, noisy = self._widths(some.selection.indices, alpha), counts_of(some)
         found = CountIntervals(np.maximum(noisy - widths, 0), np.maximum(noisy + widths, 0))
-        return ReleaseView(count, found, IntervalKind.SIMULTANEOUS if is_cut else IntervalKind.PLAIN)
+        return ReleaseView(len(rows), found, kind, aggregates=self._parts(drawn, rows, alpha))
+
+    def values(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[Value, ...]:
+        """Return what gives the parts of a row."""
+        if not self._has_parts:
+            return ()
+        return self._conversions(drawn).values(drawn.selection.indices.tolist(), alpha)
+
+    def _parts(
+        self, drawn: MechanismOutput, rows: Sequence[int], alpha: Fraction
+    ) -> tuple[ShownAverages, ...]:
+        if not self._has_parts:
+            return ()
+        elements = drawn.selection.indices.tolist()
+        return self._conversions(drawn).shown([elements[row] for row in rows], alpha)
+
+    def _conversions(self, drawn: MechanismOutput) -> Conversions:
+        if not isinstance(self.deepest, BoundedCounts):
+            raise IncompleteParametersError
+        reached = np.empty_like(counts_of(drawn))
+        reached[drawn.selection.indices] = counts_of(drawn)
+        return Conversions(reached.tolist(), self._chains(), self.deepest.count_variance)
 
     def _widths(self, elements: NDArray[np.int64], alpha: Fraction) -> NDArray[np.int64]:
         draws = [len(places) for places in self._places()]
@@ -118,6 +160,8 @@ class Reached(Kind[Any]):
             f"that of step {steps} of one.",
             values=(str(steps),),
         )
+        if self._has_parts:
+            yield SAID
 
     @property
     def _steps(self) -> int:

@@ -27,7 +27,7 @@ from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.intervals import CountIntervals, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.releases.kinds.bounded import BoundedCounts, look_intervals
-from dp_service.releases.kinds.moments import Moments, with_own_counts
+from dp_service.releases.kinds.moments import Moments, SharedCounts, with_own_counts
 from dp_service.releases.kinds.numbers import sums_shown
 from dp_service.releases.kinds.parts import IncompleteParametersError, counts_of
 from dp_service.releases.kinds.views import ShownCount, ShownSums
@@ -71,7 +71,10 @@ class ShownParts:
 
 
 def shown_counts(
-    of_rows: BoundedCounts | Moments, mechanism: DrillDown, drawn: MechanismOutput, parts: ShownParts
+    of_rows: BoundedCounts | Moments | SharedCounts,
+    mechanism: DrillDown,
+    drawn: MechanismOutput,
+    parts: ShownParts,
 ) -> tuple[tuple[ShownCount, ...], tuple[ShownCount, ...]]:
     """Return the count of each total that is shown, and of what is left of it."""
     totals, noisy, variance = totals_of(drawn), counts_of(drawn), mechanism.total_variance
@@ -99,7 +102,10 @@ def shown_counts(
 
 
 def shown_sums(
-    of_rows: BoundedCounts | Moments, mechanism: DrillDown, drawn: MechanismOutput, parts: ShownParts
+    of_rows: BoundedCounts | Moments | SharedCounts,
+    mechanism: DrillDown,
+    drawn: MechanismOutput,
+    parts: ShownParts,
 ) -> Iterator[tuple[ShownSums, ShownSums]]:
     """Yield each sum of the question: of every total, and of what is left of it."""
     totals, of_totals = totals_of(drawn), mechanism.totals
