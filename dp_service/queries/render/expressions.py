@@ -51,7 +51,7 @@ def grouping_key(
         case QueryCase() as case:
             return _case(case, dialect, is_nested=is_nested)
         case QueryBins() as bins:
-            return _bin(bins, dialect)
+            return _bin(bins, dialect, is_nested=is_nested)
         case QueryPartOfText(column=column, function=function):
             return dialect.part_of_text(column_expression(column, dialect), function)
         case _:
@@ -70,17 +70,15 @@ def _case(case: QueryCase, dialect: Dialect, *, is_nested: bool) -> str:
     return f"CASE {' '.join(branches)} ELSE {otherwise} END" if branches else otherwise
 
 
-def _bin(bins: QueryBins, dialect: Dialect) -> str:
-    """Write the label of a bin: no number makes it an error, and a row without one is left out by a condition.
-
-    Where there are bins the query bounds members, in a query inside another one.
-    """
-    steps = row_steps(bins.value, dialect)
+def _bin(bins: QueryBins, dialect: Dialect, *, is_nested: bool) -> str:
+    """Write the label of a bin: no number makes it an error, and a row without one is left out by a condition."""
+    integer = "BIGINT" if is_nested else dialect.integer
+    steps = row_steps(bins.value, dialect, integer)
     branches = [
-        f"WHEN {steps} < {edge} THEN {_answer(label, dialect, is_nested=True)}"
+        f"WHEN {steps} < {edge} THEN {_answer(label, dialect, is_nested=is_nested)}"
         for edge, label in zip(bins.edges, bins.labels, strict=False)
     ]
-    return f"CASE {' '.join(branches)} ELSE {_answer(bins.labels[-1], dialect, is_nested=True)} END"
+    return f"CASE {' '.join(branches)} ELSE {_answer(bins.labels[-1], dialect, is_nested=is_nested)} END"
 
 
 def _answer(value: Value, dialect: Dialect, *, is_nested: bool) -> str:
@@ -88,5 +86,5 @@ def _answer(value: Value, dialect: Dialect, *, is_nested: bool) -> str:
     if isinstance(value, str):
         return dialect.case_text(value)
     written_value = literal(value, dialect)
-    kind = "BIGINT" if is_nested else dialect.integer
-    return f"CAST({written_value} AS {kind})" if type(value) is int else written_value
+    integer = "BIGINT" if is_nested else dialect.integer
+    return f"CAST({written_value} AS {integer})" if type(value) is int else written_value
