@@ -1,16 +1,17 @@
 """One Apache Pinot with two servers for all tests here, with real data and with one whose groups servers trim."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
 from deploy.pinot.cluster import PinotCluster, Ports
 from examples.load import TABLES, load
 from pinot_connector.engines.pinot import PinotEngine
+from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSION
 from tests.pinot.facts import Facts, facts_of, version_of, wanted_version
 from tests.pinot.plain_http import HTTP
-from tests.pinot.planner import Planner, running_planner
+from tests.pinot.planner import Ask, Planned, Planner, Table, on_cluster, running_planner
 from tests.pinot.trimmed_table import TrimmedTable, create_trimmed_table
 from tests.support.fake_pinot_fixtures import opened, pinot, servers
 from tests.support.java_options import UNVERIFIED_BYTECODE
@@ -42,6 +43,19 @@ def planner() -> Iterator[Planner]:
     """Pinot's own parser, and the Calcite that its planner is made of."""
     with running_planner() as running:
         yield running
+
+
+@pytest.fixture(scope="package")
+def planned(planner: Planner, request: pytest.FixtureRequest) -> Ask:
+    """What becomes of queries on tables; GRIS_TEST_PINOT_VERSION from 1.0 on answers in place of Calcite."""
+
+    def ask(tables: Mapping[str, Table], queries: Sequence[str]) -> list[Planned]:
+        plans = planner.planned(tables, queries)
+        if version_of({"pinot-controller": wanted_version()}) < OLDEST_MULTISTAGE_VERSION:
+            return plans
+        return on_cluster.answered(request.getfixturevalue("pinot_cluster"), tables, queries, plans)
+
+    return ask
 
 
 @pytest.fixture(scope="package")

@@ -27,7 +27,7 @@ from tests.support.queries.buckets import (
     stored,
 )
 
-from .planner import Planned, Planner, Table, is_there
+from .planner import Ask, Planned, Table, is_there
 
 pytestmark = pytest.mark.skipif(
     not is_there(),
@@ -79,11 +79,9 @@ def table(kind: str) -> Table:
 
 
 @pytest.mark.parametrize("kind", long_but(lambda kind: kind in ("days", "timestamps"), KINDS))
-def test_pinot_counts_in_the_buckets_of_the_calendar(planner: Planner, kind: str) -> None:
+def test_pinot_counts_in_the_buckets_of_the_calendar(planned: Ask, kind: str) -> None:
     """In every type of column, for every function, with a query inside and without one."""
-    answers: list[Planned] = planner.planned(
-        {"t": table(kind)}, queries(kind, UNBOUNDED) + queries(kind, BOUNDED)
-    )
+    answers: list[Planned] = planned({"t": table(kind)}, queries(kind, UNBOUNDED) + queries(kind, BOUNDED))
     of = "milliseconds" if kind == "timestamps" else kind
     for function, answer in zip([*functions(kind), *functions(kind)], answers, strict=True):
         assert answer.unknown_options == []
@@ -95,7 +93,7 @@ def test_pinot_counts_in_the_buckets_of_the_calendar(planner: Planner, kind: str
 
 
 @pytest.mark.parametrize("kind", long_but(lambda kind: kind in ("days", "timestamps"), KINDS))
-def test_pinot_meets_conditions_on_parts_as_the_calendar_does(planner: Planner, kind: str) -> None:
+def test_pinot_meets_conditions_on_parts_as_the_calendar_does(planned: Ask, kind: str) -> None:
     """In CASE and in WHERE, with a query inside and without one."""
     under = [
         policy(kind, "UTC" if "days" in kind else "Europe/Berlin", contributions=block)
@@ -108,7 +106,7 @@ def test_pinot_meets_conditions_on_parts_as_the_calendar_does(planner: Planner, 
         for part in parts
         for each in sorted_by(part, *within(kind))
     ]
-    answers = planner.planned({"t": table(kind)}, [render(each, "pinot") for each in asked_for])
+    answers = planned({"t": table(kind)}, [render(each, "pinot") for each in asked_for])
     of = "milliseconds" if kind == "timestamps" else kind
     of_hours = members_of_hours(rows(), within(kind), "Europe/Berlin", TYPES[of].step)
     expected = [each for part in [*parts, *parts] for each in sorted_in(part, of_hours)]

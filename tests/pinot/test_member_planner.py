@@ -11,7 +11,7 @@ from dp_service.queries.resolution import resolve
 from tests.support.queries.buckets import NOW, Row, policy, stored
 from tests.support.queries.of_members import QUESTIONS, Asked, days_in, random_rows
 
-from .planner import Planner, Table, is_there
+from .planner import Ask, Table, is_there
 
 pytestmark = pytest.mark.skipif(
     not is_there(),
@@ -29,7 +29,7 @@ def held(rows: list[Row], asked: Asked) -> Table:
 
 
 @pytest.mark.parametrize("asked", QUESTIONS, ids=str)
-def test_pinot_counts_each_member_by_all_of_its_rows(planner: Planner, asked: Asked) -> None:
+def test_pinot_counts_each_member_by_all_of_its_rows(planned: Ask, asked: Asked) -> None:
     """Where nobody is bounded and where the query bounds; and no sum becomes a filtered one, which may be NULL."""
     rows = [row._replace(text=row.text or "c") for row in random_rows(Random(7)) if row.at is not None]
     blocks = ("", "contributions: {bound: in_query, delta_0: 60, units: 10}")
@@ -37,7 +37,7 @@ def test_pinot_counts_each_member_by_all_of_its_rows(planner: Planner, asked: As
         render(resolve(asked.question, policy(asked.kind, asked.zone, contributions=each), now=NOW), "pinot")
         for each in blocks
     ]
-    answers = planner.planned({"t": held(rows, asked)}, questions)
+    answers = planned({"t": held(rows, asked)}, questions)
     size = len(asked.question.dimensions)
     for answer in answers:
         assert answer.unknown_options == []

@@ -22,7 +22,6 @@ from dp_service.queries.resolution import resolve, second_look
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import Element, MemberValue
-from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSION
 from tests.support.queries import quantiles, sums
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.lookups import expected, nasty
@@ -31,8 +30,7 @@ from tests.support.queries.strategies import NOW
 from tests.support.queries.sums import NUMBERS, WHOLES, policy
 from tests.support.some import some
 
-from .facts import version_of, wanted_version
-from .planner import Planned, Planner, RefusedError, Table, is_there, on_cluster
+from .planner import Ask, Planned, Planner, RefusedError, Table, is_there
 
 pytestmark = pytest.mark.skipif(
     not is_there(),
@@ -271,8 +269,8 @@ def _summed_table(policy: Policy, table: str) -> Table:
 
 
 @pytest.fixture(scope="module")
-def found(planner: Planner, request: pytest.FixtureRequest) -> Found:
-    """What every question came to on Pinot's side: in Calcite, or on the Pinot of a version that was asked for."""
+def found(planned: Ask) -> Found:
+    """What every question came to on Pinot's side."""
     resolutions = [resolve(parse_sql(sql, POLICY), POLICY, now=0) for sql in QUESTIONS]
     resolutions += [resolve(query, BOUNDING, now=0) for query in BOUNDED]
     resolutions += [resolve(query, VALUED, now=0) for query in VALUES]
@@ -281,11 +279,7 @@ def found(planner: Planner, request: pytest.FixtureRequest) -> Found:
     resolutions += [resolve(query, SPREAD[query.table], now=0) for query in QUANTILES]
     tables = {"visits": _table(), "t": _odd_table()}
     tables |= {name: _summed_table(policy, name) for name, policy in (SUMMED | SPREAD).items()}
-    queries = [render(each, "pinot") for each in resolutions]
-    plans = planner.planned(tables, queries)
-    if version_of({"pinot-controller": wanted_version()}) >= OLDEST_MULTISTAGE_VERSION:
-        plans = on_cluster.answered(request.getfixturevalue("pinot_cluster"), tables, queries, plans)
-    answers = iter(plans)
+    answers = iter(planned(tables, [render(each, "pinot") for each in resolutions]))
     return Found(
         *(
             list(islice(answers, len(group)))
@@ -429,7 +423,7 @@ def test_what_pinot_does_not_take_is_noticed(planner: Planner) -> None:
         planner.planned({}, ['SELECT "page" FROM "visits"'])
 
 
-def test_pinot_counts_what_is_looked_up(planner: Planner) -> None:
+def test_pinot_counts_what_is_looked_up(planned: Ask) -> None:
     """With a query inside and without one, bounded and not, with and without an element for other keys."""
     texts, answers = [], []
     for kept in (False, True):
@@ -438,6 +432,6 @@ def test_pinot_counts_what_is_looked_up(planner: Planner) -> None:
             texts += [render(resolve(each, policy, now=NOW), "pinot") for each in questions]
             answers += [expected(each, policy, rows) for each in questions]
     held = [(row.member, row.text) for row in rows]
-    found = planner.planned({"t": Table({"member": "VARCHAR", "text": "VARCHAR"}, held)}, texts)
+    found = planned({"t": Table({"member": "VARCHAR", "text": "VARCHAR"}, held)}, texts)
     assert [each.unknown_options for each in found] == [[]] * len(texts)
     assert [[tuple(row) for row in each.rows] for each in found] == answers

@@ -10,7 +10,7 @@ from dp_service.queries.render import render
 from tests.support.queries import sums
 from tests.support.queries.row_functions import FUNCTIONS, POLICY, expected, resolved, rows
 
-from .planner import Planner, Table, is_there
+from .planner import Ask, Table, is_there
 
 pytestmark = pytest.mark.skipif(
     not is_there(),
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_functions_of_a_row_are_those_of_python(planner: Planner) -> None:
+def test_functions_of_a_row_are_those_of_python(planned: Ask) -> None:
     """Every bin and every part of a text; NULL is what Pinot stores for it."""
     held = [each for each in rows() if each.number is None or math.isfinite(each.number)]
     types = ("VARCHAR", "VARCHAR", "BIGINT", "DOUBLE")
     table = Table(dict(zip(sums.Row._fields, types, strict=True)), sums.as_in_pinot(POLICY, "t", held))
-    answers = planner.planned({"t": table}, [render(resolved(each), "pinot") for each in FUNCTIONS])
+    answers = planned({"t": table}, [render(resolved(each), "pinot") for each in FUNCTIONS])
     for function, answer in zip(FUNCTIONS, answers, strict=True):
         assert {row[0]: row[1] for row in answer.rows} == expected(function, held), function

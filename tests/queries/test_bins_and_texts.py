@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import duckdb
 import pytest
@@ -55,9 +56,26 @@ def test_an_edge_that_is_in_the_bin_below_it_is_found(
 ) -> None:
     """5.0 is in the bin that begins there."""
     real = expressions._bin
-    monkeypatch.setattr(expressions, "_bin", lambda *given: real(*given).replace("BIGINT) < ", "BIGINT) <= "))
+
+    def wrong(*given: Any, is_nested: bool) -> str:
+        return real(*given, is_nested=is_nested).replace("BIGINT) < ", "BIGINT) <= ")
+
+    monkeypatch.setattr(expressions, "_bin", wrong)
     function = next(iter(EDGES))
     assert dict(database.execute(render(resolved(function), "duckdb")).fetchall()) != expected(function)
+
+
+@pytest.mark.parametrize("function", ["WIDTH_BUCKET(whole, 0, 20, 4)", "IF(text = 'AT', 1, -1)"])
+def test_a_query_without_another_one_inside_has_pinots_own_integers(function: str) -> None:
+    """Pinot 0.11 reads no BIGINT."""
+    cells = "{type: int64, member_value: largest, grid: {scale: linear, from: 0, to: 20, cells: 10}}"
+    policy = parse_policy(
+        LISTED.format(more="", tau_is="clipped", delta=", delta: 2") + f"    quantiles: {{whole: {cells}}}\n"
+    )
+    sql = f"SELECT {function}, COUNT(DISTINCT member) FROM t GROUP BY 1"  # noqa: S608 - the test's own
+    query = render(resolve(parse_sql(sql, policy), policy, now=0), "pinot")
+    assert "AS LONG)" in query
+    assert "BIGINT" not in query
 
 
 def asked(

@@ -48,6 +48,8 @@ def _sql(table: str, chosen: Random) -> str:
     kinds += ["quantiles"] * 2 * (table in _OF_QUANTILES)
     kinds += ["totals"] * (table in _WITH_TOTALS)
     kinds += ["series"] * 2 * (table == "sums")
+    kinds += ["functions"] * (table in ("few", "counts", "sums", "chosen"))
+    kinds += ["of times", "bins"] * 2 * (table == "sums")
     return _WRITERS[chosen.choice(kinds)](table, chosen)
 
 
@@ -120,6 +122,8 @@ def _aggregates(chosen: Random) -> list[str]:
         "SUM(owed) / SUM(paid)",
         "SUM(paid) - SUM(owed)",
         "SUM(paid) FILTER (WHERE stars < 4) / SUM(paid)",
+        "VARIANCE(paid)",
+        "STDDEV(owed) FILTER (WHERE again)",
     ]
     return chosen.sample(numbers, chosen.randrange(1, 4))
 
@@ -170,6 +174,60 @@ def _series(table: str, chosen: Random) -> str:
     )
 
 
+def _functions(table: str, chosen: Random) -> str:
+    """Return a question by a condition, a part of a text, or the deepest step of a funnel."""
+    first, second, third = (_condition(table, chosen) for _ in range(3))
+    function = chosen.choice(
+        (
+            f"IF({first}, 'it''s', '{chosen.choice(('', 'no'))}')",
+            f"CASE WHEN {first} THEN 1 WHEN {second} AND {third} THEN -2 ELSE 0 END",
+            f"NOT ({first} OR {second})",
+            f"{chosen.choice(('LOWER', 'UPPER'))}({chosen.choice(('country', 'article'))})",
+            f"LEFT(article, {chosen.randrange(8, 11)})",
+            f"SPLIT_PART({chosen.choice(('country', 'article'))}, '{chosen.choice(' e@')}', 2)",
+        )
+    )
+    by = chosen.choice(("", "", "country, "))
+    grouped = f" GROUP BY {by.rstrip(', ')}" if by else ""
+    if chosen.random() < 0.4:
+        funnel = f"FUNNEL_COUNT(STEPS({first}, {second}, {third}), CORRELATE_BY(member))"
+        return f"SELECT {by}{funnel} FROM {table}{_where(table, chosen)}{grouped}"
+    order = chosen.choice((" ORDER BY 2 DESC LIMIT 5", " ORDER BY 2 DESC LIMIT 20", ""))
+    return (
+        f"SELECT {function}, {_measure(table, chosen)} FROM {table}{_where(table, chosen)} GROUP BY 1{order}"
+    )
+
+
+def _of_times(table: str, chosen: Random) -> str:
+    """Return a question by first times, later ones, or a part of the time."""
+    length = chosen.choice(_LENGTHS[1:])
+    first, later = f"DATE_TRUNC('{length}', MIN(day))", f"DATE_DIFF('{length}', MIN(day), day)"
+    part = f"EXTRACT({chosen.choice(('ISODOW', 'WEEK', 'MONTH'))} FROM day)"
+    by = chosen.choice(
+        (first, later, f"{first}, {later}", f"country, {first}", part, f"{part} > 3", f"shop, {part}")
+    )
+    start = FIRST_DAY + datetime.timedelta(chosen.randrange(DAYS // 2))
+    needed = f"day >= '{start}' AND day < '{start + datetime.timedelta(chosen.randrange(1, DAYS // 2))}'"
+    more = [f"({part} < 3 OR {_condition(table, chosen)})"] * (chosen.random() < 0.2)
+    where = _where(table, chosen, needed, *more)
+    return f"SELECT {by}, COUNT(DISTINCT member) FROM {table}{where} GROUP BY ALL"
+
+
+def _bins(table: str, chosen: Random) -> str:
+    bins = chosen.choice(
+        (
+            "FLOOR(paid / 5) * 5",
+            "FLOOR(owed / 0.75)",
+            "WIDTH_BUCKET(owed, -2, 3.5, 3)",
+            "WIDTH_BUCKET(stars, 1, 6, 2)",
+        )
+    )
+    aggregates = "".join(f", {each}" for each in _aggregates(chosen)) if chosen.random() < 0.3 else ""
+    return (
+        f"SELECT {bins}, {_measure(table, chosen)}{aggregates} FROM {table}{_where(table, chosen)} GROUP BY 1"
+    )
+
+
 def _of_pairs(table: str, chosen: Random) -> str:
     end = chosen.choice(("2023-12-01", "2024-01-01", "2024-02-01"))
     conditions = [f"day < '{end}'"]
@@ -191,4 +249,7 @@ _WRITERS = {
     "quantiles": _quantiles,
     "totals": _totals,
     "series": _series,
+    "functions": _functions,
+    "of times": _of_times,
+    "bins": _bins,
 }

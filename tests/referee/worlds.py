@@ -89,7 +89,7 @@ _PAIRS = """  pairs:
       shop: {type: string, filter: [in, not_in], attribute: true}
       day: {type: date, filter: [range]}
 """
-_SERIES = "time: {column: day, type: date, buckets: [day, week, month, quarter, year]}"
+_SERIES = "time: {column: day, type: date, buckets: [day, week, month, quarter, year], parts: [weekday, week, month]}"
 _BOUNDED = (
     _table("counts", _TIME, f"{_IN_QUERY}, shift: true, sharpening: 30, totals: {{share: 1/3}}}}", _COUNTED),
     _table("sums", _SERIES, f"{_IN_QUERY}, buckets: 7, totals: {{one_value: [shop]}}, {_SUMS}}}", _COUNTED)

@@ -119,6 +119,7 @@ class Dialect:
         part_of_text: Writes a function of a text, which is a part of it or the same in other letters.
         time: Writes the first day of the bucket that a column's time falls into, or a part of it as a whole number.
         lists_excluded: Whether NOT IN may be written. Otherwise each value is compared, as Pinot 0.11 needs it in CASE.
+        integer: The word for integers of 64 bits in a query without another one inside: Pinot 0.11 has no BIGINT.
     """
 
     quote: str
@@ -149,6 +150,7 @@ class Dialect:
     part_of_text: Callable[[str, TextFunction], str]
     time: TimeWriter
     lists_excluded: bool = True
+    integer: str = "BIGINT"
 
 
 def identifier(name: str, dialect: Dialect) -> str:
@@ -355,6 +357,7 @@ DIALECTS = {
         matches=pinot_matches,
         part_of_text=pinot_part_of_text,
         time=pinot_time,
+        integer="LONG",
     ),
     "spark": replace(
         _STANDARD,

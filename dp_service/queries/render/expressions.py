@@ -51,7 +51,7 @@ def grouping_key(
         case QueryCase() as case:
             return _case(case, dialect, is_nested=is_nested)
         case QueryBins() as bins:
-            return _bin(bins, dialect)
+            return _bin(bins, dialect, is_nested=is_nested)
         case QueryPartOfText(column=column, function=function):
             return dialect.part_of_text(column_expression(column, dialect), function)
         case _:
@@ -62,26 +62,29 @@ def _case(case: QueryCase, dialect: Dialect, *, is_nested: bool) -> str:
     """Write a CASE that is never NULL; a condition that a row's NULL does not meet is none that it meets."""
     within = replace(dialect, lists_excluded=False)
     branches = [
-        f"WHEN {written_condition(condition, within, is_nested=is_nested)} THEN {_answer(value, dialect)}"
+        f"WHEN {written_condition(condition, within, is_nested=is_nested)} "
+        f"THEN {_answer(value, dialect, is_nested=is_nested)}"
         for condition, value in case.branches
     ]
-    otherwise = _answer(case.otherwise, dialect)
+    otherwise = _answer(case.otherwise, dialect, is_nested=is_nested)
     return f"CASE {' '.join(branches)} ELSE {otherwise} END" if branches else otherwise
 
 
-def _bin(bins: QueryBins, dialect: Dialect) -> str:
+def _bin(bins: QueryBins, dialect: Dialect, *, is_nested: bool) -> str:
     """Write the label of a bin: no number makes it an error, and a row without one is left out by a condition."""
-    steps = row_steps(bins.value, dialect)
+    integer = "BIGINT" if is_nested else dialect.integer
+    steps = row_steps(bins.value, dialect, integer)
     branches = [
-        f"WHEN {steps} < {edge} THEN {_answer(label, dialect)}"
+        f"WHEN {steps} < {edge} THEN {_answer(label, dialect, is_nested=is_nested)}"
         for edge, label in zip(bins.edges, bins.labels, strict=False)
     ]
-    return f"CASE {' '.join(branches)} ELSE {_answer(bins.labels[-1], dialect)} END"
+    return f"CASE {' '.join(branches)} ELSE {_answer(bins.labels[-1], dialect, is_nested=is_nested)} END"
 
 
-def _answer(value: Value, dialect: Dialect) -> str:
+def _answer(value: Value, dialect: Dialect, *, is_nested: bool) -> str:
     """Write a value of CASE: a whole number as one of 64 bits, a text that is not filled up to others' length."""
     if isinstance(value, str):
         return dialect.case_text(value)
     written_value = literal(value, dialect)
-    return f"CAST({written_value} AS BIGINT)" if type(value) is int else written_value
+    integer = "BIGINT" if is_nested else dialect.integer
+    return f"CAST({written_value} AS {integer})" if type(value) is int else written_value

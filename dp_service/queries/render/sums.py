@@ -150,11 +150,11 @@ def _used_or_not(value: Coordinate, number: str, dialect: Dialect) -> str:
     return f"CAST(CASE WHEN {usable} THEN {number} ELSE 0 END AS BIGINT)"
 
 
-def row_steps(value: QueryValue, dialect: Dialect) -> str:
-    """Write how many steps a row counts with: rounded, and within the clamps of rows."""
+def row_steps(value: QueryValue, dialect: Dialect, integer: str = "BIGINT") -> str:
+    """Write how many steps a row counts with: rounded, and within the clamps of rows; `integer` is their type."""
     is_day = value.type is ValueType.DATE
     steps = dialect.days(identifier(value.name, dialect)) if is_day else _steps(value, dialect)
-    return f"CAST({_clamped(steps, value.bounds.rows)} AS BIGINT)"
+    return f"CAST({_clamped(steps, value.bounds.rows)} AS {integer})"
 
 
 def within_totals(number: str, value: QueryValue) -> str:

@@ -87,7 +87,7 @@ def faults(
         form for form in asked if not engine_query(form.resolution, held.engine.dialect).requires & held.lacks
     ]
     found = list(_faults(held, policy, able, ORDINARY, totals))
-    refused = [form for form, error in found if isinstance(error, EngineRefused)]
+    refused = [form for form, error in found if isinstance(error, EngineRefused) and "column " in str(error)]
     able = [form for form in able if form not in refused]
     odd = list(odd_rows())
     totals.forms, totals.rows, totals.refused = len(able), len(odd), len(refused)

@@ -54,6 +54,8 @@ tables:
     columns: {_COLUMNS.replace("NULLS", "")}
   kept:
     member: member
+    time: {{column: at_ms, type: timestamp, unit: milliseconds, zone: Europe/Berlin, buckets: [month, quarter],
+           parts: [hour, weekday, day, week]}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     d_bar: 1000
     max_k: 1000
@@ -250,6 +252,22 @@ _BINS = (
 )
 _DISTINCT = ("text", "number", "small", "day")
 _MONTHS = "day >= '2018-12-01' AND day < '2019-03-01'"
+# Both change the clocks, and one begins before 1970.
+_RANGES = (
+    "at_ms >= DATE '2018-10-01' AND at_ms < DATE '2019-05-01'",
+    "at_ms >= DATE '1969-06-01' AND at_ms < DATE '2019-05-01'",
+)
+_OF_CLOCKS = (
+    f"SELECT EXTRACT(HOUR FROM at_ms), {_COUNTED} FROM kept WHERE {{range}} AND ({{condition}}) GROUP BY 1",
+    f"SELECT DATE_TRUNC('quarter', MIN(at_ms)), DATE_DIFF('quarter', MIN(at_ms), at_ms), {_COUNTED} FROM kept "
+    "WHERE {range} AND ({condition}) GROUP BY 1, 2",
+    f"SELECT who, {_COUNTED} FROM kept WHERE {{range}} AND (HOUR(at_ms) > 2 OR {{condition}}) GROUP BY who",
+    "SELECT FUNNEL_COUNT(STEPS(EXTRACT(ISODOW FROM at_ms) <> 7, {condition}), CORRELATE_BY(member)) FROM kept "
+    "WHERE {range}",
+    f"SELECT DATE_TRUNC('month', at_ms), {_COUNTED} FROM kept WHERE {{range}} AND ({{condition}}) GROUP BY 1",
+    f"SELECT CASE WHEN HOUR(at_ms) < 3 AND {{condition}} THEN 1 ELSE -1 END, {_COUNTED} FROM kept WHERE {{range}} "
+    "GROUP BY 1",
+)
 
 
 def forms(under: Policy) -> Iterator[Form]:
@@ -289,6 +307,9 @@ def forms(under: Policy) -> Iterator[Form]:
         steps = (condition, "number >= -127")[:: 1 - 2 * (number // 2 % 2)]
         funnel = f"FUNNEL_COUNT(STEPS({', '.join(steps)}), CORRELATE_BY(member))"
         yield from _form(f"SELECT {funnel} FROM {table}", under)
+        of_clocks = _OF_CLOCKS[number % len(_OF_CLOCKS)]
+        within = _RANGES[number // len(_OF_CLOCKS) % 4 == 1]
+        yield from _form(of_clocks.format(range=within, condition=condition), under)
         first = "DATE_TRUNC('month', MIN(day))"
         yield from _form(f"SELECT {first}, {_COUNTED} FROM dropped WHERE {where} GROUP BY 1", under)
 

@@ -33,6 +33,8 @@ _FIELDS: Mapping[str, Mapping[str, object]] = {
     "price": {"dataType": "DOUBLE"},
     "whole": {"dataType": "LONG"},
 }
+# What the policy of this table says of NULL.
+_LOOKED = {**_FIELDS, "whole": {"dataType": "LONG", "defaultNullValue": 2}}
 
 
 @contextmanager
@@ -53,7 +55,8 @@ def held_by(cluster: PinotCluster) -> Iterator[Held]:
 
 
 def _create(controller: httpx.Client, table: str) -> None:
-    fields = [{"name": name, **field} for name, field in _FIELDS.items()]
+    of_table = _LOOKED if table == "looked" else _FIELDS
+    fields = [{"name": name, **field} for name, field in of_table.items()]
     config = {
         "tableName": table,
         "tableType": "OFFLINE",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.canonical_columns import QueryValue
@@ -16,14 +17,26 @@ from dp_service.queries.dimensions import (
     Binned,
     Cases,
     Dimension,
+    Extracted,
     FirstSeen,
     Funnel,
+    Later,
     PartOfText,
     Truncated,
     columns_of,
 )
 from dp_service.queries.elements import date_of, days_of
-from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, AllOf, AnyOf, Bound, Filter, Range
+from dp_service.queries.filters import (
+    MAXIMUM_TEXT_LENGTH,
+    AllOf,
+    AnyOf,
+    Bound,
+    Filter,
+    In,
+    InPart,
+    NotIn,
+    Range,
+)
 from dp_service.queries.intervals import UNIVERSES, ordinal
 from dp_service.queries.policy import Policy
 from dp_service.queries.tables import Table
@@ -39,6 +52,9 @@ from tests.support.texts import NOT_UTF8
 _SECOND = 1_000_000
 _NOON = 17_897 * 86_400 * _SECOND
 _LEAST, _MOST = -(2**63), 2**63 - 1
+_CHANGES = (1_540_688_400_000, 1_553_994_000_000)
+_FAR = 50_000_000_000 * _SECOND
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Row(NamedTuple):
@@ -151,7 +167,12 @@ _ODD: dict[str, Sequence[Any]] = {
         ),
     ),
     "at_s": (None, _LEAST, _LEAST + 1, _MOST, _MOST - 1, 0, -1, 9_214_646_400, 253_402_300_800, 2**62),
-    "at_ms": (None, _LEAST, _LEAST + 1, _MOST, _MOST - 1, 0, -1, 253_402_300_800_000, 1_546_300_800_999),
+    "at_ms": (
+        *(None, _LEAST, _LEAST + 1, _MOST, _MOST - 1, 0, -1, 253_402_300_800_000, 1_546_300_800_999),
+        # Around midnights and both changes of the clocks in Berlin, and where years of weeks end.
+        *(edge + more for edge in _CHANGES for more in (-3_600_001, -1, 0, 3_600_000)),
+        *(1_546_210_799_999, 1_546_210_800_000, -86_400_001, -18_489_600_000, -18_493_200_000),
+    ),
     "price": (
         None,
         math.nan,
@@ -161,8 +182,10 @@ _ODD: dict[str, Sequence[Any]] = {
         5e-324,
         1.7976931348623157e308,
         -1.7976931348623157e308,
+        # At edges of bins, where a number is rounded to the next step.
+        *(5.0, 4.995, 4.9949999, -0.005, -0.0050001, -2.0, -2.0050001, -5.0, 5.4999, 19.995, 1e15),
     ),
-    "whole": (None, _LEAST, _LEAST + 1, _MOST, 0),
+    "whole": (None, _LEAST, _LEAST + 1, _MOST, 0, -1, -3, -4, -5, 3, 4, 20, 21),
 }
 
 
@@ -202,21 +225,20 @@ MET = "met"
 
 def _is_met(form: Form, row: Row, table: Table) -> bool:
     """Return whether a row that counts meets the condition of a number, and has the value that it is of."""
+    if isinstance(form.counted, QueryValue) and not _is_usable(getattr(row, form.counted.name)):
+        return False
+    (number,) = form.query.aggregates
+    return all(_meets(each, row, table) for part in number.parts for each in part.condition)
 
+
+def _meets(condition: Filter, row: Row, table: Table) -> bool:
     def value_of(name: str) -> Any:
         return _value(row, table.column(name))
 
     def null_of(name: str) -> Any:
         return table.column(name).value_for_null
 
-    if isinstance(form.counted, QueryValue) and not _is_usable(getattr(row, form.counted.name)):
-        return False
-    (number,) = form.query.aggregates
-    return all(
-        holds(_in_integers(each, table), value_of, null_of)
-        for part in number.parts
-        for each in part.condition
-    )
+    return holds(_in_integers(condition, row, table), value_of, null_of)
 
 
 def _is_usable(value: Any) -> bool:
@@ -237,10 +259,7 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
     def value_of(name: str) -> Any:
         return _value(row, table.column(name))
 
-    def null_of(name: str) -> Any:
-        return table.column(name).value_for_null
-
-    if not all(holds(_in_integers(each, table), value_of, null_of) for each in form.query.filters):
+    if not all(_meets(each, row, table) for each in form.query.filters):
         return None
     if isinstance(form.query.measure, DistinctValues) and value_of(form.query.measure.column) is None:
         return None
@@ -248,25 +267,24 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
     def shown(dimension: Dimension) -> Any:
         match dimension:
             case Cases(branches=branches, otherwise=otherwise):
-                met = (
-                    value
-                    for condition, value in branches
-                    if holds(_in_integers(condition, table), value_of, null_of)
-                )
+                met = (value for condition, value in branches if _meets(condition, row, table))
                 return next(met, otherwise)
             case Binned(column=name, edges=edges, labels=labels):
                 number = _rounded(looked_at[name], table.value(name))
                 return labels[sum(number >= edge for edge in edges)]
             case PartOfText(column=name, function=function):
-                text = _shown(value_of(name), bucketed=False)
+                text = _shown(value_of(name))
                 return None if text is None else function.of(text)
             case Funnel(steps=steps):
                 # The row is its member's only one.
-                met_steps = [holds(_in_integers(each, table), value_of, null_of) for each in steps]
-                return (*met_steps, False).index(False) or None
+                return ([_meets(each, row, table) for each in steps] + [False]).index(False) or None
+            case (
+                Truncated(column=name) | FirstSeen(column=name) | Later(column=name) | Extracted(column=name)
+            ):
+                return _of_time(dimension, _local(value_of(name), table))
             case _:
                 (name,) = columns_of(dimension)
-                return _shown(value_of(name), bucketed=isinstance(dimension, Truncated | FirstSeen))
+                return _shown(value_of(name))
 
     element = tuple(map(shown, form.query.dimensions))
     if None in element or (form.about is not None and element not in form.about):
@@ -291,12 +309,28 @@ def _cell(form: Form, row: Row, table: Table) -> int:
     return Grid.of(column.spec).cell_of(found)
 
 
-def _shown(value: Any, *, bucketed: bool) -> Any:
+def _shown(value: Any) -> Any:
     if isinstance(value, str) and len(value) > MAXIMUM_TEXT_LENGTH:
         return None
+    return days_of(value) if isinstance(value, date) else value
+
+
+def _of_time(dimension: Truncated | FirstSeen | Later | Extracted, local: datetime) -> int:
+    match dimension:
+        case Later():
+            return 0
+        case Extracted(part=part):
+            return part.of(local)
+        case _:
+            return days_of(dimension.length.first_day(local.date()))
+
+
+def _local(value: date | int, table: Table) -> datetime:
+    """Return what the clocks of a table's zone show at a day or a time in microseconds, which is in a range."""
     if isinstance(value, date):
-        return days_of(value.replace(day=1) if bucketed else value)
-    return value
+        return datetime.combine(value, time.min)
+    zone = "UTC" if table.time is None else table.time.zone
+    return (_EPOCH + timedelta(microseconds=value)).astimezone(ZoneInfo(zone))
 
 
 def _value(row: Row, column: Column) -> Any:
@@ -325,13 +359,21 @@ def _time(value: int | None, column: Column) -> int | None:
     return value * stored.value
 
 
-def _in_integers(condition: Filter, table: Table) -> Filter:
-    """Return a condition whose times are microseconds; a day begins at midnight in UTC."""
+def _in_integers(condition: Filter, row: Row, table: Table) -> Filter:
+    """Return a condition whose times are microseconds; a day begins at midnight in UTC.
+
+    A condition on a part of such a time becomes one that the row meets as well, or does not.
+    """
     match condition:
         case AllOf(parts):
-            return AllOf(tuple(_in_integers(each, table) for each in parts))
+            return AllOf(tuple(_in_integers(each, row, table) for each in parts))
         case AnyOf(parts):
-            return AnyOf(tuple(_in_integers(each, table) for each in parts))
+            return AnyOf(tuple(_in_integers(each, row, table) for each in parts))
+        case InPart(column, part, numbers) if table.column(column).timestamps is not None:
+            at = _value(row, table.column(column))
+            # A time that Python has none for is in no question's range.
+            is_known = at is not None and abs(at) < _FAR
+            return (In if is_known and part.of(_local(at, table)) in numbers else NotIn)(column, (at or 0,))
         case Range(column, lower, upper) if table.column(column).timestamps is not None:
             return Range(column, _microseconds(lower), _microseconds(upper))
     return condition

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import product
+from random import Random
 from typing import Any
 
 from dp_service.queries.asked_numbers import Measure
@@ -16,6 +17,7 @@ from dp_service.queries.filters import AllOf
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy
+from dp_service.queries.time_parts import TimePart
 from dp_service.terms import MemberValue
 from pinot_connector.engines.base import EngineAnswer, Feature
 from pinot_connector.errors import EngineRefused
@@ -24,7 +26,7 @@ from tests.campaigns.pinot_check.connector import FIRST_DAY, answered, refused, 
 from tests.campaigns.pinot_check.rows import row
 from tests.support.engine_queries import engine_query
 from tests.support.queries import buckets as time_buckets
-from tests.support.queries import lookups, odd_conditions, quantiles, strategies
+from tests.support.queries import lookups, odd_conditions, of_members, quantiles, row_functions, strategies
 from tests.support.queries import sums as member_sums
 from tests.support.queries.reference import Row, answer
 
@@ -76,7 +78,7 @@ def quantiles_of_members(cluster: CheckedCluster) -> str:
 
 @row
 def buckets(cluster: CheckedCluster) -> str:
-    """Buckets of time, hours and weekdays are those of Python's calendar, across changes of clocks."""
+    """Buckets and parts of time, and conditions on parts, are those of Python's calendar, across changes of clocks."""
     times = [_START + datetime.timedelta(hours=31 * step) for step in range(-3, 250)]
     changes = (datetime.datetime(2024, month, day, 1, tzinfo=_UTC) for month, day in ((3, 31), (10, 27)))
     times += [each + datetime.timedelta(hours=hours) for each in changes for hours in range(-3, 3)]
@@ -96,6 +98,45 @@ def buckets(cluster: CheckedCluster) -> str:
             for each, count in found.items()
         ]
         asked.append((resolve(question, policy, now=time_buckets.NOW), wanted))
+    of_hours = time_buckets.members_of_hours(rows, (_START, _END), "Europe/Berlin", 1000)
+    for part in TimePart:
+        by_condition = time_buckets.sorted_by(part, _START, _END)
+        for question, counts in zip(by_condition, time_buckets.sorted_in(part, of_hours), strict=True):
+            asked.append((resolve(replace(question, table=table), policy, now=time_buckets.NOW), counts))
+    return _compared(cluster, asked)
+
+
+@row
+def functions_of_members(cluster: CheckedCluster) -> str:
+    """Funnels, first times and later ones count each member by all of its rows."""
+    asked: list[Asked] = []
+    rows = [each._replace(text=each.text or "c") for each in of_members.random_rows(Random(7)) if each.at]
+    times = [time_buckets.stored(each.at, "milliseconds") for each in rows if each.at]
+    stored = [(each.member, each.text, str(at)) for each, at in zip(rows, times, strict=True)]
+    for kind, in_pinot in (("timestamps", "TIMESTAMP"), ("milliseconds", "LONG")):
+        columns = {"member": "STRING", "text": "STRING", "at": in_pinot}
+        table = cluster.create(f"of_members_{in_pinot.lower()}", columns)
+        _upload(cluster, table, tuple(columns), stored)
+        for each in of_members.QUESTIONS:
+            if each.kind == kind:
+                policy = _named(time_buckets.policy(kind, each.zone, contributions=""), table)
+                found = resolve(replace(each.question, table=table), policy, now=time_buckets.NOW)
+                counts = of_members.days_in(each.counted(rows))
+                asked.append((found, [(*element, count) for element, count in counts.items()]))
+    return _compared(cluster, asked)
+
+
+@row
+def functions_of_rows(cluster: CheckedCluster) -> str:
+    """Bins of numbers and parts of texts are Python's, of NaN, infinities, quotes and letters beyond ASCII."""
+    # Pinot cuts longer texts.
+    rows = [each for each in row_functions.rows() if len(each.text or "") <= 512]
+    table = _filled_with_numbers(cluster, "functions", row_functions.POLICY, rows)
+    asked: list[Asked] = []
+    for function in row_functions.FUNCTIONS:
+        found = row_functions.resolved(function)
+        resolution = replace(found, query=replace(found.query, table=table))
+        asked.append((resolution, [*row_functions.expected(function, rows).items()]))
     return _compared(cluster, asked)
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,6 +93,10 @@ class Planner:
             )
             for answer in response["answers"]
         ]
+
+
+Ask = Callable[[Mapping[str, Table], Sequence[str]], list[Planned]]
+"""Gives what becomes of queries on tables."""
 
 
 class RefusedError(Exception):

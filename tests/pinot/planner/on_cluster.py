@@ -9,7 +9,8 @@ from dataclasses import replace
 import httpx
 
 from deploy.pinot.cluster import PinotCluster
-from tests.pinot.loading import plain_answer, remove_table, upload, wait_for_rows
+from tests.pinot.loading import plain_answer, plain_rows, remove_table, upload, wait_for_rows
+from tests.pinot.waiting import wait_until
 
 from . import Planned, Table
 
@@ -73,6 +74,9 @@ def _load(cluster: PinotCluster, name: str, table: Table) -> None:
     for part in range(_PARTS):
         upload(cluster, name, f"{name}_{part}", rows[part::_PARTS])
     wait_for_rows(cluster, name, len(rows))
+    # A moment later than the other engine the multi-stage engine asks for a new segment as well.
+    counted = f'SET useMultistageEngine=true; SELECT COUNT(*) FROM "{name}"'  # noqa: S608 - the test's own
+    wait_until(lambda: plain_rows(cluster, counted) == [[len(rows)]])
 
 
 def _stored(kind: str, value: object) -> object:
