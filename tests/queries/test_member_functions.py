@@ -17,9 +17,11 @@ from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.canonical_query import CanonicalQuery
-from dp_service.queries.dimensions import Dimension, FirstSeen, Funnel, Later
+from dp_service.queries.dimensions import Dimension
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, NotIn
+from dp_service.queries.functions.first_times import FirstSeen, Later
+from dp_service.queries.functions.funnels import Funnel
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution, resolve

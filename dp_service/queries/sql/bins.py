@@ -13,8 +13,9 @@ from fractions import Fraction
 from math import floor
 
 from dp_service.queries.columns import Column
-from dp_service.queries.dimensions import MAXIMUM_BRANCHES, Binned, Cases
 from dp_service.queries.filters import Bound, Filter, In, Range
+from dp_service.queries.functions.bins import Binned
+from dp_service.queries.functions.cases import MAXIMUM_BRANCHES, Cases
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import fraction_of
 from dp_service.queries.sql.places import placed, refuse

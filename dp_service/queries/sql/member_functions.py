@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.dimensions import Funnel, Later
+from dp_service.queries.functions.first_times import Later
+from dp_service.queries.functions.funnels import Funnel
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import condition_of
 from dp_service.queries.sql.places import placed, refuse, refused

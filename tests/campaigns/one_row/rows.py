@@ -12,18 +12,15 @@ from typing import Any, NamedTuple
 from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.canonical_columns import QueryValue
 from dp_service.queries.columns import Column, Nulls
-from dp_service.queries.dimensions import (
-    Binned,
-    Cases,
-    Dimension,
-    FirstSeen,
-    Funnel,
-    PartOfText,
-    Truncated,
-    columns_of,
-)
+from dp_service.queries.dimensions import Dimension, columns_of
 from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, AllOf, AnyOf, Bound, Filter, Range
+from dp_service.queries.functions.bins import Binned
+from dp_service.queries.functions.buckets import Truncated
+from dp_service.queries.functions.cases import Cases
+from dp_service.queries.functions.first_times import FirstSeen
+from dp_service.queries.functions.funnels import Funnel
+from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.intervals import UNIVERSES, ordinal
 from dp_service.queries.policy import Policy
 from dp_service.queries.tables import Table

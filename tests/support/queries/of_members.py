@@ -11,9 +11,11 @@ from zoneinfo import ZoneInfo
 
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.dimensions import Dimension, FirstSeen, Funnel, Later
+from dp_service.queries.dimensions import Dimension
 from dp_service.queries.elements import days_of, microseconds_of
 from dp_service.queries.filters import AnyOf, Filter, In, NotIn, TimeRange
+from dp_service.queries.functions.first_times import FirstSeen, Later
+from dp_service.queries.functions.funnels import Funnel
 from dp_service.queries.structured import HistogramQuery
 from tests.support.queries.buckets import DAY, EPOCH, MICROSECOND, TYPES, UTC, Row
 
