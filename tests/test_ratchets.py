@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 39_110,
+    "dp_service": 39_310,
     "budget_service": 19_800,
     "pinot_connector": 21_050,
     "gris_gateway": 3_250,

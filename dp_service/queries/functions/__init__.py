@@ -7,6 +7,7 @@
     FLOOR(price / 10) * 10                               `bins`: the bin of a number
     SPLIT_PART(email, '@', 2)                            `parts_of_texts`: a part of a text
     FUNNEL_COUNT(STEPS(a, b), CORRELATE_BY(member))      `funnels`: the deepest step that a member's rows reach
+    FUNNEL_COUNT(.., SETTINGS('strict_increase'))        `ordered_funnels`: the deepest in order of time
     DATE_TRUNC('month', MIN(day))                        `first_times`: the bucket that a member's first time is in
     DATE_DIFF('month', MIN(day), day)                    and how many buckets after its first a member's row is in
 
@@ -35,6 +36,7 @@ from dp_service.queries.functions.cases import Cases
 from dp_service.queries.functions.first_times import FirstSeen, Later
 from dp_service.queries.functions.function import Function
 from dp_service.queries.functions.funnels import Funnel
+from dp_service.queries.functions.ordered_funnels import OrderedFunnel
 from dp_service.queries.functions.parts import Extracted
 from dp_service.queries.functions.parts_of_texts import PartOfText
 
@@ -45,6 +47,7 @@ FUNCTIONS: tuple[type[Function], ...] = (
     Binned,
     PartOfText,
     Funnel,
+    OrderedFunnel,
     FirstSeen,
     Later,
 )

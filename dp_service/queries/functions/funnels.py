@@ -76,15 +76,21 @@ class Funnel(Function):
 
     def meaning(self, context: Context) -> Meaning:
         """Return the steps."""
-        steps: list[Condition] = []
-        for given in self.steps:
-            condition = context.condition(given, "FUNNEL_COUNT")
-            if condition is None:
-                raise QuestionError(
-                    "dimensions", "expected steps that not every row meets: leave such a step out"
-                )
-            steps.append(condition)
-        return Meaning(QueryFunnel(tuple(steps)), self.values, 1)
+        return Meaning(QueryFunnel(self.steps_in(context)), self.values, 1)
+
+    def steps_in(self, context: Context) -> tuple[Condition, ...]:
+        """Return the conditions of its steps.
+
+        Raises:
+            QuestionError: Every row meets one of them, or none can.
+        """
+        found = [context.condition(each, "FUNNEL_COUNT") for each in self.steps]
+        steps = tuple(each for each in found if each is not None)
+        if len(steps) < len(found):
+            raise QuestionError(
+                "dimensions", "expected steps that not every row meets: leave such a step out"
+            )
+        return steps
 
 
 @dataclass(frozen=True)

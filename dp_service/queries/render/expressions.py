@@ -90,6 +90,8 @@ class MemberFunction:
         measured: The columns that it takes.
         counting: Which members count.
         grouped: What the rows are grouped by beside the member.
+        nested: What writes the rows that it is taken of instead of the table's, if any does, given what stands behind
+            FROM, what is selected of them, and what members are told apart by.
         window: What writes the columns that a query around has instead of these, if any does, given what members are
             told apart by.
     """
@@ -97,6 +99,7 @@ class MemberFunction:
     measured: tuple[str, ...]
     counting: str
     grouped: tuple[str, ...] = ()
+    nested: tuple[Callable[[str, list[str], list[str]], str], ...] = ()
     window: tuple[Callable[[str], tuple[str, ...]], ...] = ()
 
 

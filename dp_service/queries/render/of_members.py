@@ -16,10 +16,11 @@ from dp_service.queries.canonical_columns import QueryColumn
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.functions.first_times import QueryFirst, QueryLater
 from dp_service.queries.functions.funnels import QueryFunnel
+from dp_service.queries.functions.ordered_funnels import QueryOrderedFunnel
 from dp_service.queries.render.dialects import Dialect, identifier
 from dp_service.queries.render.expressions import MemberFunction, Place, grouping_key, member_key
 from dp_service.queries.render.first_times import written_first, written_later
-from dp_service.queries.render.funnels import written_funnel
+from dp_service.queries.render.funnels import written_funnel, written_in_order
 
 
 def is_of_members(query: CanonicalQuery) -> bool:
@@ -29,13 +30,14 @@ def is_of_members(query: CanonicalQuery) -> bool:
 
 def has_window(query: CanonicalQuery, dialect: Dialect) -> bool:
     """Return whether its subquery has a window."""
-    return any(each.window for each in _functions(query, dialect))
+    return any(each.window or each.nested for each in _functions(query, dialect))
 
 
 def _functions(query: CanonicalQuery, dialect: Dialect) -> list[MemberFunction]:
     """Return what functions take of a member's rows. What is later comes with its first times."""
     sources = [each.source for each in query.dimensions]
     found = [written_funnel(each, dialect) for each in sources if isinstance(each, QueryFunnel)]
+    found += [written_in_order(each, dialect) for each in sources if isinstance(each, QueryOrderedFunnel)]
     laters = [written_later(each, dialect) for each in sources if isinstance(each, QueryLater)]
     firsts = [written_first(each, dialect) for each in sources if isinstance(each, QueryFirst)]
     return [*found, *(laters or firsts)]
@@ -55,6 +57,9 @@ def rows_of_members(query: CanonicalQuery, rows: str, dialect: Dialect) -> str:
     names = [identifier(each.name, dialect) for each in others]
     keys = [grouping_key(each, place) for each in others]
     selected = [key if key == name else f"{key} AS {name}" for key, name in zip(keys, names, strict=True)]
+    for nested in (nested for each in functions for nested in each.nested):
+        rows = nested(rows, [*selected, member], [*names, member])
+        selected = keys = names
     measured = [each for one in functions for each in one.measured]
     clauses = [
         f"SELECT {', '.join([*selected, member, *measured])}",

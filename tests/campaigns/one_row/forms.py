@@ -288,6 +288,8 @@ def forms(under: Policy) -> Iterator[Form]:
         yield from _form(f"SELECT {bins}, {_COUNTED} FROM summed WHERE {condition} GROUP BY 1", under)
         steps = (condition, "number >= -127")[:: 1 - 2 * (number // 2 % 2)]
         funnel = f"FUNNEL_COUNT(STEPS({', '.join(steps)}), CORRELATE_BY(member))"
+        settings = ("", ", SETTINGS('strict_increase')")[number // 4 % 2] if table == "dropped" else ""
+        funnel = f"{funnel.removesuffix(')')}{settings})"
         yield from _form(f"SELECT {funnel} FROM {table}", under)
         first = "DATE_TRUNC('month', MIN(day))"
         yield from _form(f"SELECT {first}, {_COUNTED} FROM dropped WHERE {where} GROUP BY 1", under)

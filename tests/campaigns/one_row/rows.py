@@ -20,6 +20,7 @@ from dp_service.queries.functions.buckets import Truncated
 from dp_service.queries.functions.cases import Cases
 from dp_service.queries.functions.first_times import FirstSeen
 from dp_service.queries.functions.funnels import Funnel
+from dp_service.queries.functions.ordered_funnels import OrderedFunnel
 from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.intervals import UNIVERSES, ordinal
 from dp_service.queries.policy import Policy
@@ -257,8 +258,11 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
             case PartOfText(column=name, function=function):
                 text = _shown(value_of(name), bucketed=False)
                 return None if text is None else function.of(text)
+            case OrderedFunnel(steps=(first, *_), column=name):
+                # The row is its member's only one, so none is later.
+                is_met = value_of(name) is not None and holds(_in_integers(first, table), value_of, null_of)
+                return 1 if is_met else None
             case Funnel(steps=steps):
-                # The row is its member's only one.
                 met_steps = [holds(_in_integers(each, table), value_of, null_of) for each in steps]
                 return (*met_steps, False).index(False) or None
             case _:
