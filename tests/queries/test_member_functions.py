@@ -171,10 +171,10 @@ def test_a_funnel_in_order_of_time_is_of_the_time_column() -> None:
     [("a-b", 2), ("b-a", 1), ("ab", 1), ("b-ab", 1), ("ab-b", 2), ("a-b-a", 2), ("b", None)],
 )
 def test_each_step_is_later_than_the_one_before(texts: str, deepest: int | None) -> None:
-    """Not at the same time; a dash is a moment."""
+    """Not at the same time; a dash is a microsecond."""
     rows = [
-        Row("ada", START + moment * datetime.timedelta(microseconds=1), text)
-        for moment, at_once in enumerate(texts.split("-"))
+        Row("ada", START + place * datetime.timedelta(microseconds=1), text)
+        for place, at_once in enumerate(texts.split("-"))
         for text in at_once
     ]
     question = Asked(steps=tuple(STEPS)[:2], in_order=True).question

@@ -5,6 +5,7 @@
     EXTRACT(HOUR FROM viewed_at)                         `parts`: a part of its time
     CASE WHEN age < 30 THEN 'young' ELSE 'old' END       `cases`: the first of some conditions that it meets
     FLOOR(price / 10) * 10                               `bins`: the bin of a number
+    WIDTH_BUCKET(DATE_DIFF('day', a, b), 0, 30, 10)      `day_differences`: the bin of the days between two of its days
     SPLIT_PART(email, '@', 2)                            `parts_of_texts`: a part of a text
     FUNNEL_COUNT(STEPS(a, b), CORRELATE_BY(member))      `funnels`: the deepest step that a member's rows reach
     FUNNEL_COUNT(.., SETTINGS('strict_increase'))        `ordered_funnels`: the deepest in order of time
@@ -33,6 +34,7 @@ from __future__ import annotations
 from dp_service.queries.functions.bins import Binned
 from dp_service.queries.functions.buckets import Truncated
 from dp_service.queries.functions.cases import Cases
+from dp_service.queries.functions.day_differences import DayDifference
 from dp_service.queries.functions.first_times import FirstSeen, Later
 from dp_service.queries.functions.function import Function
 from dp_service.queries.functions.funnels import Funnel
@@ -45,6 +47,7 @@ FUNCTIONS: tuple[type[Function], ...] = (
     Extracted,
     Cases,
     Binned,
+    DayDifference,
     PartOfText,
     Funnel,
     OrderedFunnel,

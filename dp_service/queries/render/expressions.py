@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
@@ -13,6 +13,7 @@ from dp_service.queries.filters import Value
 from dp_service.queries.functions.bins import QueryBins
 from dp_service.queries.functions.buckets import QueryBucket
 from dp_service.queries.functions.cases import QueryCase
+from dp_service.queries.functions.day_differences import QueryDayDifference
 from dp_service.queries.functions.parts_of_texts import QueryPartOfText
 from dp_service.queries.render.columns import column_expression
 from dp_service.queries.render.conditions import (
@@ -91,9 +92,9 @@ class MemberFunction:
         counting: Which members count.
         grouped: What the rows are grouped by beside the member.
         nested: What writes the rows that it is taken of instead of the table's, if any does, given what stands behind
-            FROM, what is selected of them, and what members are told apart by.
-        window: What writes the columns that a query around has instead of these, if any does, given what members are
-            told apart by.
+            FROM, what is selected of them, and by what members are grouped.
+        window: What writes the columns that a query around has instead of these, if any does, given by what
+            members are grouped.
     """
 
     measured: tuple[str, ...]
@@ -150,12 +151,22 @@ def _case(source: QueryCase, place: Place) -> str:
 @row_function.register
 def _bin(source: QueryBins, place: Place) -> str:
     """Write the label of a bin: no number makes it an error, and a row without one is left out by a condition."""
-    steps = row_steps(source.value, place.dialect)
+    return _binned(row_steps(source.value, place.dialect), source.edges, source.labels, place.dialect)
+
+
+@row_function.register
+def _days_between(source: QueryDayDifference, place: Place) -> str:
+    start, end = (column_expression(each, place.dialect) for each in (source.start, source.end))
+    days = place.dialect.days_between(start, end)
+    return _binned(days, source.edges, range(len(source.edges) + 1), place.dialect)
+
+
+def _binned(number: str, edges: Sequence[int], labels: Sequence[int], dialect: Dialect) -> str:
     branches = [
-        f"WHEN {steps} < {edge} THEN {_answer(label, place.dialect)}"
-        for edge, label in zip(source.edges, source.labels, strict=False)
+        f"WHEN {number} < {edge} THEN {_answer(label, dialect)}"
+        for edge, label in zip(edges, labels, strict=False)
     ]
-    return f"CASE {' '.join(branches)} ELSE {_answer(source.labels[-1], place.dialect)} END"
+    return f"CASE {' '.join(branches)} ELSE {_answer(labels[-1], dialect)} END"
 
 
 def _answer(value: Value, dialect: Dialect) -> str:

@@ -241,6 +241,7 @@ _PARTS = (
     "LEFT(text, 2)",
     "SPLIT_PART(text, 'b', 1)",
     "SPLIT_PART(text, '%', 2)",
+    "WIDTH_BUCKET(DATE_DIFF('day', day, day), 0, 2, 2)",
 )
 _BINS = (
     "FLOOR(price / 5) * 5",

@@ -18,6 +18,7 @@ from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, AllOf, AnyOf, Bound,
 from dp_service.queries.functions.bins import Binned
 from dp_service.queries.functions.buckets import Truncated
 from dp_service.queries.functions.cases import Cases
+from dp_service.queries.functions.day_differences import DayDifference
 from dp_service.queries.functions.first_times import FirstSeen
 from dp_service.queries.functions.funnels import Funnel
 from dp_service.queries.functions.ordered_funnels import OrderedFunnel
@@ -255,15 +256,17 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
             case Binned(column=name, edges=edges, labels=labels):
                 number = _rounded(looked_at[name], table.value(name))
                 return labels[sum(number >= edge for edge in edges)]
+            case DayDifference(start=start, end=end, edges=edges):
+                days = [value_of(each) for each in (start, end)]
+                return None if None in days else sum((days[1] - days[0]).days >= edge for edge in edges)
             case PartOfText(column=name, function=function):
                 text = _shown(value_of(name), bucketed=False)
                 return None if text is None else function.of(text)
-            case OrderedFunnel(steps=(first, *_), column=name):
-                # The row is its member's only one, so none is later.
-                is_met = value_of(name) is not None and holds(_in_integers(first, table), value_of, null_of)
-                return 1 if is_met else None
             case Funnel(steps=steps):
+                # The row is its member's only one, so none is later.
                 met_steps = [holds(_in_integers(each, table), value_of, null_of) for each in steps]
+                if isinstance(dimension, OrderedFunnel):
+                    met_steps = [met_steps[0] and value_of(dimension.column) is not None]
                 return (*met_steps, False).index(False) or None
             case _:
                 (name,) = columns_of(dimension)
