@@ -81,6 +81,13 @@ MAY_ASK = (
     "pinot_connector/parameters.py",
 )
 
+# Functions that questions group by: each is one module, and its text is written in one.
+FUNCTIONS = (
+    "dp_service/queries/functions/",
+    "dp_service/queries/render/expressions.py",
+    "dp_service/queries/render/of_members.py",
+)
+
 
 @cache
 def _trees() -> dict[str, ast.Module]:
@@ -162,6 +169,21 @@ def test_nobody_else_asks_which_kind_a_release_is_of() -> None:
     asking = {path for path, tree in _trees().items() if not KINDS.isdisjoint(_asked(tree))}
     assert asking, "nothing was found at all"
     assert [] == [path for path in asking if not path.startswith(MAY_ASK)]
+
+
+def test_nobody_else_asks_which_function_a_question_groups_by() -> None:
+    """What a function is asked as, and what it means, its own module says of it."""
+    folder = FUNCTIONS[0]
+    functions = {
+        each.name
+        for path, tree in _trees().items()
+        if path.startswith(folder)
+        for each in tree.body
+        if isinstance(each, ast.ClassDef) and not each.name.startswith("_")
+    } - {"Function", "OfColumn", "Meaning"}
+    assert {"Cases", "QueryCase", "Funnel", "QueryFunnel"} <= functions
+    asking = {path for path, tree in _trees().items() if not functions.isdisjoint(_asked(tree))}
+    assert [] == [path for path in asking if not path.startswith(FUNCTIONS)]
 
 
 def _imported(tree: ast.AST) -> set[str]:

@@ -37,7 +37,6 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.coordinates import added_up, query_value
-from dp_service.queries.dimensions import Extracted, FirstSeen, Later, is_of_time
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter, TimeRange, Value, column_filters
@@ -97,7 +96,7 @@ def canonicalise(
                 query,
                 table,
                 closed_before,
-                from_the_beginning=any(isinstance(each, FirstSeen | Later) for each in query.dimensions),
+                from_the_beginning=any(each.sees_all_before for each in query.functions),
             ),
             _possible(column, domains.get(name), conditions),
             held.get(name, ()),
@@ -227,7 +226,7 @@ def _mentioned(
     query: HistogramQuery, table: Table, named: Iterable[Column], *, closed: bool
 ) -> Iterator[Column]:
     yield from named
-    if closed or _restricts_time(query) or any(map(is_of_time, query.dimensions)):
+    if closed or _restricts_time(query) or any(each.is_of_time for each in query.functions):
         yield table.time_column()
     member = table.member_column()
     if member is not None:
@@ -288,7 +287,7 @@ def _seen_of(
         universe = universe_of_column(column)
         if query.time_range is not None:
             allowed = intersection(allowed, _time_interval(query.time_range, table.time, universe))
-        if any(isinstance(each, Extracted) for each in query.dimensions):
+        if any(each.needs_calendar for each in query.functions):
             allowed = intersection(allowed, (table.time.calendar,))
         allowed = _closed(allowed, closed_before, universe)
         if from_the_beginning and allowed:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import datetime
+from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value, pattern_of
 from dp_service.queries.intervals import Interval, Intervals, ordinal, universe_of
 from dp_service.queries.plan_values import PlanValue
-from dp_service.queries.text_functions import TextFunction
 from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeColumn, TimeUnit
 from dp_service.terms import ColumnType, ValueType
@@ -23,8 +25,75 @@ from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.squares import Squares
 
 
+class Source(ABC):
+    """How a column's values follow from others of the table: a function of one row, or of a member's in an element.
+
+    Attributes:
+        is_of_member: Whether it is of all of a member's rows in an element, and not of one row.
+        counts_together: Whether a member counts in all of its values, or in none.
+        is_cumulative: Whether who has a value has all before it.
+        has_own_bound: Whether a policy may bound in how many of its values a member counts.
+    """
+
+    is_of_member: ClassVar[bool] = False
+    counts_together: ClassVar[bool] = False
+    is_cumulative: ClassVar[bool] = False
+    has_own_bound: ClassVar[bool] = False
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: type, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """A plan carries any of them (`functions`); their fields tell them apart."""
+        forms = cls.__subclasses__()
+        return (
+            core_schema.union_schema([handler.generate_schema(each) for each in forms])
+            if forms
+            else handler(cls)
+        )
+
+    @abstractmethod
+    def __bytes__(self) -> bytes:
+        """The bytes of its meaning; a label tells them from the unit of timestamps, which no function has."""
+
+    @property
+    def read_from(self) -> tuple[QueryColumn, ...]:
+        """The columns of the table that it is read from, without those whose numbers are."""
+        return tuple(each.column.key for each in self.conditions)
+
+    @property
+    def values_read(self) -> tuple[QueryValue, ...]:
+        """The columns whose numbers it is read from, as those that are summed."""
+        return ()
+
+    @property
+    def conditions(self) -> tuple[ColumnCondition, ...]:
+        """The conditions on columns of the table that it depends on."""
+        return ()
+
+    def with_conditions(self, change: Callable[[Condition], Condition]) -> Source:
+        """Return it with changed conditions."""
+        del change
+        return self
+
+    @property
+    def values_written(self) -> tuple[Value, ...]:
+        """The values that a query has to name beside its conditions."""
+        return ()
+
+    @property
+    def most_of_member(self) -> int:
+        """In how many of its values a member is at most, in one element of the others, where it counts in all."""
+        return 1
+
+    def text_read(self, column: QueryColumn) -> QueryColumn | None:
+        """Return the column of texts that no answer may be able to carry, of a column with this source; None: none."""
+        return column
+
+    def __str__(self) -> str:
+        return ""
+
+
 @dataclass(frozen=True)
-class QueryLookup:
+class QueryLookup(Source):
     """How a column's values follow from another column of the table: its `key`, whose values have the texts `entries`.
 
     `hash` names the file that says so, and so the entries.
@@ -33,6 +102,14 @@ class QueryLookup:
     key: QueryColumn
     entries: tuple[tuple[PlanValue, str], ...] = field(compare=False, repr=False)
     hash: str
+
+    def __bytes__(self) -> bytes:
+        return length_prefixed(b"lookup", bytes(self.key), self.hash.encode())
+
+    @property
+    def read_from(self) -> tuple[QueryColumn, ...]:
+        """The column of keys."""
+        return (self.key,)
 
 
 @dataclass(frozen=True)
@@ -47,97 +124,30 @@ class QueryTime:
     zone: str
     unit: TimeUnit
 
+    def __bytes__(self) -> bytes:
+        return length_prefixed(bytes(self.column), self.zone.encode(), self.unit.name.lower().encode())
 
-@dataclass(frozen=True)
-class QueryBucket:
-    """The bucket of time that a row is in, by its first day."""
-
-    time: QueryTime
-    length: BucketLength
+    def __str__(self) -> str:
+        return self.column.name + ("" if self.unit is TimeUnit.DAYS else f" in {self.zone}")
 
 
 @dataclass(frozen=True)
-class QueryPart:
-    """A part of a row's time, such as its hour."""
+class QueryPart(Source):
+    """A part of a row's time, such as its hour; there are conditions on it as well."""
 
     time: QueryTime
     part: TimePart
 
+    def __bytes__(self) -> bytes:
+        return length_prefixed(b"part", bytes(self.time), self.part.encode())
 
-@dataclass(frozen=True)
-class QueryCase:
-    """The value of the first condition that a row meets, `otherwise` of a row that meets none."""
+    @property
+    def read_from(self) -> tuple[QueryColumn, ...]:
+        """The time column."""
+        return (self.time.column,)
 
-    branches: tuple[tuple[Condition, PlanValue], ...]
-    otherwise: PlanValue
-
-
-@dataclass(frozen=True)
-class QueryBins:
-    """The label of the first of `edges` that a row's number is below, in steps of its quantum; the last one beyond all.
-
-    `value` is brought between the edges, and of it nothing else is used than how a row's number is read and rounded.
-    """
-
-    value: QueryValue
-    edges: tuple[int, ...]
-    labels: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class QueryPartOfText:
-    """A part of the text in a column, or the text in other letters."""
-
-    column: QueryColumn
-    function: TextFunction
-
-
-@dataclass(frozen=True)
-class QueryFunnel:
-    """The number of the deepest step, from 1, that a member reaches with its rows in an element; 0 is left out."""
-
-    steps: tuple[Condition, ...]
-
-
-@dataclass(frozen=True)
-class QueryCohorts:
-    """The buckets of a question's range by their first days, and the value of the time column that each begins with.
-
-    Members whose first time is before the first of these values are left out.
-    """
-
-    of: QueryTime
-    length: BucketLength
-    first_days: tuple[datetime.date, ...]
-    starts: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class QueryFirst:
-    """The bucket of a member's first time, by its first day."""
-
-    cohorts: QueryCohorts
-
-
-@dataclass(frozen=True)
-class QueryLater:
-    """How many buckets after its member's first one a row is in."""
-
-    since: QueryCohorts
-
-
-Source = (
-    QueryLookup
-    | QueryBucket
-    | QueryPart
-    | QueryCase
-    | QueryBins
-    | QueryPartOfText
-    | QueryFunnel
-    | QueryFirst
-    | QueryLater
-)
-"""How a column's values follow from the table's columns: a function of one row, or of a member's rows in an element."""
+    def __str__(self) -> str:
+        return f"the {self.part} of {self.time}"
 
 
 @dataclass(frozen=True)
@@ -160,23 +170,19 @@ class QueryColumn:
         """How it is looked up; None: it is not."""
         return self.source if isinstance(self.source, QueryLookup) else None
 
+    def __bytes__(self) -> bytes:
+        null_value = (
+            b"drop" if self.null_value is None else length_prefixed(b"keep", value_bytes(self.null_value))
+        )
+        # Nothing more for a column of another type: its questions keep the fingerprints that they have.
+        stored = () if self.stored is None else (self.stored.name.lower().encode(),)
+        source = () if self.source is None else (bytes(self.source),)
+        return length_prefixed(self.name.encode(), self.type.encode(), null_value, *stored, *source)
+
     @property
     def read_from(self) -> tuple[QueryColumn, ...]:
         """The columns of the table that its values are read from."""
-        match self.source:
-            case None:
-                return (self,)
-            case QueryLookup(key=key):
-                return (key,)
-            case QueryBucket(time=time) | QueryPart(time=time):
-                return (time.column,)
-            case QueryFirst(cohorts=cohorts) | QueryLater(since=cohorts):
-                return (cohorts.of.column,)
-            case QueryPartOfText(column=column):
-                return (column,)
-            case _:
-                # None of bins: numbers are read as those that are summed.
-                return tuple(each.column.key for each in self.conditions)
+        return (self,) if self.source is None else self.source.read_from
 
     @property
     def key(self) -> QueryColumn:
@@ -186,22 +192,40 @@ class QueryColumn:
     @property
     def conditions(self) -> tuple[ColumnCondition, ...]:
         """The conditions on columns of the table that its values depend on."""
-        match self.source:
-            case QueryCase(branches=branches):
-                return tuple(each for condition, _ in branches for each in column_conditions(condition))
-            case QueryFunnel(steps=steps):
-                return tuple(each for condition in steps for each in column_conditions(condition))
-        return ()
+        return () if self.source is None else self.source.conditions
+
+    @property
+    def values_read(self) -> tuple[QueryValue, ...]:
+        """The columns whose numbers it is read from."""
+        return () if self.source is None else self.source.values_read
+
+    @property
+    def text_read(self) -> QueryColumn | None:
+        """The column of texts behind it that no answer may be able to carry; None: there is none."""
+        return self if self.source is None else self.source.text_read(self)
 
     @property
     def is_of_member(self) -> bool:
         """Whether it is a function of all of a member's rows in an element, and not of one row."""
-        return isinstance(self.source, QueryFunnel | QueryFirst | QueryLater)
+        return self.source is not None and self.source.is_of_member
+
+    @property
+    def counts_together(self) -> bool:
+        """Whether a member counts in all of its values, or in none."""
+        return self.source is not None and self.source.counts_together
+
+    def __str__(self) -> str:
+        return self.name if self.source is None else str(self.source) or self.name
 
     @property
     def universe(self) -> Interval:
         """The integers that stand for the column's values, if it holds no texts."""
         return universe_of(self.type, counted=self.stored is not None)
+
+
+def value_bytes(value: Value) -> bytes:
+    """Encode a value; the type of its column is encoded separately."""
+    return value.encode() if isinstance(value, str) else str(ordinal(value)).encode()
 
 
 UTC = "UTC"

@@ -19,9 +19,7 @@ from dp_service.queries.canonical_columns import (
     OrdinalRestriction,
     PartCondition,
     PatternCondition,
-    QueryCase,
     QueryColumn,
-    QueryFunnel,
     QueryPart,
     Some,
     TextRestriction,
@@ -194,26 +192,22 @@ def _of_part(condition: InPart, table: Table) -> Condition | bool:
 def within_times(query: CanonicalQuery, times: Interval) -> CanonicalQuery:
     """Return a question whose conditions on parts of time are of times in an interval, as all that it sees are."""
 
+    def cut(condition: Condition) -> Condition:
+        return _within(condition, times)
+
     def in_function(column: QueryColumn) -> QueryColumn:
-        match column.source:
-            case QueryCase(branches=branches) as case:
-                cut = tuple((_within(condition, times), value) for condition, value in branches)
-                return replace(column, source=replace(case, branches=cut))
-            case QueryFunnel(steps=steps):
-                return replace(column, source=QueryFunnel(tuple(_within(each, times) for each in steps)))
-            case _:
-                return column
+        source = column.source
+        return column if source is None else replace(column, source=source.with_conditions(cut))
 
     values = (
-        each if each.condition is None else replace(each, condition=_within(each.condition, times))
+        each if each.condition is None else replace(each, condition=cut(each.condition))
         for each in query.values
     )
-    conditions = (_within(each, times) for each in query.conditions)
     return replace(
         query,
         dimensions=tuple(map(in_function, query.dimensions)),
         values=tuple(values),
-        conditions=tuple(conditions),
+        conditions=tuple(map(cut, query.conditions)),
     )
 
 

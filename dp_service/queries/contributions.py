@@ -17,7 +17,6 @@ from dp_service.parameters.contributions import BoundedContributions, NamesLook
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_columns import (
     OrdinalRestriction,
-    QueryBucket,
 )
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
@@ -116,7 +115,8 @@ def bounded_contributions(
 
 def _bound(stated: Contributions, query: CanonicalQuery) -> int:
     """Return in how many elements a member counts; buckets of time by themselves can have a bound of their own."""
-    is_series = [isinstance(each.source, QueryBucket) for each in query.dimensions] == [True]
+    sources = [each.source for each in query.dimensions]
+    is_series = len(sources) == 1 and sources[0] is not None and sources[0].has_own_bound
     of_columns = stated.buckets if is_series and stated.buckets is not None else stated.delta_0
     return stated_for(of_columns, query)
 

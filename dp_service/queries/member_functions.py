@@ -3,35 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
-from dp_service.queries.canonical_columns import (
-    QueryColumn,
-    QueryFirst,
-    QueryFunnel,
-    QueryLater,
-)
 from dp_service.queries.canonical_query import CanonicalQuery
-from dp_service.queries.elements import days_of
 from dp_service.queries.errors import QuestionError
 from dp_service.terms import Element, MechanismName
-
-
-def possible_elements(domain: Sequence[Element], columns: Sequence[QueryColumn]) -> tuple[Element, ...]:
-    """Return the elements that some member can be in: none comes back later than the end of the range.
-
-    Args:
-        domain: All combinations of the columns' values.
-        columns: The columns of a question.
-    """
-    firsts = {place: each.source for place, each in enumerate(columns) if isinstance(each.source, QueryFirst)}
-    laters = [place for place, each in enumerate(columns) if isinstance(each.source, QueryLater)]
-    for first, source in firsts.items():
-        days = [days_of(day) for day in source.cohorts.first_days]
-        left = {day: len(days) - number for number, day in enumerate(days)}
-        return tuple(
-            each for each in domain if all(int(each[later]) < left[int(each[first])] for later in laters)
-        )
-    return tuple(domain)
 
 
 def most_elements(query: CanonicalQuery, domain: Sequence[Element]) -> int:
@@ -40,9 +16,7 @@ def most_elements(query: CanonicalQuery, domain: Sequence[Element]) -> int:
     In each combination of the other columns' values it has one first time, and reaches one deepest step.
     """
     places = [
-        place
-        for place, each in enumerate(query.dimensions)
-        if not isinstance(each.source, QueryFunnel | QueryFirst)
+        place for place, each in enumerate(query.dimensions) if not each.is_of_member or each.counts_together
     ]
     if len(places) == len(query.dimensions):
         return len(domain)
@@ -60,13 +34,13 @@ def stated_for(delta_0: int, query: CanonicalQuery) -> int:
 
 def buckets_of_later(query: CanonicalQuery) -> int:
     """Return in how many buckets a member may come back; 1 where the question does not group by that."""
-    since = [each.source.since for each in query.dimensions if isinstance(each.source, QueryLater)]
-    return len(since[0].starts) if since else 1
+    return prod(each.source.most_of_member for each in query.dimensions if each.source is not None)
 
 
 def funnel_place(query: CanonicalQuery) -> tuple[int, ...]:
     """Return where the step of a funnel is in an element; empty: the question asks for none."""
-    return tuple(place for place, each in enumerate(query.dimensions) if isinstance(each.source, QueryFunnel))
+    sources = enumerate(each.source for each in query.dimensions)
+    return tuple(place for place, each in sources if each is not None and each.is_cumulative)
 
 
 def require_of_members(query: CanonicalQuery, mechanism: MechanismName, *, is_known: bool) -> None:

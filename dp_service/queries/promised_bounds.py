@@ -6,28 +6,29 @@ from collections.abc import Sequence
 
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.columns import Column
-from dp_service.queries.dimensions import Dimension, Later, labels_of
+from dp_service.queries.dimensions import labels_of
 from dp_service.queries.errors import RefusedByPolicyError, Rule
+from dp_service.queries.functions.function import Function
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.suggestions import listed
 from dp_service.queries.tables import Table
 from dp_service.terms import BoundedBy
 
 
-def require_all_rows(dimension: Dimension, table: Table) -> None:
+def require_all_rows(function: Function, table: Table) -> None:
     """Refuse a function of all of a member's rows where rows were left out, or a promise is of other elements."""
     block = table.contributions
     bounded = None if block is None else block.bounded_by
     if bounded is BoundedBy.PREPARED:
         raise RefusedByPolicyError(
             Rule.GROUP_BY,
-            f"{dimension} is not offered for the table {table.name}: it has bound: {bounded}, and such a copy has not "
+            f"{function} is not offered for the table {table.name}: it has bound: {bounded}, and such a copy has not "
             "all rows of a member; bound: in_query bounds members of the whole table",
         )
-    if bounded is BoundedBy.ASSUMED and isinstance(dimension, Later):
+    if bounded is BoundedBy.ASSUMED and function.is_several_of_member:
         raise RefusedByPolicyError(
             Rule.GROUP_BY,
-            f"{dimension} is not offered for the table {table.name}: it has bound: {bounded}, which promises nothing "
+            f"{function} is not offered for the table {table.name}: it has bound: {bounded}, which promises nothing "
             "of the buckets that a member comes back in; bound: in_query bounds members in any",
         )
 

@@ -9,7 +9,6 @@ from dp_service.queries.canonical_columns import (
     OrdinalRestriction,
     PartCondition,
     PatternCondition,
-    QueryCase,
     QueryColumn,
     TextRestriction,
     column_conditions,
@@ -71,8 +70,7 @@ def _characters_of_conditions(query: CanonicalQuery) -> int:
 
 def _characters_of(column: QueryColumn) -> int:
     """Return about how many bytes a CASE or a funnel has where it is written, rather too many; 0 of another column."""
-    case = column.source if isinstance(column.source, QueryCase) else None
-    values = () if case is None else (*(value for _, value in case.branches), case.otherwise)
+    values = () if column.source is None else column.source.values_written
     return sum(map(_size_of_value, values)) + sum(map(_size_of_condition, column.conditions))
 
 

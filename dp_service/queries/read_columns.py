@@ -10,7 +10,6 @@ from dp_service.queries.canonical_columns import (
     ColumnCondition,
     OrdinalRestriction,
     PartCondition,
-    QueryBins,
     QueryValue,
 )
 from dp_service.queries.canonical_query import CanonicalQuery
@@ -78,7 +77,7 @@ def quantiles_read(query: CanonicalQuery) -> tuple[ReadValue, ...]:
 
 def bins_read(query: CanonicalQuery) -> tuple[ReadValue, ...]:
     """Return the columns whose bins a question groups by."""
-    values = (each.source.value for each in query.dimensions if isinstance(each.source, QueryBins))
+    values = (value for each in query.dimensions for value in each.values_read)
     return tuple(ReadValue(each.name, each.type, each.null_value) for each in values)
 
 

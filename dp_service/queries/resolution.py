@@ -43,10 +43,10 @@ from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.filters import In, Value, column_filters
+from dp_service.queries.functions.first_times import possible_elements
 from dp_service.queries.member_functions import (
     funnel_place,
     most_elements,
-    possible_elements,
     require_of_members,
 )
 from dp_service.queries.pairs import PairsRange, of_copy, pairs_range

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.contributions import most_names
-from dp_service.queries.dimensions import Cases, PartOfText
 from dp_service.queries.domains import MAXIMUM_ELEMENTS
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import HistogramQuery
@@ -88,12 +87,8 @@ def _require_whole_release(mechanism: MechanismName, domain: Sequence[object] | 
 
 
 def _texts(query: HistogramQuery, table: Table) -> int:
-    texts = [
-        each
-        for each in query.dimensions
-        if isinstance(each, PartOfText) or (isinstance(each, Cases) and isinstance(each.values[0], str))
-    ]
-    return sum(table.column(name).type is ColumnType.STRING for name in query.plain_dimensions) + len(texts)
+    own = sum(table.column(name).type is ColumnType.STRING for name in query.plain_dimensions)
+    return own + sum(each.has_texts for each in query.functions)
 
 
 def requested_k_of(query: HistogramQuery, parameters: ReleaseParameters) -> int | None:

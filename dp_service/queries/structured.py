@@ -21,18 +21,8 @@ from dp_service.queries.asked_numbers import (
     Measure,
     Part,
 )
-from dp_service.queries.dimensions import (
-    Cases,
-    Dimension,
-    PartOfText,
-    Truncated,
-    conditions_of_dimensions,
-    is_of_member,
-    is_series,
-    require_together,
-)
+from dp_service.queries.dimensions import Dimension, functions_of, is_series, require_together
 from dp_service.queries.filters import (
-    AnyOf,
     ColumnFilter,
     Filter,
     In,
@@ -43,6 +33,7 @@ from dp_service.queries.filters import (
     depth_of,
     require_valid,
 )
+from dp_service.queries.functions.function import Function
 from dp_service.terms import AggregateFunction, ColumnType
 
 MAXIMUM_DIMENSIONS = 4
@@ -154,8 +145,6 @@ class HistogramQuery:
         )
         distinct = len(set(self.dimensions)) == len(self.dimensions)
         require_valid(distinct, "dimensions", "expected each column to group by once")
-        buckets = sum(isinstance(each, Truncated) for each in self.dimensions)
-        require_valid(buckets <= 1, "dimensions", "expected buckets of one length to group by")
         self._check_of_members()
         every = self.every_filter
         conditions = sum(1 for each in every for _ in column_filters(each))
@@ -168,7 +157,7 @@ class HistogramQuery:
             f"expected AND and OR in one another at most {MAXIMUM_DEPTH} times",
         )
         texts = [text for condition in every for text in _texts(condition)]
-        texts += [each for one in self.dimensions if isinstance(one, Cases) for each in one.values_as_texts]
+        texts += [str(each) for one in self.functions for each in one.values or ()]
         total = sum(map(len, texts))
         require_valid(
             total <= MAXIMUM_TEXT_TOTAL, "filters", f"expected at most {MAXIMUM_TEXT_TOTAL} characters in all"
@@ -231,7 +220,7 @@ class HistogramQuery:
             not self.omit_counts, "omit_counts", "expected false: no counts are released beside quantiles"
         )
         require_valid(
-            not any(isinstance(each, Truncated) for each in self.dimensions),
+            all(each.has_quantiles for each in self.functions),
             "dimensions",
             "expected no buckets of time beside quantiles: ask for the quantiles of each range of time apart",
         )
@@ -250,23 +239,27 @@ class HistogramQuery:
         return tuple(each for each in self.dimensions if isinstance(each, str))
 
     @property
+    def functions(self) -> tuple[Function, ...]:
+        """Those of its dimensions that are functions."""
+        return functions_of(self.dimensions)
+
+    @property
     def grouped_columns(self) -> tuple[str, ...]:
         """The columns that it groups by as they are, or by a part of their texts, each once."""
-        parts = (each.column for each in self.dimensions if isinstance(each, PartOfText))
-        return tuple(dict.fromkeys([*self.plain_dimensions, *parts]))
+        restricted = (name for each in self.functions if each.is_restricted for name in each.columns)
+        return tuple(dict.fromkeys([*self.plain_dimensions, *restricted]))
 
     @property
     def row_filters(self) -> tuple[Filter, ...]:
         """Its conditions, and of each CASE without ELSE that one of its conditions holds."""
-        without = [each for each in self.dimensions if isinstance(each, Cases) and each.otherwise is None]
-        met = (AnyOf(tuple(condition for condition, _ in each.branches)) for each in without)
-        return (*self.filters, *met)
+        return (*self.filters, *(each for one in self.functions for each in one.row_filters))
 
     @property
     def every_filter(self) -> tuple[Filter, ...]:
         """Its conditions, those of its numbers and of what it groups by among them."""
         of_numbers = (one for each in self.aggregates for part in each.parts for one in part.condition)
-        return (*self.filters, *of_numbers, *conditions_of_dimensions(self.dimensions))
+        of_functions = (one for each in self.functions for one in each.conditions)
+        return (*self.filters, *of_numbers, *of_functions)
 
     @property
     def sums_rows(self) -> bool:
@@ -288,7 +281,7 @@ class HistogramQuery:
     def _check_of_members(self) -> None:
         """Refuse numbers of rows beside a function of a member's rows, which counts members."""
         require_together(self.dimensions)
-        of_member = next((str(each) for each in self.dimensions if is_of_member(each)), "")
+        of_member = next((str(each) for each in self.functions if each.is_of_member), "")
         require_valid(
             not of_member or (self.measure is Measure.DISTINCT_MEMBERS and not self.aggregates),
             "measure",

@@ -27,6 +27,11 @@ class Folded:
         """The letters that are replaced, and those that stand for them."""
         return _LETTERS[::-1] if self.upper else _LETTERS
 
+    @property
+    def as_bytes(self) -> tuple[bytes, ...]:
+        """The bytes of its meaning."""
+        return (b"upper" if self.upper else b"lower",)
+
     def of(self, text: str) -> str:
         """Return the function of a text.
 
@@ -51,6 +56,11 @@ class Prefix:
     def expression(self) -> str:
         """A regular expression that finds it at the beginning of a text, where a dot is any character."""
         return f".{{0,{self.length}}}"
+
+    @property
+    def as_bytes(self) -> tuple[bytes, ...]:
+        """The bytes of its meaning."""
+        return b"prefix", str(self.length).encode()
 
     def of(self, text: str) -> str:
         """Return the function of a text."""
@@ -78,6 +88,11 @@ class Piece:
         # A group that comes no times keeps Java from finding those behind it.
         before = f"(?:[^{escaped}]*[{escaped}]){{{self.place - 1}}}" if self.place > 1 else ""
         return f"{before}([^{escaped}]*)"
+
+    @property
+    def as_bytes(self) -> tuple[bytes, ...]:
+        """The bytes of its meaning."""
+        return b"piece", self.separator.encode(), str(self.place).encode()
 
     def of(self, text: str) -> str:
         """Return the function of a text.

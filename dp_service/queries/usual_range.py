@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dp_service.queries.canonical import time_restriction
-from dp_service.queries.dimensions import FirstSeen, Later, Truncated
 from dp_service.queries.filters import TimeRange
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
@@ -24,7 +23,7 @@ def with_usual_range(query: HistogramQuery, table: Table, closed_before: int | N
         closed_before: The first value of the time column that the question must not see; None: it sees all.
     """
     time = table.time
-    in_buckets = any(isinstance(each, Truncated | FirstSeen | Later) for each in query.dimensions)
+    in_buckets = any(each.is_of_range for each in query.functions)
     if time is None or (time.begins is None and time.ends is None) or not in_buckets:
         return query
     stated, found = query.time_range or TimeRange(None, None), time_restriction(query, table, closed_before)

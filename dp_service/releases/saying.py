@@ -8,22 +8,9 @@ from fractions import Fraction
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.canonical_columns import (
-    QueryBins,
-    QueryBucket,
-    QueryCase,
-    QueryColumn,
-    QueryFirst,
-    QueryFunnel,
-    QueryLater,
-    QueryPart,
-    QueryPartOfText,
-    QueryTime,
-)
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
-from dp_service.queries.suggestions import listed
-from dp_service.queries.times import CompleteBy, Refresh, TimeUnit
+from dp_service.queries.times import CompleteBy, Refresh
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.kinds import AnyKind, kind_of
 from dp_service.releases.kinds.parts import WHAT_HELPS
@@ -251,35 +238,7 @@ def _choice(chosen: Chosen) -> Statement:
 
 def _counted_by(resolution: Resolution) -> list[str]:
     """Return what is counted by; functions of time by what they are, column and zone."""
-    return [_named(each) for each in resolution.query.dimensions]
-
-
-def _named(column: QueryColumn) -> str:
-    match column.source:
-        case QueryBucket(time=time, length=what) | QueryPart(time=time, part=what):
-            said = f"the {what} of {time.column.name}{_zone(time)}"
-        case QueryCase():
-            said = f"the case of {listed(list(dict.fromkeys(each.name for each in column.read_from)))}"
-        case QueryBins(value=value):
-            said = f"the bin of {value.name}"
-        case QueryPartOfText(column=text):
-            said = f"a part of {text.name}"
-        case QueryFunnel(steps=steps):
-            said = f"the deepest of {len(steps)} steps that a member reaches"
-        case QueryFirst(cohorts=since):
-            said = (
-                f"the {since.length} of a member's first {since.of.column.name}{_zone(since.of)}, of all rows before "
-                "the end of the range"
-            )
-        case QueryLater(since=since):
-            said = f"how many {since.length}s after its first one a member has another {since.of.column.name}"
-        case _:
-            said = column.name
-    return said
-
-
-def _zone(time: QueryTime) -> str:
-    return "" if time.unit is TimeUnit.DAYS else f" in {time.zone}"
+    return [str(each) for each in resolution.query.dimensions]
 
 
 def _listing(parameters: ReleaseParameters, of_intervals: str = "") -> Iterator[Statement]:

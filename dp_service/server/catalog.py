@@ -22,9 +22,9 @@ from dp_service.queries.alternatives import without_bound
 from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.contributions import most_names
-from dp_service.queries.dimensions import Extracted
 from dp_service.queries.elements import elements_of_domain
 from dp_service.queries.filters import Value
+from dp_service.queries.functions.parts import Extracted
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Choice, Contributions, Names

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import duckdb
 import pytest
 
-from dp_service.queries.dimensions import Binned
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.functions.bins import Binned
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import expressions, render
 from dp_service.queries.resolution import resolve
@@ -55,12 +54,9 @@ def test_an_edge_that_is_in_the_bin_below_it_is_found(
     database: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """5.0 is in the bin that begins there."""
-    real = expressions._bin
-
-    def wrong(*given: Any, is_nested: bool) -> str:
-        return real(*given, is_nested=is_nested).replace("BIGINT) < ", "BIGINT) <= ")
-
-    monkeypatch.setattr(expressions, "_bin", wrong)
+    real = expressions.row_function
+    wrong = lambda *given: real(*given).replace("BIGINT) < ", "BIGINT) <= ")  # noqa: E731
+    monkeypatch.setattr(expressions, "row_function", wrong)
     function = next(iter(EDGES))
     assert dict(database.execute(render(resolved(function), "duckdb")).fetchall()) != expected(function)
 

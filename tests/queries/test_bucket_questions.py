@@ -12,10 +12,10 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical_bytes import canonical_bytes
-from dp_service.queries.dimensions import Truncated
 from dp_service.queries.elements import date_of
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, NotIn, TimeRange
+from dp_service.queries.functions.buckets import Truncated
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql

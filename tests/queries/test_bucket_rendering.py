@@ -13,8 +13,8 @@ import duckdb
 import pytest
 
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.canonical_columns import QueryBucket
 from dp_service.queries.elements import days_of
+from dp_service.queries.functions.buckets import QueryBucket
 from dp_service.queries.intervals import Interval
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -17,10 +18,13 @@ from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.canonical_query import CanonicalQuery
-from dp_service.queries.dimensions import Dimension, FirstSeen, Funnel, Later
+from dp_service.queries.dimensions import Dimension
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, NotIn
+from dp_service.queries.functions.first_times import FirstSeen, Later
+from dp_service.queries.functions.funnels import Funnel
 from dp_service.queries.policy import Policy, parse_policy
+from dp_service.queries.read_columns import columns_read
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql, with_dimensions
@@ -47,7 +51,10 @@ ROWS = st.lists(
     max_size=16,
 )
 FUNNELS = st.builds(
-    Asked, st.just("timestamps"), st.lists(st.sampled_from(list(STEPS)), min_size=2, max_size=4).map(tuple)
+    Asked,
+    st.sampled_from(["timestamps", "days"]),
+    st.lists(st.sampled_from(list(STEPS)), min_size=2, max_size=4).map(tuple),
+    in_order=st.booleans(),
 )
 SINCE = st.builds(
     lambda kind, steps, length, shown: Asked(kind, steps if shown == (True, False) else (), length, *shown),
@@ -57,9 +64,7 @@ SINCE = st.builds(
     st.sampled_from([(True, False), (False, True), (True, True)]),
 )
 ASKED = st.builds(
-    lambda asked, with_text: Asked(
-        asked.kind, asked.steps, asked.length, asked.first, asked.later, with_text
-    ),
+    lambda asked, with_text: replace(asked, with_text=with_text),
     FUNNELS | SINCE,
     st.booleans(),
 )
@@ -147,6 +152,34 @@ def test_a_funnel_is_pinots_and_comes_with_its_counts() -> None:
     )
     by_land = parse_sql(f"SELECT land, {FUNNEL} FROM shop GROUP BY land", shop())
     assert by_land.dimensions == ("land", Funnel(steps))
+
+
+IN_ORDER = FUNNEL.replace("(visitor))", "(visitor), SETTINGS('strict_increase'))")
+
+
+def test_a_funnel_in_order_of_time_is_of_the_time_column() -> None:
+    """It is another question, of the same price, and an answer says what it counts."""
+    ordered, other = (asked(f"SELECT {each} FROM shop", shop()) for each in (IN_ORDER, FUNNEL))
+    assert canonical_bytes(ordered.query) != canonical_bytes(other.query)
+    assert replace(ordered.parameters, domain=None) == replace(other.parameters, domain=None)
+    assert str(ordered.query.dimensions[0]) == "the deepest of 3 steps that a member reaches in order of day"
+    assert {each.name for each in columns_read(ordered.query, shop().table("shop"))} >= {"day", "event"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "deepest"),
+    [("a-b", 2), ("b-a", 1), ("ab", 1), ("b-ab", 1), ("ab-b", 2), ("a-b-a", 2), ("b", None)],
+)
+def test_each_step_is_later_than_the_one_before(texts: str, deepest: int | None) -> None:
+    """Not at the same time; a dash is a microsecond."""
+    rows = [
+        Row("ada", START + place * datetime.timedelta(microseconds=1), text)
+        for place, at_once in enumerate(texts.split("-"))
+        for text in at_once
+    ]
+    question = Asked(steps=tuple(STEPS)[:2], in_order=True).question
+    resolution = resolve(question, policy("timestamps", contributions=""), now=NOW)
+    assert answered(resolution, rows, "timestamps") == ({} if deepest is None else {(deepest,): 1})
 
 
 def test_first_times_are_those_of_a_statement_by_member() -> None:
@@ -262,7 +295,7 @@ def test_first_times_end_with_closed_periods() -> None:
 
 def test_a_plan_carries_them() -> None:
     """What they are functions of comes back as it was."""
-    for sql in (f"SELECT {FUNNEL} FROM shop", FIRST):
+    for sql in (f"SELECT {FUNNEL} FROM shop", f"SELECT {IN_ORDER} FROM shop", FIRST):
         resolution = asked(sql, shop())
         adapter = TypeAdapter(CanonicalQuery)
         assert adapter.validate_json(adapter.dump_json(resolution.query)) == resolution.query
@@ -286,7 +319,7 @@ ASSUMED = "contributions: {bound: assumed, delta_0: 2, units: 10}"
 PREPARED = "contributions: {bound: prepared, delta_0: 2, units: 10, elements: [land, event], period: all}"
 
 
-@pytest.mark.parametrize("sql", [f"SELECT {FUNNEL} FROM shop", FIRST])
+@pytest.mark.parametrize("sql", [f"SELECT {FUNNEL} FROM shop", f"SELECT {IN_ORDER} FROM shop", FIRST])
 def test_a_copy_without_all_rows_answers_none(sql: str) -> None:
     """It keeps some elements of a member, so the first time or the deepest step may be left out."""
     with pytest.raises(RefusedByPolicyError, match="such a copy has not all rows"):
@@ -321,6 +354,12 @@ INNER = "SELECT visitor, DATE_TRUNC('month', MIN(day)) AS f FROM shop"
         ("SELECT FUNNEL(event = 'a', land = 'de') FROM shop", "write FUNNEL_COUNT"),
         (f"SELECT RETENTION('month', day), {COUNTED} FROM shop", "write DATE_TRUNC"),
         (f"SELECT retention, {COUNTED} FROM shop GROUP BY retention", "expected retention with its buckets"),
+        (f"SELECT {IN_ORDER.replace('increase', 'order')} FROM shop", "each step later than the one before"),
+        (f"SELECT {IN_ORDER.replace('SETTINGS', 'STEPS')} FROM shop", "SETTINGS.'strict_increase'"),
+        (
+            f"SELECT {MONTH}, {IN_ORDER} FROM shop WHERE {RANGE} GROUP BY 1",
+            "order of time beside first times",
+        ),
         (f"SELECT {FUNNEL}, COUNT(*) FROM shop", "no other number"),
         (f"SELECT {FUNNEL}, COUNT(DISTINCT visitor) FROM shop", "a count that is selected twice"),
         (f"SELECT event, {FUNNEL} FROM shop GROUP BY event", "whose domain the policy lists"),

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.dimensions import PartOfText, conditions_of_dimensions
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, Like, column_filters
+from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
@@ -103,7 +103,7 @@ def test_a_rendered_query_is_one_statement_with_the_questions_literals(
         # Pinot reads two quotes side by side as one, so such a text is joined of others.
         whole = (each for each in select.find_all(exp.Concat) if not isinstance(each.parent, exp.Concat))
         texts |= {joined(each) for each in whole if is_text(each)}
-        stated = (*query.filters, *conditions_of_dimensions(query.dimensions))
+        stated = (*query.filters, *(each for one in query.functions for each in one.conditions))
         leaves = (each for condition in stated for each in column_filters(condition))
         asked = {each.pattern for each in leaves if isinstance(each, Like)}
         parts = [each.function for each in query.dimensions if isinstance(each, PartOfText)]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_bytes import canonical_bytes
-from dp_service.queries.dimensions import Cases
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import In, IsNull, column_filters
+from dp_service.queries.functions.cases import Cases
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from dp_service.queries.render import render
+from dp_service.queries.resolution import Resolution
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.spark import SparkEngine
+from tests.support.queries import day_differences
 from tests.support.queries.row_functions import FUNCTIONS, arrow_table, expected, resolved
+
+
+def answered(engine: SparkEngine, resolution: Resolution) -> dict[Any, int]:
+    """Return what Spark counts."""
+    columns = tuple(ExpectedColumn(name, ColumnType(kind)) for name, kind in resolution.columns)
+    table = resolution.query.table
+    query = EngineQuery(table, render(resolution, "spark"), columns, resolution.row_limit)
+    answer = engine.run(query, engine.data_version(table))
+    return dict(zip(answer.elements[0], answer.counts, strict=True))
 
 
 def test_functions_of_a_row_are_those_of_python(spark: SparkSession, tmp_path: Path) -> None:
@@ -18,8 +30,12 @@ def test_functions_of_a_row_are_those_of_python(spark: SparkSession, tmp_path: P
     pq.write_table(arrow_table(), tmp_path / "t.parquet")
     engine = SparkEngine(spark, {"t": str(tmp_path / "t.parquet")})
     for function in FUNCTIONS:
-        resolution = resolved(function)
-        columns = tuple(ExpectedColumn(name, ColumnType(kind)) for name, kind in resolution.columns)
-        query = EngineQuery("t", render(resolution, "spark"), columns, resolution.row_limit)
-        answer = engine.run(query, engine.data_version("t"))
-        assert dict(zip(answer.elements[0], answer.counts, strict=True)) == expected(function), function
+        assert answered(engine, resolved(function)) == expected(function), function
+
+
+def test_days_between_two_days_are_those_of_python(spark: SparkSession, tmp_path: Path) -> None:
+    """In each bin."""
+    rows = day_differences.some_rows()
+    pq.write_table(day_differences.arrow_table(rows), tmp_path / "orders.parquet")
+    engine = SparkEngine(spark, {"orders": str(tmp_path / "orders.parquet")})
+    assert answered(engine, day_differences.resolved()) == day_differences.counted(rows)

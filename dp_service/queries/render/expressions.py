@@ -1,90 +1,183 @@
-"""What is grouped by as it is written: columns, buckets and parts of time, and the first of some conditions."""
+"""What is grouped by as it is written: columns, and functions of one row, each of which is registered here."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import singledispatch
 
-from dp_service.queries.canonical_columns import (
-    QueryBins,
-    QueryBucket,
-    QueryCase,
-    QueryColumn,
-    QueryPart,
-    QueryPartOfText,
-)
+from dp_service.queries.canonical_columns import OrdinalRestriction, QueryColumn, QueryPart, Source
 from dp_service.queries.canonical_query import CanonicalQuery
+from dp_service.queries.elements import date_of
 from dp_service.queries.filters import Value
+from dp_service.queries.functions.bins import QueryBins
+from dp_service.queries.functions.buckets import QueryBucket
+from dp_service.queries.functions.cases import QueryCase
+from dp_service.queries.functions.day_differences import QueryDayDifference
+from dp_service.queries.functions.parts_of_texts import QueryPartOfText
 from dp_service.queries.render.columns import column_expression
-from dp_service.queries.render.conditions import time_key, written_condition
+from dp_service.queries.render.conditions import (
+    restriction_conditions,
+    time_key,
+    value_of_number,
+    written_condition,
+)
 from dp_service.queries.render.dialects import Dialect, literal
 from dp_service.queries.render.sums import row_steps
 from dp_service.queries.render.time_expressions import local_times
+from dp_service.terms import ColumnType, Scalar
 
 
 def grouping_keys(query: CanonicalQuery, dialect: Dialect, *, is_nested: bool = False) -> list[str]:
     """Write what is grouped by."""
-    return [grouping_key(each, query, dialect, is_nested=is_nested) for each in query.dimensions]
+    place = Place(query, dialect, is_nested)
+    return [grouping_key(each, place) for each in query.dimensions]
 
 
-def grouping_key(
-    dimension: QueryColumn,
-    query: CanonicalQuery,
-    dialect: Dialect,
-    *,
-    is_nested: bool,
-    is_total: bool = False,
-) -> str:
-    """Write one dimension.
+@dataclass(frozen=True)
+class Place:
+    """Where a dimension is written.
 
-    Args:
-        dimension: The dimension.
+    Attributes:
         query: The question.
         dialect: The engine's SQL.
         is_nested: Whether it stands in a query inside another one.
         is_total: Whether rows beyond the question's range meet it as well; they must not make it an error.
     """
-    match dimension.source:
-        case QueryBucket(time=time, length=function) | QueryPart(time=time, part=function):
-            times = local_times(query, time)
-            key = time_key(times, dialect, is_nested=is_nested, is_total=is_total)
-            return dialect.time(key, times, function)
-        case QueryCase() as case:
-            return _case(case, dialect, is_nested=is_nested)
-        case QueryBins() as bins:
-            return _bin(bins, dialect, is_nested=is_nested)
-        case QueryPartOfText(column=column, function=function):
-            return dialect.part_of_text(column_expression(column, dialect), function)
-        case _:
-            return column_expression(dimension, dialect)
+
+    query: CanonicalQuery
+    dialect: Dialect
+    is_nested: bool
+    is_total: bool = False
+
+    @property
+    def integer(self) -> str:
+        """The word for integers of 64 bits."""
+        return "BIGINT" if self.is_nested else self.dialect.integer
 
 
-def _case(case: QueryCase, dialect: Dialect, *, is_nested: bool) -> str:
+def grouping_key(column: QueryColumn, place: Place) -> str:
+    """Write one dimension."""
+    if column.source is None or column.lookup is not None:
+        return column_expression(column, place.dialect)
+    return row_function(column.source, place)
+
+
+def has_value(column: QueryColumn, scalar: Scalar, place: Place) -> str:
+    """Write that one dimension has a value of an element."""
+    if isinstance(column.source, QueryBucket):
+        return _is_in_bucket(column.source, int(scalar), place)
+    key = grouping_key(column, replace(place, is_total=True))
+    return f"{key} = {literal(value_of(scalar, column.type), place.dialect)}"
+
+
+def value_of(scalar: Scalar, kind: ColumnType) -> Value:
+    """Return a value of an element in the form that it has in questions."""
+    return scalar if isinstance(scalar, str) else value_of_number(scalar, kind)
+
+
+@singledispatch
+def row_function(source: Source, place: Place) -> str:
+    """Write a function of one row."""
+    raise NotImplementedError(type(source), place)
+
+
+@singledispatch
+def member_key(source: Source, dialect: Dialect) -> str:
+    """Write a function of a member's rows, of what was measured of them."""
+    raise NotImplementedError(type(source), dialect)
+
+
+@dataclass(frozen=True)
+class MemberFunction:
+    """What a function of a member's rows takes of them in a subquery (`of_members`).
+
+    Attributes:
+        measured: The columns that it takes.
+        counting: Which members count.
+        grouped: What the rows are grouped by beside the member.
+        nested: What writes the rows that it is taken of instead of the table's, if any does, given what stands behind
+            FROM, what is selected of them, and by what members are grouped.
+        window: What writes the columns that a query around has instead of these, if any does, given by what
+            members are grouped.
+    """
+
+    measured: tuple[str, ...]
+    counting: str
+    grouped: tuple[str, ...] = ()
+    nested: tuple[Callable[[str, list[str], list[str]], str], ...] = ()
+    window: tuple[Callable[[str], tuple[str, ...]], ...] = ()
+
+
+@row_function.register
+def _bucket(source: QueryBucket, place: Place) -> str:
+    times = local_times(place.query, source.time)
+    key = time_key(times, place.dialect, is_nested=place.is_nested, is_total=place.is_total)
+    return place.dialect.time(key, times, source.length)
+
+
+def _is_in_bucket(bucket: QueryBucket, first_day: int, place: Place) -> str:
+    """Write the range of a bucket's times: a function could fail on times that another condition leaves out."""
+    time = bucket.time
+    within = local_times(place.query, time).values_in(date_of(first_day), bucket.length)
+    restrictions = (OrdinalRestriction(time.column, (each,)) for each in within)
+    ranges = [
+        " AND ".join(restriction_conditions(each, place.dialect, is_nested=place.is_nested))
+        for each in restrictions
+    ]
+    return ranges[0] if len(ranges) == 1 else f"({' OR '.join(f'({each})' for each in ranges)})"
+
+
+@row_function.register
+def _part(source: QueryPart, place: Place) -> str:
+    times = local_times(place.query, source.time)
+    key = time_key(times, place.dialect, is_nested=place.is_nested, is_total=place.is_total)
+    return place.dialect.time(key, times, source.part)
+
+
+@row_function.register
+def _part_of_text(source: QueryPartOfText, place: Place) -> str:
+    return place.dialect.part_of_text(column_expression(source.column, place.dialect), source.function)
+
+
+@row_function.register
+def _case(source: QueryCase, place: Place) -> str:
     """Write a CASE that is never NULL; a condition that a row's NULL does not meet is none that it meets."""
+    dialect = place.dialect
     within = replace(dialect, lists_excluded=False)
     branches = [
-        f"WHEN {written_condition(condition, within, is_nested=is_nested)} "
-        f"THEN {_answer(value, dialect, is_nested=is_nested)}"
-        for condition, value in case.branches
+        f"WHEN {written_condition(condition, within, is_nested=place.is_nested)} THEN {_answer(value, place)}"
+        for condition, value in source.branches
     ]
-    otherwise = _answer(case.otherwise, dialect, is_nested=is_nested)
+    otherwise = _answer(source.otherwise, place)
     return f"CASE {' '.join(branches)} ELSE {otherwise} END" if branches else otherwise
 
 
-def _bin(bins: QueryBins, dialect: Dialect, *, is_nested: bool) -> str:
+@row_function.register
+def _bin(source: QueryBins, place: Place) -> str:
     """Write the label of a bin: no number makes it an error, and a row without one is left out by a condition."""
-    integer = "BIGINT" if is_nested else dialect.integer
-    steps = row_steps(bins.value, dialect, integer)
+    steps = row_steps(source.value, place.dialect, place.integer)
+    return _binned(steps, source.edges, source.labels, place)
+
+
+@row_function.register
+def _days_between(source: QueryDayDifference, place: Place) -> str:
+    start, end = (column_expression(each, place.dialect) for each in (source.start, source.end))
+    days = place.dialect.days_between(start, end)
+    return _binned(days, source.edges, range(len(source.edges) + 1), place)
+
+
+def _binned(number: str, edges: Sequence[int], labels: Sequence[int], place: Place) -> str:
     branches = [
-        f"WHEN {steps} < {edge} THEN {_answer(label, dialect, is_nested=is_nested)}"
-        for edge, label in zip(bins.edges, bins.labels, strict=False)
+        f"WHEN {number} < {edge} THEN {_answer(label, place)}"
+        for edge, label in zip(edges, labels, strict=False)
     ]
-    return f"CASE {' '.join(branches)} ELSE {_answer(bins.labels[-1], dialect, is_nested=is_nested)} END"
+    return f"CASE {' '.join(branches)} ELSE {_answer(labels[-1], place)} END"
 
 
-def _answer(value: Value, dialect: Dialect, *, is_nested: bool) -> str:
+def _answer(value: Value, place: Place) -> str:
     """Write a value of CASE: a whole number as one of 64 bits, a text that is not filled up to others' length."""
     if isinstance(value, str):
-        return dialect.case_text(value)
-    written_value = literal(value, dialect)
-    integer = "BIGINT" if is_nested else dialect.integer
-    return f"CAST({written_value} AS {integer})" if type(value) is int else written_value
+        return place.dialect.case_text(value)
+    written_value = literal(value, place.dialect)
+    return f"CAST({written_value} AS {place.integer})" if type(value) is int else written_value

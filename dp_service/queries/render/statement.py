@@ -27,7 +27,6 @@ from collections.abc import Iterator
 
 from dp_service.queries.answer_columns import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.canonical_columns import QueryLater
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
     QueryDistinct,
@@ -65,7 +64,7 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
         return _members_statement(resolution, dialect)
     is_nested = is_of_members(query)
     keys, source = _keys(query, dialect, is_nested=is_nested), _rows(resolution, dialect, is_nested=is_nested)
-    prefix = (dialect.window_prefix if has_window(query) else "") + (
+    prefix = (dialect.window_prefix if has_window(query, dialect) else "") + (
         dialect.nested_prefix if is_nested else ""
     )
     return prefix + dialect.prefix + _ranking(resolution, keys, _count(query, dialect), source, dialect)
@@ -303,7 +302,7 @@ def _canonical_texts(resolution: Resolution, member: str, dialect: Dialect) -> I
     """Write the member and then each value of the element as the texts that are hashed."""
     yield dialect.canonical_text(member, resolution.member_type)
     for dimension in resolution.query.dimensions:
-        if not isinstance(dimension.source, QueryLater):
+        if not dimension.counts_together:
             yield dialect.canonical_text(identifier(dimension.name, dialect), dimension.type)
 
 

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import date
 
 from dp_service.queries.canonical_columns import (
     Coordinate,
-    OrdinalRestriction,
-    QueryBins,
-    QueryBucket,
-    QueryCase,
     QueryColumn,
-    QueryPartOfText,
     TextRestriction,
     column_conditions,
 )
 from dp_service.queries.canonical_query import CanonicalQuery
-from dp_service.queries.elements import date_of
-from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
+from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.columns import column_expression
-from dp_service.queries.render.conditions import restriction_conditions, value_of_number, written_condition
+from dp_service.queries.render.conditions import restriction_conditions, written_condition
 from dp_service.queries.render.dialects import Dialect, identifier, literal
-from dp_service.queries.render.expressions import grouping_key, grouping_keys
+from dp_service.queries.render.expressions import Place, grouping_keys, has_value, value_of
 from dp_service.queries.render.lookups import among, keys_of
 from dp_service.queries.render.sums import usable_conditions
-from dp_service.queries.render.time_expressions import local_times
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution
-from dp_service.terms import ColumnType, Element, Scalar
+from dp_service.terms import ColumnType, Element
 
 
 def where_condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool = False) -> str:
@@ -46,7 +38,7 @@ def where_condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool
 def _values_of(query: CanonicalQuery) -> Iterator[Coordinate]:
     """Yield what is added up, or has quantiles, and of what there are bins."""
     yield from query.used_values
-    yield from (each.source.value for each in query.dimensions if isinstance(each.source, QueryBins))
+    yield from (value for each in query.dimensions for value in each.values_read)
 
 
 def conditions_of_question(resolution: Resolution, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
@@ -70,7 +62,7 @@ def _name_conditions(resolution: Resolution, dialect: Dialect, *, is_nested: boo
     if names == NAMES_TO_COME:
         yield f"{keys[0] if len(keys) == 1 else '(' + ', '.join(keys) + ')'} IN (:names)"
     elif len(keys) == 1:
-        values = [_value_of(name[0], columns[0].type) for name in names]
+        values = [value_of(name[0], columns[0].type) for name in names]
         yield among(keys[0], values, dialect)
     else:
         named = [
@@ -111,31 +103,8 @@ def _is_named(
     query: CanonicalQuery, columns: Sequence[QueryColumn], name: Element, dialect: Dialect, *, is_nested: bool
 ) -> Iterator[str]:
     """Write that the columns have the values of an element; not every engine compares tuples."""
-    for column, scalar in zip(columns, name, strict=True):
-        if isinstance(column.source, QueryBucket):
-            yield _is_in_bucket(query, column.source, date_of(int(scalar)), dialect, is_nested=is_nested)
-        else:
-            key = grouping_key(column, query, dialect, is_nested=is_nested, is_total=True)
-            yield f"{key} = {literal(_value_of(scalar, column.type), dialect)}"
-
-
-def _is_in_bucket(
-    query: CanonicalQuery, bucket: QueryBucket, first_day: date, dialect: Dialect, *, is_nested: bool
-) -> str:
-    """Write the range of a bucket's times: a function could fail on times that another condition leaves out."""
-    time = bucket.time
-    ranges = [
-        " AND ".join(
-            restriction_conditions(OrdinalRestriction(time.column, (each,)), dialect, is_nested=is_nested)
-        )
-        for each in local_times(query, time).values_in(first_day, bucket.length)
-    ]
-    return ranges[0] if len(ranges) == 1 else f"({' OR '.join(f'({each})' for each in ranges)})"
-
-
-def _value_of(scalar: Scalar, kind: ColumnType) -> Value:
-    """Return a value of an element in the form that it has in questions."""
-    return scalar if isinstance(scalar, str) else value_of_number(scalar, kind)
+    place = Place(query, dialect, is_nested)
+    yield from (has_value(column, scalar, place) for column, scalar in zip(columns, name, strict=True))
 
 
 def _member_conditions(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
@@ -160,12 +129,8 @@ def text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
         if isinstance(each, TextRestriction)
     }
     query = resolution.query
-    # A CASE answers with literals alone, and a part of a text is no longer than the text.
-    texts = [
-        each.source.column if isinstance(each.source, QueryPartOfText) else each
-        for each in query.dimensions
-        if each.type is ColumnType.STRING and not isinstance(each.source, QueryCase)
-    ]
+    read = (each.text_read for each in query.dimensions if each.type is ColumnType.STRING)
+    texts = [each for each in read if each is not None]
     shown = [each for each in texts if lists.get(each, True)]
     if dialect.stores_long_texts:
         for column in shown:

@@ -36,7 +36,7 @@ from typing import NoReturn, TypeVar
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.asked_numbers import AskedNumber, Counted, Measure
 from dp_service.queries.canonical_conditions import flattened as all_of
-from dp_service.queries.dimensions import Cases, Dimension, Extracted, Funnel, columns_of, is_series
+from dp_service.queries.dimensions import Dimension, columns_of, is_series
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import Filter, column_filters
 from dp_service.queries.sql import tree
@@ -347,17 +347,9 @@ def _most_rows(selected: SelectList, totals: str | None, scope: Scope) -> float:
 
 
 def _most_values(dimension: Dimension, scope: Scope) -> float:
-    match dimension:
-        case str():
-            return len(scope.table.column(dimension).domain or ()) or inf
-        case Extracted(part=part):
-            return len(part.values)
-        case Cases(values=values):
-            return len(values)
-        case Funnel(steps=steps):
-            return len(steps)
-        case _:
-            return inf
+    if isinstance(dimension, str):
+        return len(scope.table.column(dimension).domain or ()) or inf
+    return inf if dimension.values is None else len(dimension.values)
 
 
 _NAME = re.compile(r"\w{1,128}")

@@ -1,6 +1,7 @@
 """Bins of a number: WIDTH_BUCKET, and FLOOR of what a column is divided by.
 
 WIDTH_BUCKET(column, low, high, n)   n bins of equal width, 0 below them and n + 1 above
+WIDTH_BUCKET(DATE_DIFF('day', a, b), low, high, n)   the same of the days between two columns
 FLOOR(column / 10) * 10              bins by their lower ends, FLOOR(column / 10) by their place
 
 The bins of FLOOR follow from the bounds of a value column, or from the listed values of another one. Beyond the bounds
@@ -13,12 +14,15 @@ from fractions import Fraction
 from math import floor
 
 from dp_service.queries.columns import Column
-from dp_service.queries.dimensions import MAXIMUM_BRANCHES, Binned, Cases
 from dp_service.queries.filters import Bound, Filter, In, Range
+from dp_service.queries.functions.bins import Binned
+from dp_service.queries.functions.cases import MAXIMUM_BRANCHES, Cases
+from dp_service.queries.functions.day_differences import DayDifference
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import fraction_of
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, integer
+from dp_service.queries.sql.words import DIFFERENCES
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import ColumnType
 
@@ -35,7 +39,7 @@ def is_bins(node: tree.Call) -> bool:
     return node.name in (_WIDTH_BUCKET, _FLOOR)
 
 
-def bins_of(node: tree.Call, scope: Scope) -> Binned | Cases:
+def bins_of(node: tree.Call, scope: Scope) -> Binned | Cases | DayDifference:
     """Return the bins of a number.
 
     Raises:
@@ -52,7 +56,7 @@ def _numbers(operand: tree.Expression, scope: Scope) -> ValueColumn | QuantileCo
     return scope.table.numbers_of(name) if scope.table.has_numbers(name) else None
 
 
-def _of_buckets(node: tree.Call, scope: Scope) -> Binned | Cases:
+def _of_buckets(node: tree.Call, scope: Scope) -> Binned | Cases | DayDifference:
     if len(node.arguments) != len(("column", "low", "high", "n")) or node.distinct or node.within is not None:
         refuse(node, "expected WIDTH_BUCKET(column, low, high, number of bins)")
     operand, low, high, number = node.arguments
@@ -63,6 +67,8 @@ def _of_buckets(node: tree.Call, scope: Scope) -> Binned | Cases:
     if not (first < last and 1 <= count <= _MOST_BINS):
         refuse(node, f"expected WIDTH_BUCKET with low below high and 1 to {_MOST_BINS} bins")
     edges = tuple(first + (last - first) * place / count for place in range(count + 1))
+    if isinstance(operand, tree.Call) and operand.name in DIFFERENCES:
+        return _days(operand, edges, scope)
     found = _numbers(operand, scope)
     if found is not None and all(each.name != found.name for each in scope.table.columns):
         return Binned(found.name, edges, tuple(range(len(edges) + 1)))
@@ -70,6 +76,14 @@ def _of_buckets(node: tree.Call, scope: Scope) -> Binned | Cases:
     if column.type is not ColumnType.INT64:
         refuse(operand, f"{column.name}: expected WIDTH_BUCKET of a column of numbers")
     return _of_integers(column, edges)
+
+
+def _days(node: tree.Call, edges: tuple[Fraction, ...], scope: Scope) -> DayDifference:
+    is_whole = len(node.arguments) == len(("length", "start", "end")) and not node.distinct
+    unit, start, end = node.arguments if is_whole else (node, node, node)
+    if not isinstance(unit, tree.Text) or unit.value.upper() != "DAY":
+        refuse(node, f"expected {node.name}('day', column, column)")
+    return DayDifference(scope.column_name(start), scope.column_name(end), edges)
 
 
 def _of_integers(column: Column, edges: tuple[Fraction, ...]) -> Cases:

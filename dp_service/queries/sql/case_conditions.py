@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dp_service.queries.columns import Nulls
-from dp_service.queries.dimensions import Cases
 from dp_service.queries.filters import (
     AllOf,
     AnyOf,
@@ -25,6 +24,7 @@ from dp_service.queries.filters import (
     opposite,
     type_of,
 )
+from dp_service.queries.functions.cases import Cases
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.cases import answer_of
 from dp_service.queries.sql.places import refuse

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dp_service.queries.dimensions import Cases
 from dp_service.queries.filters import Filter, Value, fault_of
+from dp_service.queries.functions.cases import Cases
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import integer

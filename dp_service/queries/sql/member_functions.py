@@ -1,6 +1,7 @@
 """Functions of all of a member's rows: funnels, first times, and how much later a member comes back.
 
 FUNNEL_COUNT(STEPS(a, b, ..), CORRELATE_BY(member))    Apache Pinot's, one row for each step
+.., SETTINGS('strict_increase'))                       in order of time, by a word of its FUNNEL_MAX_STEP
 DATE_TRUNC('month', MIN(time))                         the bucket of a member's first time
 DATE_DIFF('month', MIN(time), time)                    how many buckets later a row of it is
 
@@ -13,7 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.dimensions import Funnel, Later
+from dp_service.queries.functions.first_times import Later
+from dp_service.queries.functions.funnels import Funnel
+from dp_service.queries.functions.ordered_funnels import OrderedFunnel
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import condition_of
 from dp_service.queries.sql.numbers import is_sum_of_ones
@@ -23,6 +26,7 @@ from dp_service.queries.sql.words import DIFFERENCES, FUNNEL, TRUNCATIONS
 from dp_service.terms import Comparison
 
 _FUNNEL_FORM = "FUNNEL_COUNT(STEPS(condition, condition, ..), CORRELATE_BY({member}))"
+_IN_ORDER = "SETTINGS('strict_increase')"
 _RANGE = frozenset({Comparison.LESS, Comparison.AT_MOST, Comparison.GREATER, Comparison.AT_LEAST})
 _OF_MEMBERS = (
     "expected SELECT member, DATE_TRUNC('month', MIN(time)) AS first FROM a table GROUP BY member: of each member, its "
@@ -63,11 +67,12 @@ def _funnel(node: tree.Call, scope: Scope) -> Funnel:
     names = [each.name for each in calls]
     if (
         len(calls) != len(node.arguments)
-        or names not in (["STEPS"], ["STEPS", "CORRELATE_BY"])
+        or names[:1] != ["STEPS"]
+        or names[1:] not in ([], ["CORRELATE_BY"], ["SETTINGS"], ["CORRELATE_BY", "SETTINGS"])
         or node.distinct
     ):
-        refuse(node, f"expected {form}: steps are of any order in time, and there are no settings")
-    for by in calls[1:]:
+        refuse(node, f"expected {form}; behind it {_IN_ORDER} for steps in order of time, and nothing else")
+    for by in (each for each in calls if each.name == "CORRELATE_BY"):
         if len(by.arguments) != 1 or scope.column_name(by.arguments[0]) != scope.table.member:
             refuse(by, f"expected CORRELATE_BY({scope.table.member}), the table's member column")
     conditions = []
@@ -77,7 +82,21 @@ def _funnel(node: tree.Call, scope: Scope) -> Funnel:
             refuse(step, "a step that every row meets, or none, is not accepted: leave it out")
         conditions.append(found)
     with placed(node):
+        if names[-1] == "SETTINGS":
+            return OrderedFunnel(tuple(conditions), _time_of_steps(calls[-1], scope))
         return Funnel(tuple(conditions))
+
+
+def _time_of_steps(settings: tree.Call, scope: Scope) -> str:
+    """Return the column in whose order steps are, if settings say so."""
+    time, given = scope.table.time, [each.value for each in settings.arguments if isinstance(each, tree.Text)]
+    if given != ["strict_increase"] or len(settings.arguments) != 1 or time is None:
+        refuse(
+            settings,
+            f"expected {_IN_ORDER}, each step later than the one before, of a table with a time column; without it "
+            "steps are of any order",
+        )
+    return time.name
 
 
 def _later(node: tree.Call, scope: Scope) -> Later:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dp_service.queries.asked_numbers import AskedNumber, AskedQuantile, Counted, Measure
-from dp_service.queries.dimensions import Funnel
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.numbers import (
     Count,
@@ -202,8 +201,7 @@ def place_of_number(
 def totals_by(select: tree.Select, selected: SelectList, scope: Scope) -> str | None:
     """Check that the groups are of the selected columns, and return of which column totals are asked for, if of any."""
     group = select.group
-    # A funnel has a row for each step without being grouped by.
-    needed = [each for each in selected.dimensions if not isinstance(each.of, Funnel)]
+    needed = [each for each in selected.dimensions if isinstance(each.of, str) or each.of.is_grouped_by]
     if group is None:
         if needed:
             refuse(select.items[0].value, _without_grouping(selected, scope.table))

@@ -11,8 +11,13 @@ LOWER, UPPER, LEFT, SUBSTR, SPLIT_PART                       parts of a text
 
 from __future__ import annotations
 
-from dp_service.queries.dimensions import Cases, Dimension, Extracted, FirstSeen, PartOfText, Truncated
+from dp_service.queries.dimensions import Dimension
 from dp_service.queries.filters import opposite
+from dp_service.queries.functions.buckets import Truncated
+from dp_service.queries.functions.cases import Cases
+from dp_service.queries.functions.first_times import FirstSeen
+from dp_service.queries.functions.parts import Extracted
+from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.bins import bins_of, is_bins
 from dp_service.queries.sql.cases import cases_of

@@ -94,7 +94,7 @@ _READ = frozenset(
         "WIDTH_BUCKET",
     }
     | {"IF", "IFF", "IIF", "COUNT_IF", "COUNTIF", "SUM_IF", "SUMIF", "AVG_IF", "AVGIF", "FLOOR"}
-    | {"FUNNEL_COUNT", "STEPS", "CORRELATE_BY", "DATE_DIFF", "DATEDIFF"}
+    | {"FUNNEL_COUNT", "STEPS", "CORRELATE_BY", "SETTINGS", "DATE_DIFF", "DATEDIFF"}
 )
 FUNNEL = "FUNNEL_COUNT"
 """Apache Pinot's function of members and steps, with the two of its arguments."""

@@ -243,6 +243,7 @@ _PARTS = (
     "LEFT(text, 2)",
     "SPLIT_PART(text, 'b', 1)",
     "SPLIT_PART(text, '%', 2)",
+    "WIDTH_BUCKET(DATE_DIFF('day', day, day), 0, 2, 2)",
 )
 _BINS = (
     "FLOOR(price / 5) * 5",
@@ -306,6 +307,8 @@ def forms(under: Policy) -> Iterator[Form]:
         yield from _form(f"SELECT {bins}, {_COUNTED} FROM summed WHERE {condition} GROUP BY 1", under)
         steps = (condition, "number >= -127")[:: 1 - 2 * (number // 2 % 2)]
         funnel = f"FUNNEL_COUNT(STEPS({', '.join(steps)}), CORRELATE_BY(member))"
+        settings = ("", ", SETTINGS('strict_increase')")[number // 4 % 2] if table == "dropped" else ""
+        funnel = f"{funnel.removesuffix(')')}{settings})"
         yield from _form(f"SELECT {funnel} FROM {table}", under)
         of_clocks = _OF_CLOCKS[number % len(_OF_CLOCKS)]
         within = _RANGES[number // len(_OF_CLOCKS) % 4 == 1]

@@ -13,18 +13,7 @@ from zoneinfo import ZoneInfo
 from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.canonical_columns import QueryValue
 from dp_service.queries.columns import Column, Nulls
-from dp_service.queries.dimensions import (
-    Binned,
-    Cases,
-    Dimension,
-    Extracted,
-    FirstSeen,
-    Funnel,
-    Later,
-    PartOfText,
-    Truncated,
-    columns_of,
-)
+from dp_service.queries.dimensions import Dimension, columns_of
 from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.filters import (
     MAXIMUM_TEXT_LENGTH,
@@ -37,6 +26,15 @@ from dp_service.queries.filters import (
     NotIn,
     Range,
 )
+from dp_service.queries.functions.bins import Binned
+from dp_service.queries.functions.buckets import Truncated
+from dp_service.queries.functions.cases import Cases
+from dp_service.queries.functions.day_differences import DayDifference
+from dp_service.queries.functions.first_times import FirstSeen, Later
+from dp_service.queries.functions.funnels import Funnel
+from dp_service.queries.functions.ordered_funnels import OrderedFunnel
+from dp_service.queries.functions.parts import Extracted
+from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.intervals import UNIVERSES, ordinal
 from dp_service.queries.policy import Policy
 from dp_service.queries.tables import Table
@@ -272,19 +270,23 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
             case Binned(column=name, edges=edges, labels=labels):
                 number = _rounded(looked_at[name], table.value(name))
                 return labels[sum(number >= edge for edge in edges)]
+            case DayDifference(start=start, end=end, edges=edges):
+                days = [value_of(each) for each in (start, end)]
+                return None if None in days else sum((days[1] - days[0]).days >= edge for edge in edges)
             case PartOfText(column=name, function=function):
                 text = _shown(value_of(name))
                 return None if text is None else function.of(text)
             case Funnel(steps=steps):
-                # The row is its member's only one.
-                return ([_meets(each, row, table) for each in steps] + [False]).index(False) or None
-            case (
-                Truncated(column=name) | FirstSeen(column=name) | Later(column=name) | Extracted(column=name)
-            ):
-                return _of_time(dimension, _local(value_of(name), table))
+                # The row is its member's only one, so none is later.
+                met_steps = [_meets(each, row, table) for each in steps]
+                if isinstance(dimension, OrderedFunnel):
+                    met_steps = [met_steps[0] and value_of(dimension.column) is not None]
+                return (*met_steps, False).index(False) or None
             case _:
                 (name,) = columns_of(dimension)
-                return _shown(value_of(name))
+                is_of_time = isinstance(dimension, Truncated | FirstSeen | Later | Extracted)
+                found = value_of(name)
+                return _of_time(dimension, _local(found, table)) if is_of_time else _shown(found)
 
     element = tuple(map(shown, form.query.dimensions))
     if None in element or (form.about is not None and element not in form.about):

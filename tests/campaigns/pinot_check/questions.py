@@ -11,9 +11,9 @@ from random import Random
 from typing import Any
 
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.dimensions import Cases
 from dp_service.queries.elements import days_of
 from dp_service.queries.filters import AllOf
+from dp_service.queries.functions.cases import Cases
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.mechanisms.bounded import Shift
-from dp_service.queries import derived_columns
 from dp_service.queries.asked_numbers import DistinctValues, Measure, sum_of
 from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.functions import buckets
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render
 from dp_service.queries.render.time_expressions import LocalTimes
@@ -283,7 +283,7 @@ def test_a_range_that_is_one_bucket_too_long_is_found(monkeypatch: pytest.Monkey
     for wrong in (-1, 1):
         step = datetime.timedelta(days=31 * wrong)
         monkeypatch.setattr(
-            derived_columns,
+            buckets,
             "buckets_between",
             lambda length, start, end, zone, step=step: real(length, start, end + step, zone),
         )

@@ -37,7 +37,8 @@ ROWS = st.lists(
     ),
     max_size=14,
 )
-FORMS = [(TWO, None, False, False), (TWO, BucketLength.MONTH, True, False)]
+IN_ORDER = (TWO, None, False, False, False, True)
+FORMS: list[Any] = [(TWO, None, False, False), IN_ORDER, (TWO, BucketLength.MONTH, True, False)]
 FORMS += [
     ((), length, first, later) for length in BucketLength for first, later in [(True, False), (True, True)]
 ]
@@ -125,6 +126,7 @@ def multiplied(sql: str) -> str:
         ((TWO, None, False, False), reached_together),
         (((), BucketLength.MONTH, True, True), first_of_all),
         ((TWO, None, False, False), multiplied),
+        (IN_ORDER, first_of_all),
     ],
 )
 def test_a_query_in_which_a_member_changes_more_is_found(form: Any, wrong: Callable[[str], str]) -> None:

@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.dimensions import Cases, Extracted, Truncated
 from dp_service.queries.elements import days_of, microseconds_of
 from dp_service.queries.filters import InPart, TimeRange, opposite
+from dp_service.queries.functions.buckets import Truncated
+from dp_service.queries.functions.cases import Cases
+from dp_service.queries.functions.parts import Extracted
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy

@@ -11,9 +11,12 @@ from zoneinfo import ZoneInfo
 
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.dimensions import Dimension, FirstSeen, Funnel, Later
+from dp_service.queries.dimensions import Dimension
 from dp_service.queries.elements import days_of, microseconds_of
 from dp_service.queries.filters import AnyOf, Filter, In, NotIn, TimeRange
+from dp_service.queries.functions.first_times import FirstSeen, Later
+from dp_service.queries.functions.funnels import Funnel
+from dp_service.queries.functions.ordered_funnels import OrderedFunnel
 from dp_service.queries.structured import HistogramQuery
 from tests.support.queries.buckets import DAY, EPOCH, MICROSECOND, TYPES, UTC, Row
 
@@ -38,6 +41,7 @@ class Asked:
         first: Whether first times are grouped by.
         later: Whether how much later members come back is grouped by.
         with_text: Whether another column is grouped by as well.
+        in_order: Whether the steps are in order of time.
     """
 
     kind: str = "timestamps"
@@ -46,6 +50,7 @@ class Asked:
     first: bool = False
     later: bool = False
     with_text: bool = False
+    in_order: bool = False
 
     @property
     def zone(self) -> str:
@@ -57,7 +62,7 @@ class Asked:
         """The question."""
         dimensions: list[Dimension] = ["text"] if self.with_text else []
         if self.steps:
-            dimensions.append(Funnel(self.steps))
+            dimensions.append(OrderedFunnel(self.steps, "at") if self.in_order else Funnel(self.steps))
         if self.length is not None:
             dimensions += [FirstSeen("at", self.length)] if self.first else []
             dimensions += [Later("at", self.length)] if self.later else []
@@ -70,6 +75,7 @@ class Asked:
         for row in rows:
             is_counted = not self.with_text or row.text in ("a", "b")
             is_timed = self.length is None or (row.at is not None and self._time(row.at) < END)
+            is_timed = is_timed and (row.at is not None or not self.in_order)
             if row.member is not None and is_counted and is_timed:
                 held.setdefault((row.text if self.with_text else None, row.member), []).append(row)
         found: dict[tuple[Any, ...], int] = {}
@@ -81,9 +87,7 @@ class Asked:
 
     def _elements(self, rows: list[Row]) -> set[tuple[Any, ...]]:
         """Return the elements of one member, but for the other column."""
-        step = 0
-        while step < len(self.steps) and any(STEPS[self.steps[step]](row.text) for row in rows):
-            step += 1
+        step = self._deepest(rows)
         if self.steps and not step:
             return set()
         of_steps = (step,) if self.steps else ()
@@ -102,6 +106,25 @@ class Asked:
         )
         return {(*of_steps, *firsts, *later) for later in laters}
 
+    def _deepest(self, rows: list[Row]) -> int:
+        """Return the deepest step that a member's rows reach: in order, by whichever rows at however many times."""
+        if self.in_order:
+            times = {row.at: self._time(row.at) for row in rows if row.at is not None}
+            # Which numbers of steps are reached at which times, by any rows.
+            reached = {(0, datetime.datetime.min.replace(tzinfo=UTC))}
+            for row in sorted(rows, key=lambda row: times[row.at or EPOCH]):
+                at = times[row.at or EPOCH]
+                reached |= {
+                    (step + 1, at)
+                    for step, before in reached
+                    if before < at and step < len(self.steps) and STEPS[self.steps[step]](row.text)
+                }
+            return max(step for step, _ in reached)
+        step = 0
+        while step < len(self.steps) and any(STEPS[self.steps[step]](row.text) for row in rows):
+            step += 1
+        return step
+
     def _time(self, at: datetime.datetime) -> datetime.datetime:
         """Return the time that the column holds."""
         step = TYPES[self.kind].step
@@ -117,6 +140,8 @@ class Asked:
 QUESTIONS = (
     Asked(steps=tuple(STEPS)[:2]),
     Asked(steps=tuple(STEPS)[::-1], with_text=True),
+    Asked("timestamps", tuple(STEPS), in_order=True),
+    Asked("days", tuple(STEPS)[1::-1], with_text=True, in_order=True),
     Asked("days", length=BucketLength.MONTH, first=True),
     Asked("timestamps", tuple(STEPS)[1:3], BucketLength.WEEK, first=True),
     Asked("milliseconds", length=BucketLength.QUARTER, later=True, with_text=True),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dp_service.bounding.order import kept
 from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.columns import Column, Lookup, Nulls
-from dp_service.queries.dimensions import Cases, Dimension, PartOfText
+from dp_service.queries.dimensions import Dimension
 from dp_service.queries.filters import (
     AllOf,
     AnyOf,
@@ -24,6 +24,8 @@ from dp_service.queries.filters import (
     Range,
     TimeRange,
 )
+from dp_service.queries.functions.cases import Cases
+from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.render.distinct import values_salt
 from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.resolution import resolve

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from dp_service.queries.asked_numbers import Counted, DistinctValues, Measure
-from dp_service.queries.dimensions import Cases, Dimension, PartOfText
+from dp_service.queries.dimensions import Dimension
 from dp_service.queries.filters import (
     MAXIMUM_VALUES,
     AllOf,
@@ -24,6 +24,8 @@ from dp_service.queries.filters import (
     TimeRange,
     Value,
 )
+from dp_service.queries.functions.cases import Cases
+from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.text_functions import Folded, Piece, Prefix, TextFunction

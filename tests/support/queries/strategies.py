@@ -11,7 +11,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.dimensions import Cases, Dimension, PartOfText
+from dp_service.queries.dimensions import Dimension
 from dp_service.queries.filters import (
     INT64_MAXIMUM,
     INT64_MINIMUM,
@@ -27,6 +27,8 @@ from dp_service.queries.filters import (
     TimeRange,
     Value,
 )
+from dp_service.queries.functions.cases import Cases
+from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.table_contributions import Contributions
