@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dp_service.queries.columns import Nulls
 from dp_service.queries.filters import (
@@ -75,13 +76,19 @@ def wanted_of(node: tree.Expression, cases: Cases, *, holds: bool) -> Wanted:
             comparison in (Comparison.EQUAL, Comparison.NOT_EQUAL) or kind is ColumnType.INT64
         ):
             refuse(node, "expected = or <> between a CASE and a text or a truth value")
-        case tree.Compared(left=tree.Case()):
+        case tree.Compared(left=tree.Case(), comparison=comparison):
             right = literal(node.right)
-            return Wanted(lambda value: node.comparison.holds(value, right) is holds)
-        case tree.Compared():
+            return Wanted(lambda value: _compared(value, comparison, right) is holds)
+        case tree.Compared(comparison=comparison):
             left = literal(node.left)
-            return Wanted(lambda value: node.comparison.holds(left, value) is holds)
+            return Wanted(lambda value: _compared(left, comparison, value) is holds)
     raise AssertionError(node)
+
+
+def _compared(left: Value, comparison: Comparison, right: Value) -> bool:
+    if isinstance(left, int) and isinstance(right, int):
+        return comparison.holds(Fraction(left), Fraction(right))
+    return (left == right) is (comparison is Comparison.EQUAL)
 
 
 def case_condition(node: tree.Case, cases: Cases, wanted: Wanted, table: Table) -> Filter | bool:

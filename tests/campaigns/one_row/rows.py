@@ -317,14 +317,15 @@ def _shown(value: Any) -> Any:
     return days_of(value) if isinstance(value, date) else value
 
 
-def _of_time(dimension: Truncated | FirstSeen | Later | Extracted, local: datetime) -> int:
+def _of_time(dimension: Dimension, local: datetime) -> int:
     match dimension:
         case Later():
             return 0
         case Extracted(part=part):
             return part.of(local)
-        case _:
-            return days_of(dimension.length.first_day(local.date()))
+        case Truncated(length=length) | FirstSeen(length=length):
+            return days_of(length.first_day(local.date()))
+    raise AssertionError(dimension)
 
 
 def _local(value: date | int, table: Table) -> datetime:
