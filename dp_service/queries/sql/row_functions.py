@@ -17,7 +17,6 @@ from dp_service.queries.functions.buckets import Truncated
 from dp_service.queries.functions.cases import Cases
 from dp_service.queries.functions.first_times import FirstSeen
 from dp_service.queries.functions.parts import Extracted
-from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.bins import bins_of, is_bins
 from dp_service.queries.sql.cases import cases_of
@@ -25,10 +24,10 @@ from dp_service.queries.sql.conditions import condition_of
 from dp_service.queries.sql.forms import is_part
 from dp_service.queries.sql.member_functions import first_of, is_member_function, member_function
 from dp_service.queries.sql.places import placed, refuse
-from dp_service.queries.sql.scope import Scope, integer, refused_node
+from dp_service.queries.sql.scope import Scope, refused_node
+from dp_service.queries.sql.text_parts import part_of_text
 from dp_service.queries.sql.time_functions import extracted, is_bucket, truncated, uncast
 from dp_service.queries.sql.words import PARTS_OF_TEXTS
-from dp_service.queries.text_functions import Folded, Piece, Prefix, TextFunction
 
 _CONDITIONS = (
     tree.Compared | tree.Listed | tree.Between | tree.Like | tree.IsNull | tree.Not | tree.All | tree.Any
@@ -70,7 +69,7 @@ def _of_call(node: tree.Call, scope: Scope) -> Dimension:
     if is_bins(node):
         return bins_of(node, scope)
     if node.name in PARTS_OF_TEXTS:
-        return _part_of_text(node, scope)
+        return part_of_text(node, scope)
     if not is_bucket(node):
         part, column = extracted(node)
         return Extracted(scope.column_name(column), part)
@@ -98,28 +97,3 @@ def _truth(node: tree.Expression, scope: Scope) -> Cases:
         refuse(node, "a condition that every row meets, or none, is not accepted here: leave it out")
     with placed(node):
         return Cases(((found, True), (opposite(found), False)), None)
-
-
-def _part_of_text(node: tree.Call, scope: Scope) -> PartOfText:
-    if not node.arguments or node.distinct or node.within is not None:
-        refuse(node, _PARTS[node.name])
-    column, *arguments = node.arguments
-    match node.name, arguments:
-        case "LOWER" | "LCASE" | "UPPER" | "UCASE", []:
-            function: TextFunction = Folded(upper=node.name.startswith("U"))
-        case "LEFT", [tree.Number() as length]:
-            function = Prefix(integer(length))
-        case "SUBSTR" | "SUBSTRING", [tree.Number(text="1", negative=False), tree.Number() as length]:
-            function = Prefix(integer(length))
-        case "SPLIT_PART" | "SPLITPART", [tree.Text(value=separator, kind=""), tree.Number() as place]:
-            function = Piece(separator, integer(place))
-        case _:
-            refuse(node, _PARTS[node.name])
-    return PartOfText(scope.column_name(column), function)
-
-
-_PARTS = {
-    **dict.fromkeys(("LOWER", "LCASE", "UPPER", "UCASE"), "expected LOWER(column) or UPPER(column)"),
-    **dict.fromkeys(("LEFT", "SUBSTR", "SUBSTRING"), "expected LEFT(column, n) or SUBSTR(column, 1, n)"),
-    **dict.fromkeys(("SPLIT_PART", "SPLITPART"), "expected SPLIT_PART(column, '@', 2)"),
-}

@@ -1,0 +1,73 @@
+"""Conditions on LOWER, UPPER and LEFT: those that LIKE has, and no others."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.render import render
+from dp_service.queries.resolution import resolve
+from dp_service.queries.sql import parse_sql
+from tests.queries.test_case_conditions import POLICY
+
+TEXTS = ("x", "X", "xy", "Xy_", "yX", "%x", "", "É", "é", "kx", "\u212ax")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "LOWER(b) = 'x'",
+        "'XY' <> UPPER(b)",
+        "LOWER(b) IN ('x', 'xy')",
+        "LOWER(b) NOT IN ('x')",
+        "LOWER(b) LIKE '%x%'",
+        "NOT UPPER(b) NOT LIKE '_X'",
+        "LEFT(b, 1) = 'x'",
+        "SUBSTR(b, 1, 2) <> 'xy'",
+        "LEFT(b, 1) IN ('x', 'y')",
+    ],
+)
+def test_the_rows_are_those_of_sql(condition: str) -> None:
+    """Of texts in which A to Z are the only letters of two cases that any condition names, or a missing text."""
+    with duckdb.connect() as engine:
+        engine.execute(
+            "CREATE TABLE t AS SELECT 'm' || i AS member, 0 AS a, b, 'x' AS kept FROM (SELECT unnest(?) AS b, "
+            "generate_subscripts(?, 1) AS i)",
+            [[*TEXTS, None]] * 2,
+        )
+        rendered = render(
+            resolve(
+                parse_sql(f"SELECT COUNT(DISTINCT member) FROM t WHERE {condition}", POLICY), POLICY, now=0
+            ),
+            "duckdb",
+        )
+        ((expected,),) = engine.execute(f"SELECT count(*) FROM t WHERE {condition}").fetchall()
+        ((count,),) = engine.execute(rendered).fetchall()
+    assert 0 < expected == count
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "LOWER(b) = 'X'",
+        "LOWER(b) = 'x_'",
+        "LEFT(b, 2) = 'x'",
+        "LEFT(b, 2) = 'x%'",
+        "LEFT(b, 2) LIKE 'x%'",
+        "LOWER(b) > 'x'",
+        "SPLIT_PART(b, '-', 1) = 'x'",
+        "LOWER(b) = DATE '2024-01-01'",
+    ],
+)
+def test_what_like_does_not_say_is_refused(condition: str) -> None:
+    """With what to write instead."""
+    with pytest.raises(QuestionError, match=r"write column ILIKE 'a%'"):
+        parse_sql(f"SELECT COUNT(DISTINCT member) FROM t WHERE {condition}", POLICY)
+
+
+def test_a_column_of_numbers_has_no_letters() -> None:
+    """Refused by its name."""
+    with pytest.raises(QuestionError, match="a: expected a part of a column of texts"):
+        parse_sql("SELECT COUNT(DISTINCT member) FROM t WHERE LOWER(a) = 'x'", POLICY)
