@@ -105,9 +105,9 @@ def _of_time(table: Table, time: TimeColumn, year: int) -> Iterator[dp_pb2.Catal
     length = BucketLength.MONTH if BucketLength.MONTH in table.buckets else table.buckets[-1]
     where, lengths = _range(table, time, length, year), ", ".join(table.buckets)
     bucket, first = f"DATE_TRUNC('{length}', {name})", f"DATE_TRUNC('{length}', MIN({name}))"
-    yield _example(
-        table, "bucket", bucket, f"The bucket of time: {lengths}. The range needs both ends.", where=where
-    )
+    usual = ", ".join(f"{word} {day}" for word, day in (("from", time.begins), ("before", time.ends)) if day)
+    ends = f"Without a range: {usual}." if usual else "The range needs both ends."
+    yield _example(table, "bucket", bucket, f"The bucket of time: {lengths}. {ends}", where=where)
     meaning = f"The {length} that a member comes first in: who is new. Earlier rows decide as well."
     yield _example(table, "first_seen", first, meaning, where=where)
     if name != time.name:
@@ -139,8 +139,8 @@ def _conditions(table: Table) -> Iterator[str]:
 
 
 def _range(table: Table, time: TimeColumn, length: BucketLength, year: int) -> str:
-    """Return a range of six buckets of time, which ends with the year before."""
-    end = start = length.first_day(datetime.date(year, 1, 1))
+    """Return a range of six buckets of time, which ends with the policy's usual one, or with the year before."""
+    end = start = length.first_day(time.ends or datetime.date(year, 1, 1))
     for _ in range(_BUCKETS):
         start = length.first_day(start - _ONE_DAY)
     is_number = table.time_column().type is ColumnType.INT64

@@ -77,7 +77,7 @@ class Planned:
 
 CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
 REACHED_BY = 12
-"""How many members reach a bound that is chosen, at least: one of them alone does not move it."""
+"""How many members reach a bound that is chosen, at least: a few who are far from the others do not decide it."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class Shape:
         buckets: In how many buckets of time a member counts; 0: there is no time.
         most_members: A power of ten far above the number of members.
         most_rows: The same of rows.
-        months: The first day of the first month in which some members have rows, and the day after the last one; None:
-            there is no time, or no such month.
+        months: The first day of the months of nearly all rows, and the day after the last of them; None: there is no
+            time, or hardly a member.
     """
 
     planned: Planned
@@ -254,14 +254,17 @@ def _buckets(connection: duckdb.DuckDBPyConnection, draft: Draft, looks: Looks) 
 def _months(
     connection: duckdb.DuckDBPyConnection, draft: Draft
 ) -> tuple[datetime.date, datetime.date] | None:
+    """Return months that leave out rows of fewer members than a dozen before them, and after them."""
     month = f"CAST(date_trunc('month', {time_of(draft.times[0])}) AS DATE)"
-    # The table may have a column with any name, such as month.
-    reached = f"GROUP BY 1 HAVING count(DISTINCT {_member(draft)}) >= {REACHED_BY}"
-    first, last = _one(
-        connection,
-        f"SELECT min(gris_month), max(gris_month) FROM (SELECT {month} AS gris_month FROM {_rows(draft)} {reached})",  # noqa: S608
+    ends = (
+        f"SELECT min({month}) AS first, max({month}) AS last FROM {_rows(draft)} "  # noqa: S608 - names are quoted
+        f"GROUP BY {_member(draft)} HAVING first IS NOT NULL"
     )
-    return None if first is None else (first, BucketLength.MONTH.day_after(last))
+    members, first, last = _one(
+        connection,
+        f"SELECT count(*), min(first, {REACHED_BY})[-1], max(last, {REACHED_BY})[-1] FROM ({ends})",  # noqa: S608
+    )
+    return None if members < REACHED_BY else (first, BucketLength.MONTH.day_after(last))
 
 
 def _root_noise(most: int, rho: float) -> Callable[[int], float]:

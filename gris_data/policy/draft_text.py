@@ -28,9 +28,9 @@ _HEAD = (
 _READ = (
     "Rows were read, for you as the owner: which columns are left out and why, and shares in comments, tell of them. "
     "Show this file to no analyst before you have taken the comments out.\n"
-    "Bounds (delta_0, delta_1, units, tau, buckets, lower, upper, grids) come from the same data, in round numbers, so "
-    "that they tell little of anybody; what is chosen by data is outside of the guarantee all the same. DECIDE: keep "
-    "them, or replace them by what you know from elsewhere or from another period (`gris plan bound`)."
+    "Bounds (delta_0, delta_1, units, tau, buckets, lower, upper, grids, from, to) come from the same data, in round "
+    "numbers, so that they tell little of anybody; what is chosen by data is outside of the guarantee all the same. "
+    "DECIDE: keep them, or replace them by what you know from elsewhere or from another period (`gris plan bound`)."
 )
 _UNREAD = (
     "It was made from names and types of columns. No row was read: no value and no count of your data is in this file, "
@@ -51,7 +51,10 @@ _TIME = (
     "such as Europe/Berlin.{range} If rows keep arriving, {arriving} `refresh: day`: questions then see days that are "
     "over, and the same question stays free until the next day."
 )
-_RANGE = " Series that state no range are of the months in which a dozen members have rows, `from` and before `to`."
+_RANGE = (
+    " Series and first times that state no range are from `from` on and before `to`: months outside of which hardly a "
+    "dozen members have rows."
+)
 _SEVERAL_TIMES = "DECIDE: {others} could be it too; this one was chosen by {why}."
 _NO_TIME = (
     "DECIDE: no column looks like the time of a row. Name it here if questions should take a time range:\n"

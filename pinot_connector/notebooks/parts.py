@@ -88,8 +88,10 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """What is written in it."""
-        return self.number.text if self.part is None else percent(self.part)
+        """What is written in it: a number in the first column, else a part, and nothing where that says nothing."""
+        if self.part is None:
+            return "" if self.later else self.number.text
+        return percent(self.part)
 
     def svg(self, name: str) -> str:
         """Returns it with what is said of it while the pointer is there; `name` is the cohort's."""
