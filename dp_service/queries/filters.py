@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from dp_service.queries.errors import QuestionError
@@ -218,6 +218,21 @@ def column_filters(condition: Filter) -> Iterator[ColumnFilter]:
             waiting += reversed(each.parts)
         else:
             yield each
+
+
+def leave_one_range(filters: Iterable[Filter], column: str) -> bool:
+    """Return whether the conditions on a column say together that it is in one range, by their form."""
+    waiting = list(filters)
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, AllOf) or (isinstance(each, AnyOf) and len(each.parts) == 1):
+            waiting += each.parts
+            continue
+        is_range = isinstance(each, Range) or (isinstance(each, IsNull) and each.negated)
+        is_value = isinstance(each, In) and len(set(each.values)) == 1
+        if not (is_range or is_value) and any(leaf.column == column for leaf in column_filters(each)):
+            return False
+    return True
 
 
 def depth_of(condition: Filter) -> int:

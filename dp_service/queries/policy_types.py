@@ -82,7 +82,7 @@ def grid_end(value: object) -> Fraction | datetime.date:
 
 
 def _day(value: object) -> datetime.date:
-    found = grid_end(value)
+    found = grid_end(value) if isinstance(value, str) and _DAY.fullmatch(value) else None
     if not isinstance(found, datetime.date):
         raise ValueError("expected a day as YYYY-MM-DD")
     return found

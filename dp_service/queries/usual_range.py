@@ -1,7 +1,7 @@
 """The range of time that a policy states for questions by buckets of time, or first times, which leave an end open.
 
 Dashboards ask for series without a range. Its ends are the policy's, and so public; a question that states the same
-ones itself is the same question. Every answer to such a question shows of which times it is; others count all rows.
+ones itself is the same question. Its answer shows the buckets that these ends are in; other questions count all rows.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dp_service.queries.canonical import time_restriction
-from dp_service.queries.filters import TimeRange
+from dp_service.queries.filters import TimeRange, leave_one_range
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 
@@ -25,6 +25,9 @@ def with_usual_range(query: HistogramQuery, table: Table, closed_before: int | N
     time = table.time
     in_buckets = any(each.is_of_range for each in query.functions)
     if time is None or (time.begins is None and time.ends is None) or not in_buckets:
+        return query
+    if not leave_one_range(query.filters, time.name):
+        # Several ranges, or others, are a range that the question states, in its own way.
         return query
     stated, found = query.time_range or TimeRange(None, None), time_restriction(query, table, closed_before)
     hull, universe = found.hull, found.column.universe

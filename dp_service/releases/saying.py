@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.functions import NAMES_OF_MEMBERS
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
 from dp_service.queries.times import CompleteBy, Refresh
@@ -54,6 +55,7 @@ def of_question(
         resolution.parameters, " Then all intervals cover together, and are as wide as that needs."
     )
     yield from _copy(resolution)
+    yield from _of_members(columns)
     yield from kind.meaning(columns, ESTIMATED_CONFIDENCE)
     yield from _accuracy(kind, expected)
     yield from _method(kind)
@@ -92,6 +94,7 @@ def of_answer(
         yield _ended(bottom)
     yield from _lowered(plan.parameters, plan.requested_k)
     yield from _listing(plan.parameters)
+    yield from _of_members(columns)
     yield from kind.meaning(columns, confidence)
     yield from kind.of_intervals(view, confidence)
     if shown is not None and view.intervals is not None:
@@ -260,6 +263,16 @@ def _listing(parameters: ReleaseParameters, of_intervals: str = "") -> Iterator[
         yield Statement(
             "list.filtered",
             f"Conditions on what is released only leave elements out of the list, and cost nothing.{of_intervals}",
+        )
+
+
+def _of_members(columns: Sequence[str]) -> Iterator[Statement]:
+    """Yield of which rows of a member first times and steps are, if the question groups by others as well."""
+    if not NAMES_OF_MEMBERS.isdisjoint(columns) and not NAMES_OF_MEMBERS.issuperset(columns):
+        yield Statement(
+            "rows.of_members",
+            "First times and steps are of a member's rows with the same values in the other columns: a member may be "
+            "new, or reach a step, in several of them.",
         )
 
 

@@ -216,7 +216,15 @@ def test_an_end_that_a_series_leaves_open_is_that_of_the_policy(
     ] == said or (not said and not statement)
 
 
-@pytest.mark.parametrize("condition", ["day >= '2025-01-01'", "day < '2024-01-01'"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "day >= '2025-01-01'",
+        "day < '2024-01-01'",
+        "(day < '2023-01-01' OR day >= '2023-02-01')",
+        "(day < '2023-01-01' OR day >= '2023-02-01') AND day >= '2022-01-01'",
+    ],
+)
 def test_a_range_beside_the_usual_one_has_to_state_its_other_end(condition: str) -> None:
     """It is not taken for one that no row can be in."""
     with pytest.raises(QuestionError, match="both ends"):
@@ -236,6 +244,22 @@ def test_only_questions_by_buckets_have_a_usual_range() -> None:
         assert (
             expected == resolved(f"SELECT {by}, COUNT(DISTINCT member) FROM t GROUP BY 1", under).usual_range
         )
+
+
+@pytest.mark.parametrize(
+    ("columns", "is_said"),
+    [
+        ("DATE_TRUNC('month', MIN(day))", False),
+        ("text, DATE_TRUNC('month', MIN(day))", True),
+        ("text", False),
+    ],
+)
+def test_of_which_rows_first_times_are_is_said_beside_other_columns(columns: str, *, is_said: bool) -> None:
+    """A member has one in each of their values."""
+    keys = ", ".join(map(str, range(1, columns.count("text, ") + 2)))
+    found = resolved(f"SELECT {columns}, COUNT(DISTINCT member) FROM t GROUP BY {keys}", policy(USUAL))
+    codes = [each.code for each in of_question(found, Cost(1, 0), ExpectedAccuracy())]
+    assert ("rows.of_members" in codes) is is_said
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,16 @@ def test_a_condition_on_case_is_that_on_its_columns(case: str, plain: str) -> No
     assert found[0] == found[1]
 
 
+def test_a_case_within_a_case_is_no_more_work_than_its_conditions() -> None:
+    """Each would multiply them: a short text is refused at once where they are too many."""
+    condition = "a = 0"
+    for _ in range(12):
+        whens = "".join(f" WHEN a = {number} THEN {number}" for number in (2, 3, 4, 5))
+        condition = f"CASE WHEN {condition} THEN 1{whens} WHEN a = 6 THEN 6 END > 1"
+    with pytest.raises(QuestionError, match="at most 128 conditions"):
+        parse_sql(f"SELECT COUNT(DISTINCT member) FROM t WHERE {condition}", POLICY)
+
+
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [

@@ -276,6 +276,7 @@ def test_a_number_of_several_is_a_view_of_their_release(number: str, name: str) 
         (numbers("SUM(x) * -1 / COUNT(*)"), "a negative factor"),
         (numbers("SUM(x) / NULLIF(COUNT(*), 1)"), "expected 0"),
         (numbers("AVG(CASE WHEN n = 1 THEN x ELSE 1 END)"), "expected nothing behind ELSE"),
+        (numbers("AVG(CASE WHEN n = 1 THEN y ELSE 0 END)"), "rows without a value would count as 0"),
         (numbers("ROUND(SUM(x) / COUNT(*), 2)"), "leave it out and round"),
         (numbers("SUM(x * 2) / COUNT(*)"), "arithmetic is not accepted"),
         (numbers("COUNT(*) FILTER (n = 1)"), "expected WHERE"),

@@ -360,6 +360,16 @@ INNER = "SELECT visitor, DATE_TRUNC('month', MIN(day)) AS f FROM shop"
             f"SELECT {MONTH}, {IN_ORDER} FROM shop WHERE {RANGE} GROUP BY 1",
             "order of time beside first times",
         ),
+        (
+            f"SELECT {MONTH}, {COUNTED} FROM shop WHERE {RANGE} AND (day < '2026-02-01' OR day > '2026-03-01') "
+            "GROUP BY 1",
+            "one range of time beside first times",
+        ),
+        (
+            f"SELECT {MONTH}, {COUNTED} FROM shop WHERE {RANGE} AND NOT day BETWEEN '2026-02-01' AND '2026-03-01' "
+            "GROUP BY 1",
+            "one range of time beside first times",
+        ),
         (f"SELECT {FUNNEL}, COUNT(*) FROM shop", "no other number"),
         (f"SELECT {FUNNEL}, COUNT(DISTINCT visitor) FROM shop", "a count that is selected twice"),
         (f"SELECT event, {FUNNEL} FROM shop GROUP BY event", "whose domain the policy lists"),

@@ -55,3 +55,6 @@ FUNCTIONS: tuple[type[Function], ...] = (
     Later,
 )
 """All that there are."""
+
+NAMES_OF_MEMBERS = frozenset(name for each in FUNCTIONS if each.is_of_member for name in each.NAMES)
+"""What queries call those of all of a member's rows."""

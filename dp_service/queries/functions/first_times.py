@@ -26,7 +26,7 @@ from dp_service.queries.canonical_columns import (
 )
 from dp_service.queries.elements import days_of
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.filters import Value, require_valid
+from dp_service.queries.filters import Value, leave_one_range, require_valid
 from dp_service.queries.functions.buckets import OF_BUCKETS, between, first_days, first_value
 from dp_service.queries.functions.function import Function, Meaning, OfColumn
 from dp_service.terms import Element
@@ -74,6 +74,12 @@ class _OfFirstTimes(OfColumn):
     def _cohorts(self, context: Context) -> tuple[QueryCohorts, tuple[Value, ...]]:
         """Return the buckets of the question's range, and the first days of those that it allows."""
         time = context.time(self.column, "buckets", context.table.buckets, self.length)
+        if not leave_one_range(context.query.filters, self.column):
+            raise QuestionError(
+                "filters",
+                "expected one range of time beside first times, and no other conditions on it: they would leave out "
+                "rows that are earlier, and make later ones the first",
+            )
         allowed = context.range_with_ends(OF_BUCKETS)
         of = query_time(time, context.table.time_column())
         begins = [

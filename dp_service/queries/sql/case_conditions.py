@@ -29,12 +29,13 @@ from dp_service.queries.functions.cases import Cases
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.cases import answer_of
 from dp_service.queries.sql.places import refuse
+from dp_service.queries.structured import MAXIMUM_FILTERS
 from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType, Comparison
 
 _NO_VALUE = (
-    "a condition on CASE that rows without a value meet is not accepted: compare the columns themselves, or group by "
-    "the CASE"
+    "a condition on CASE that rows without a value meet, as they meet ELSE, is not accepted: name the rows of ELSE by "
+    "a WHEN of their own, such as WHEN age >= 60 THEN 'old', or compare the columns themselves"
 )
 
 
@@ -108,7 +109,8 @@ def case_condition(node: tree.Case, cases: Cases, wanted: Wanted, table: Table) 
     if all(taken is rest for _, taken in takes):
         return rest
     dropping = {each.name for each in table.columns if each.nulls is Nulls.DROP}
-    terms = []
+    terms: list[Filter] = []
+    size = 0
     # Where those of ELSE are wanted, the rows that are not: their opposite is met by all others.
     for place, (condition, taken) in enumerate(takes):
         if taken is rest:
@@ -118,6 +120,10 @@ def case_condition(node: tree.Case, cases: Cases, wanted: Wanted, table: Table) 
         if unsure & dropping:
             refuse(node, _NO_VALUE)
         terms.append(_without(condition, earlier))
+        # Each CASE within a CASE multiplies its conditions.
+        size += sum(1 for _ in column_filters(terms[-1]))
+        if size > MAXIMUM_FILTERS:
+            refuse(node, f"expected at most {MAXIMUM_FILTERS} conditions, with those that CASE stands for")
     found = AnyOf(tuple(terms))
     if not rest:
         return found

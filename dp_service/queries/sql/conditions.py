@@ -24,8 +24,8 @@ from dp_service.queries.sql.forms import is_part
 from dp_service.queries.sql.literals import value_of
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, refused_node
+from dp_service.queries.sql.text_parts import text_condition
 from dp_service.queries.sql.time_functions import between, compared, is_bucket, listed, uncast
-from dp_service.queries.sql.words import PARTS_OF_TEXTS
 from dp_service.terms import ColumnType, Comparison
 
 _MAXIMUM_DIGITS = 40
@@ -119,7 +119,7 @@ class _Filters:
             if case is not None:
                 cases = cases_of(case, self.condition)
                 return case_condition(case, cases, wanted_of(node, cases, holds=holds), self._scope.table)
-            found = self._of_time(node) or self._on_column(node)
+            found = self._of_time(node) or text_condition(node, self._scope) or self._on_column(node)
         return found if holds else opposite(found)
 
     def _joined(self, node: tree.All | tree.Any, kind: type[AllOf | AnyOf], *, holds: bool) -> Filter | bool:
@@ -198,12 +198,6 @@ class _Filters:
 
     def _column(self, node: tree.Expression) -> Column:
         """Return the column of a condition, the only side that may have one."""
-        if isinstance(node, tree.Call) and node.name in PARTS_OF_TEXTS:
-            refuse(
-                node,
-                f"a condition on {node.name}(..) is not accepted: write column ILIKE 'a%', which ignores the case of "
-                "the letters A to Z, or LIKE",
-            )
         if not isinstance(node, tree.Name):
             refuse(
                 node,

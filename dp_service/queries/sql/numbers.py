@@ -44,6 +44,7 @@ from dp_service.queries.sql.words import (
     PERCENTILE,
     QUANTILES,
 )
+from dp_service.queries.value_columns import ValueNulls
 from dp_service.terms import AggregateFunction, RankFunction
 
 _RANKS = {"MIN": RankFunction.SMALLEST, "MAX": RankFunction.LARGEST}
@@ -59,6 +60,10 @@ _WRONG_COUNT = (
 _WRONG_ROWS = (
     "COUNT(column) counts rows in which the column has a value, and is accepted where the question leaves out the "
     "others: add column IS NOT NULL to WHERE, or write COUNT(*), or COUNT(DISTINCT {member}) for members"
+)
+_WITHOUT_VALUE = (
+    "an average with 0 for other rows is not accepted of a column with a count of its own: rows without a value would "
+    "count as 0. Write SUM(CASE WHEN condition THEN column ELSE 0 END) / COUNT(*) if they shall"
 )
 _WRONG_VALUES = (
     "expected COUNT(DISTINCT {member}) of the table's member column, COUNT(*), or distinct values of a column that the "
@@ -200,6 +205,8 @@ def aggregate_of(call: tree.Call, scope: Scope) -> Form[Part]:
         refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values of several members all count")
     column = _only_column(call, tuple(map(_uncast, call.arguments)), scope)
     part = Part(AggregateFunction.SUM, column, condition)
+    if call.averaged and scope.table.value(column).nulls is ValueNulls.OWN_COUNT:
+        refuse(call, _WITHOUT_VALUE)
     if call.name == "SUM":
         return Plain(part)
     if call.name in AVERAGES:
