@@ -53,6 +53,8 @@ def _of_range(time: TimeColumn) -> _Found:
     for key, day in stated.items():
         if day is not None and not time.buckets:
             yield ("time", key), "expected buckets as well, whose questions it is for"
+    if time.ends is not None and time.refresh is not None:
+        yield ("time", "to"), "expected none beside refresh: closed periods have an end"
     if time.begins is not None and time.ends is not None and time.begins >= time.ends:
         yield ("time", "to"), "expected a day after from: the first that no longer counts"
 

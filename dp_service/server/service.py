@@ -53,7 +53,7 @@ from gris_serving.identity import caller_name
 from gris_serving.internal_errors import log_internal_error
 
 DATA_VERSION_CHARACTERS = 256
-SHORT_ROWS = 2000
+SHORT_ROWS = 50
 SHORT_PLAN_BYTES = 2048
 """Histograms and plans up to this size take a few milliseconds, less than handing them to a thread would."""
 
@@ -392,6 +392,7 @@ def _is_short(request: dp_pb2.AddNoiseUnaryRequest) -> bool:
     """Return whether a release is short enough to delay health checks; it depends on sizes and on no count.
 
     The interval of an average takes a millisecond, and so does the choice of a quantile: no release of them is short.
+    That of a share of counts, or of a part of a funnel, takes up to three, so that of others few rows are.
     """
     is_short_plan = len(request.header.plan) <= SHORT_PLAN_BYTES
     histogram = request.histogram

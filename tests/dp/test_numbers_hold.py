@@ -204,3 +204,22 @@ def test_shares_over_an_unknown_domain_are_of_a_total_with_noise_of_its_own(numb
     assert found.answers[0] is not None
     assert float(found.answers[0].value) == pytest.approx(shares[number], rel=0.05)
     assert "totals.all" in {each.code for each in kind_of(plan.parameters).meaning(("item",), CONFIDENCE)}
+
+
+@pytest.mark.parametrize("counts", [[], [1], [4], [30], [0, 0], [40, 2, 1]])
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("end", ENDS)
+def test_no_release_is_an_error_whatever_its_noise(counts: list[int], known: bool, end: str) -> None:
+    """Nor where nothing is shown, or one element is all there is: an error is unpaid, and would tell of the noise."""
+    if known and not counts:
+        return
+    names = ", ".join(f"n{place:02}" for place in range(len(counts)))
+    policy = parse_policy(POLICY.format(domain=f", domain: [{names}]" if known else ""))
+    for number in (*NUMBERS.values(), *COMPARED.values(), *SHARES.values()):
+        sql = f"SELECT item, COUNT(DISTINCT m), {number} FROM t GROUP BY item{ENDS[end]}"  # noqa: S608
+        resolution = resolve(parse_sql(sql, policy), policy, now=0)
+        for version in range(6):
+            plan = plan_for(resolution, f"v{version}", KEY, IssueContext(0, bytes(32)))
+            found = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
+            (shown,) = found.shown.aggregates
+            assert len(shown.answers) == len(found.elements)

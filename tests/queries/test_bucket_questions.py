@@ -266,6 +266,7 @@ def test_of_which_rows_first_times_are_is_said_beside_other_columns(columns: str
     ("old", "new", "message"),
     [
         ("to: 2025-01-01", "to: 2024-01-01", r"time\.to: expected a day after from"),
+        ("to: 2025-01-01", "to: 2025-01-01, refresh: day", r"time\.to: expected none beside refresh"),
         ("to: 2025-01-01", "to: 12", r"time\.to: expected a day as YYYY-MM-DD"),
         ("from: 2024-01-01", "from: 2024-02-30", r"time\.from: expected a day of the calendar"),
         ("buckets: [month], ", "", r"time\.from: expected buckets as well"),

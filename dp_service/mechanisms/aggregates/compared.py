@@ -335,7 +335,11 @@ class RatioTest(ABC):
         confining = float(self.alpha * _CONFINING)
         level = (self.within.level - confining / 2) * self._chance_shown(confining)
         ratio = self.divided / self.divisor
-        step = self._deviation(ratio) / self.divisor / _STEPS
+        deviation = self._deviation(ratio)
+        if not deviation:
+            # A number as a share of itself: what noise adds to one it adds to the other.
+            return Fraction(ratio), Fraction(ratio)
+        step = deviation / self.divisor / _STEPS
         grid = Fraction(2) ** math.floor(math.log2(step))
         most = math.ceil(self._most() / grid)
         near = round(ratio / float(grid))

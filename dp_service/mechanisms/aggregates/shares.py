@@ -88,10 +88,10 @@ def part_interval(
 
 @dataclass(frozen=True)
 class Shares:
-    """The shares of all rows of a known domain.
+    """The shares of all rows of a known domain, or of the rows that are released beside a total.
 
     Attributes:
-        release: What was released: all rows of the domain.
+        release: What was released: all rows of the domain, or a total beside them; one row or more.
         divided: The number that is divided, as it is.
         added_up: The one whose sum over all rows it is divided by.
     """

@@ -195,14 +195,14 @@ class _OfTwo:
 
 @dataclass(frozen=True)
 class _OfShare:
-    """A part of what all elements of a known domain add up to, whichever of them are shown."""
+    """A part of what all elements add up to, whichever of them are shown."""
 
     said: ClassVar[Statement | None] = Statement(
         "sums.shares",
-        "A share is of the sum over all elements, whether or not they are shown: a member is in it as "
-        "often as in the numbers of elements, once for each in which it counts. Its interval is that of the quotient, "
-        "with the noise that a number and the sum share; of a list that is cut, intervals of all shares cover "
-        "together. Where the sum may be 0 or less, no share is shown.",
+        "A share is of the sum over all elements, whether or not they are shown: a member is in it as often as in the "
+        "numbers of elements, once for each in which it counts. Its interval is that of the quotient, with the noise "
+        "of both. Where the sum may be 0 or less, no share is shown. Where all elements are known and the list is cut, "
+        "intervals of all shares cover together.",
     )
     may_be_missing: ClassVar[bool] = True
     divided: Weighted
@@ -210,6 +210,9 @@ class _OfShare:
     quantum: Fraction
 
     def value(self, release: ReleasedMoments, alpha: Fraction) -> Value:
+        if not release.groups.size:
+            # Beside no row no total is released. That nothing is shown must be an answer as any other.
+            return lambda row: None
         shares = Shares(release, self.divided, self.added_up)
         of_all = shares.doubled_sum
         if of_all < shares.least_sum(alpha):
@@ -222,6 +225,8 @@ class _OfShare:
         return shown_in_order(release, value, most)
 
     def answered(self, release: ReleasedMoments, shown: ShownRows, alpha: Fraction) -> AnsweredAggregate:
+        if not shown.rows:
+            return ShownAverages(())
         shares = Shares(release, self.divided, self.added_up)
         found = shares.intervals(shown, alpha)
         of_all = shares.doubled_sum

@@ -22,9 +22,10 @@ from dp_service.mechanisms.added_noise import added_gaussian_width, added_laplac
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
+from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.bounded import BoundedCounts
-from dp_service.releases.kinds.conversions import AGGREGATES_SAID, SAID, Conversions
+from dp_service.releases.kinds.conversions import AGGREGATES_SAID, SAID, TITLES, Conversions
 from dp_service.releases.kinds.kind import Fields, Kind, Value
 from dp_service.releases.kinds.laplace import Laplace
 from dp_service.releases.kinds.parts import MOSTLY, IncompleteParametersError, counts_of
@@ -61,8 +62,10 @@ class Reached(Kind[Any]):
 
     @property
     def _has_parts(self) -> bool:
-        """Whether parts of steps are shown: of counts with Gaussian noise."""
-        return isinstance(self.deepest, BoundedCounts) and self.parameters.with_counts
+        """Whether parts of steps are shown: of counts with Gaussian noise, and of no more than other numbers."""
+        domain = self.parameters.domain or ()
+        is_short = len(TITLES) * len(domain) <= MAXIMUM_VALUES_SHOWN
+        return isinstance(self.deepest, BoundedCounts) and self.parameters.with_counts and is_short
 
     def draw(
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
