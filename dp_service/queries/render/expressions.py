@@ -79,13 +79,13 @@ def value_of(scalar: Scalar, kind: ColumnType) -> Value:
 @singledispatch
 def row_function(source: Source, place: Place) -> str:
     """Write a function of one row."""
-    raise NotImplementedError(type(source), place)
+    raise AssertionError(f"no writer is registered for {type(source).__name__}")
 
 
 @singledispatch
 def member_key(source: Source, dialect: Dialect) -> str:
     """Write a function of a member's rows, of what was measured of them."""
-    raise NotImplementedError(type(source), dialect)
+    raise AssertionError(f"no writer is registered for {type(source).__name__}")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from dp_service.mechanisms.aggregates.shares import Shares
 from dp_service.parameters.aggregates import SummedValue
 from dp_service.parameters.numbers import THE_COUNT, Average, Form, Plain, Share, Spread, Total
 from dp_service.releases.kinds.kind import Value
-from dp_service.releases.kinds.spreads import OfSpread
+from dp_service.releases.kinds.spreads import OfSpread, rows_by_value
 from dp_service.releases.kinds.views import Answer, AnsweredAggregate, ShownAverages, ShownSums
 from dp_service.releases.statements import Statement
 
@@ -178,10 +178,7 @@ class _OfTwo:
         return divided
 
     def rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
-        # Which of them have a value depends on over how many intervals alpha is divided.
-        is_cut = most < release.groups.size
-        value = self.value(release, alpha / (release.groups.size if is_cut else 1))
-        return shown_in_order(release, value, most)
+        return rows_by_value(self.value, release, most, alpha)
 
     def answered(self, release: ReleasedMoments, shown: ShownRows, alpha: Fraction) -> AnsweredAggregate:
         found = quotient_intervals(release, self.above, self.below, shown, alpha=alpha)
@@ -220,9 +217,7 @@ class _OfShare:
         return lambda row: shares.value(row, of_all) * self.quantum
 
     def rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
-        is_cut = most < release.groups.size
-        value = self.value(release, alpha / (release.groups.size if is_cut else 1))
-        return shown_in_order(release, value, most)
+        return rows_by_value(self.value, release, most, alpha)
 
     def answered(self, release: ReleasedMoments, shown: ShownRows, alpha: Fraction) -> AnsweredAggregate:
         if not shown.rows:

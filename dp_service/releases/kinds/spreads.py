@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -16,6 +16,15 @@ from dp_service.releases.kinds.kind import Value
 from dp_service.releases.kinds.views import Answer, AnsweredAggregate, ShownAverages
 from dp_service.releases.statements import Statement
 from dp_service.values.bounds import Clamp
+
+
+def rows_by_value(
+    value: Callable[[ReleasedMoments, Fraction], Value], release: ReleasedMoments, most: int, alpha: Fraction
+) -> ShownRows:
+    """Return the `most` rows of a release where a number is largest, in its order."""
+    # Which of them have a value depends on over how many intervals alpha is divided.
+    is_cut = most < release.groups.size
+    return shown_in_order(release, value(release, alpha / (release.groups.size if is_cut else 1)), most)
 
 
 @dataclass(frozen=True)
@@ -58,9 +67,7 @@ class OfSpread:
 
     def rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
         """Return the `most` rows where it is largest, in its order."""
-        is_cut = most < release.groups.size
-        value = self.value(release, alpha / (release.groups.size if is_cut else 1))
-        return shown_in_order(release, value, most)
+        return rows_by_value(self.value, release, most, alpha)
 
     def answered(self, release: ReleasedMoments, shown: ShownRows, alpha: Fraction) -> AnsweredAggregate:
         """Return it in every row that is shown, with its interval."""
