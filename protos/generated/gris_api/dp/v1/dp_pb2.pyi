@@ -1139,7 +1139,7 @@ class GetCatalogRequest(_message.Message):
     def __init__(self, table: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class GetCatalogResponse(_message.Message):
-    __slots__ = ("tables", "next_page_token", "epsilon_per", "delta", "unit_id", "count_noise", "policy_id")
+    __slots__ = ("tables", "next_page_token", "epsilon_per", "delta", "unit_id", "count_noise", "policy_id", "blocks")
     TABLES_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
@@ -1147,6 +1147,7 @@ class GetCatalogResponse(_message.Message):
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
     POLICY_ID_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_FIELD_NUMBER: _ClassVar[int]
     tables: _containers.RepeatedCompositeFieldContainer[CatalogTable]
     next_page_token: str
     epsilon_per: str
@@ -1154,12 +1155,28 @@ class GetCatalogResponse(_message.Message):
     unit_id: str
     count_noise: CountNoise
     policy_id: str
-    def __init__(self, tables: _Optional[_Iterable[_Union[CatalogTable, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., unit_id: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., policy_id: _Optional[str] = ...) -> None: ...
+    blocks: Blocks
+    def __init__(self, tables: _Optional[_Iterable[_Union[CatalogTable, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., unit_id: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., policy_id: _Optional[str] = ..., blocks: _Optional[_Union[Blocks, _Mapping]] = ...) -> None: ...
+
+class Blocks(_message.Message):
+    __slots__ = ("name", "values", "ids", "rest", "moves")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    REST_FIELD_NUMBER: _ClassVar[int]
+    MOVES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    values: _histogram_pb2.ElementColumn
+    ids: _containers.RepeatedScalarFieldContainer[str]
+    rest: str
+    moves: int
+    def __init__(self, name: _Optional[str] = ..., values: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., ids: _Optional[_Iterable[str]] = ..., rest: _Optional[str] = ..., moves: _Optional[int] = ...) -> None: ...
 
 class CatalogTable(_message.Message):
-    __slots__ = ("name", "member", "measures", "time", "consistency", "columns", "contributions", "choice", "values", "quantiles", "functions")
+    __slots__ = ("name", "member", "block_column", "measures", "time", "consistency", "columns", "contributions", "choice", "values", "quantiles", "functions")
     NAME_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_COLUMN_FIELD_NUMBER: _ClassVar[int]
     MEASURES_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     CONSISTENCY_FIELD_NUMBER: _ClassVar[int]
@@ -1171,6 +1188,7 @@ class CatalogTable(_message.Message):
     FUNCTIONS_FIELD_NUMBER: _ClassVar[int]
     name: str
     member: str
+    block_column: str
     measures: _containers.RepeatedCompositeFieldContainer[CatalogMeasure]
     time: CatalogTime
     consistency: Consistency
@@ -1180,7 +1198,7 @@ class CatalogTable(_message.Message):
     values: _containers.RepeatedCompositeFieldContainer[CatalogValue]
     quantiles: _containers.RepeatedCompositeFieldContainer[QuantileColumn]
     functions: _containers.RepeatedCompositeFieldContainer[CatalogFunction]
-    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ..., contributions: _Optional[_Union[CatalogContributions, _Mapping]] = ..., choice: _Optional[_Union[CatalogChoice, _Mapping]] = ..., values: _Optional[_Iterable[_Union[CatalogValue, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileColumn, _Mapping]]] = ..., functions: _Optional[_Iterable[_Union[CatalogFunction, _Mapping]]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., block_column: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ..., contributions: _Optional[_Union[CatalogContributions, _Mapping]] = ..., choice: _Optional[_Union[CatalogChoice, _Mapping]] = ..., values: _Optional[_Iterable[_Union[CatalogValue, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileColumn, _Mapping]]] = ..., functions: _Optional[_Iterable[_Union[CatalogFunction, _Mapping]]] = ...) -> None: ...
 
 class CatalogFunction(_message.Message):
     __slots__ = ("code", "text", "meaning", "sql")
