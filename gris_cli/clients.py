@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -23,7 +23,7 @@ from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_en
 from gris_data.input_files import require_table_file
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
-from pinot_connector.catalog import Catalog
+from pinot_connector.catalog import BlocksEntry, Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.checked_arguments import checked_text, checked_texts
 from pinot_connector.dp_service_client import DpServiceClient
@@ -81,8 +81,8 @@ def fetch_explanation(flags: ConnectionFlags, question: question_pb2.Question) -
         return explanation.of_budget(_levels(budget, account)) if account else explanation
 
 
-def remaining_budget(flags: ConnectionFlags) -> tuple[Level, ...]:
-    """Return every level of an account's budget that has a limit.
+def remaining_budget(flags: ConnectionFlags) -> tuple[tuple[Level, ...], BlocksEntry | None]:
+    """Return every level of an account's budget that has a limit, and what blocks are called, if anybody says.
 
     Raises:
         typer.BadParameter: Nothing says whose budget it is.
@@ -90,12 +90,17 @@ def remaining_budget(flags: ConnectionFlags) -> tuple[Level, ...]:
     """
     if flags.gateway:
         with _gateway(flags) as client:
-            return client.remaining()
+            levels = client.remaining()
+            return levels, blocks_of(levels, client)
     if not _account(flags):
         raise typer.BadParameter("--account says whose budget it is")
-    return _levels(
-        protected_address(flags.budget, "budget_service", "--budget or GRIS_BUDGET"), flags.account
-    )
+    address = protected_address(flags.budget, "budget_service", "--budget or GRIS_BUDGET")
+    return _levels(address, flags.account), None
+
+
+def blocks_of(levels: Iterable[Level], client: PrivateClient | GatewayClient) -> BlocksEntry | None:
+    """Return what blocks are called, where more is left of one; None: no name is needed, or there are none."""
+    return client.catalog().blocks if any(each.remaining_of_blocks for each in levels) else None
 
 
 def remaining_after(remaining: tuple[Level, ...], client: PrivateClient | GatewayClient) -> tuple[Level, ...]:

@@ -22,6 +22,7 @@ from gris_cli.terminal import grid, print_json, printable, say, say_all, show
 from gris_cli.totals_table import totals_table
 from pinot_connector import formats
 from pinot_connector.budgets import Level
+from pinot_connector.catalog import BlocksEntry
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import value_cells
@@ -93,13 +94,15 @@ def print_check(*, as_json: bool) -> None:
     say("", "no service was asked, and nothing charged; gris catalog tests the connection to dp_service")
 
 
-def print_levels(levels: Sequence[Level], *, as_json: bool) -> None:
-    """Print what is left of a budget."""
+def print_levels(levels: Sequence[Level], blocks: BlocksEntry | None = None, *, as_json: bool) -> None:
+    """Print what is left of a budget; `blocks` names those that members are divided into."""
     if as_json:
         print_json({"remaining": to_json(levels)})
         return
     for level in levels:
         say("left", formats.level(level))
+        for left in formats.left_of_blocks(level, blocks):
+            say("", left)
     if not levels:
         say("left", "no limit applies to this account")
 

@@ -16,4 +16,4 @@ def remaining(
     from gris_cli.clients import remaining_budget
     from gris_cli.printing import print_levels
 
-    print_levels(remaining_budget(connection), as_json=as_json)
+    print_levels(*remaining_budget(connection), as_json=as_json)

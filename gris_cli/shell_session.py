@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from gris_cli.budget_formatting import format_share
-from gris_cli.clients import remaining_after
+from gris_cli.clients import blocks_of, remaining_after
 from gris_cli.failures import failure_of
 from gris_cli.printing import (
     print_check,
@@ -146,7 +146,8 @@ class ShellSession:
             case "help":
                 sys.stdout.write(HELP)
             case "remaining":
-                print_levels(self._client.remaining(), as_json=self._as_json)
+                levels = self._client.remaining()
+                print_levels(levels, blocks_of(levels, self._client), as_json=self._as_json)
             case "catalog":
                 self._catalog(rest.strip())
             case "explain":

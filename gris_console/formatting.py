@@ -73,6 +73,7 @@ FILTERS = {
     "number": formats.number,
     "up": formats.rounded_up,
     "cost": formats.cost,
+    "left_of_blocks": formats.left_of_blocks,
     "day": formats.instant,
     "timestamp": timestamp,
     "path": path,

@@ -20,7 +20,7 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationErr
 
 from gris_mcp import descriptions
 from gris_mcp.past_questions import arguments_of
-from pinot_connector.budgets import Level, Mode, questions_left
+from pinot_connector.budgets import Level, Mode
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import visible
@@ -281,7 +281,7 @@ def price_of(explanation: Explanation, levels: Iterable[Level]) -> PriceOfQuesti
     return view_of(
         PriceOfQuestion,
         explanation,
-        questions_left=questions_left(left, explanation.worst_case_cost),
+        questions_left=explanation.questions_left(left),
         typical_error=explanation.accuracy and explanation.accuracy.half_width,
         budget=left,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -27,6 +27,15 @@ class Cost:
     unit_id: str
 
 
+@dataclass(frozen=True)
+class LeftOfBlock:
+    """What is left for questions about one block; `blocks` has its id, or nothing: every block that is not named."""
+
+    blocks: tuple[str, ...]
+    information: int
+    calls: int
+
+
 class Mode(Enum):
     """How a limit is applied: `ENFORCE` refuses what does not fit, `TRACK` records and never refuses."""
 
@@ -40,7 +49,8 @@ class Level:
 
     `remaining` is what may still be reserved, never below 0. On a level above the account, `reserved` is 0 and
     `remaining` does not count what others hold now. `window_end` is None where the budget is never refreshed.
-    `over_limit`: what was spent and what is reserved are together more than the limit.
+    `over_limit`: what was spent and what is reserved are together more than the limit. `remaining_of_blocks`: what is
+    left for questions about one block of members alone, where that is more; the last one is of each block without one.
     """
 
     path: tuple[str, ...]
@@ -52,6 +62,15 @@ class Level:
     window_start: datetime.datetime | None
     window_end: datetime.datetime | None
     over_limit: bool = False
+    remaining_of_blocks: tuple[LeftOfBlock, ...] = ()
+
+    def left_for(self, blocks: Collection[str]) -> Cost | LeftOfBlock:
+        """Returns what is left for questions that these blocks pay for, none: all."""
+        if not blocks or not self.remaining_of_blocks:
+            return self.remaining
+        own = {id_: each for each in self.remaining_of_blocks for id_ in each.blocks}
+        found = [own.get(id_, self.remaining_of_blocks[-1]) for id_ in blocks]
+        return LeftOfBlock((), min(each.information for each in found), min(each.calls for each in found))
 
 
 @dataclass(frozen=True)
@@ -73,7 +92,9 @@ def require_within(max_cost: int | None, worst_case: Cost) -> None:
         )
 
 
-def questions_left(levels: Iterable[Level], price: Cost, *, together: int = 1) -> int | None:
+def questions_left(
+    levels: Iterable[Level], price: Cost, blocks: Collection[str] = (), *, together: int = 1
+) -> int | None:
     """Returns how many more questions the budget pays for, on the level that is used up first.
 
     With the worst-case cost of one question as the price, so many can certainly be asked.
@@ -81,12 +102,13 @@ def questions_left(levels: Iterable[Level], price: Cost, *, together: int = 1) -
     Args:
         levels: the levels of an account.
         price: what `together` questions cost, in information units and calls.
+        blocks: the blocks that pay; none: all.
         together: how many questions the price is for.
 
     Returns:
         A number of questions; None if no level enforces a limit, or the price is 0.
     """
-    prices = ((level.remaining, level.mode) for level in levels)
+    prices = ((level.left_for(blocks), level.mode) for level in levels)
     lasting = [
         left * together // unit
         for remaining, mode in prices
@@ -117,14 +139,18 @@ class Share:
         object.__setattr__(self, "of_limit", Fraction(self.cost, self.limit) if self.limit else None)
 
 
-def shares_of(levels: Iterable[Level], price: Cost) -> tuple[Share, ...]:
-    """Returns the share of every level, from the root account on, that a price takes in each of its units."""
+def shares_of(levels: Iterable[Level], price: Cost, blocks: Collection[str] = ()) -> tuple[Share, ...]:
+    """Returns the share of every level, from the root account on, that a price takes in each of its units.
+
+    `blocks` are those that pay; none: all.
+    """
     return tuple(
         Share(level.path, unit, cost, limit, remaining, level.mode)
         for level in levels
+        for left in (level.left_for(blocks),)
         for unit, cost, limit, remaining in (
-            (INFORMATION, price.information, level.limit.information, level.remaining.information),
-            ("calls", price.calls, level.limit.calls, level.remaining.calls),
+            (INFORMATION, price.information, level.limit.information, left.information),
+            ("calls", price.calls, level.limit.calls, left.calls),
         )
         if cost > 0
     )

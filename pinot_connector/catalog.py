@@ -117,6 +117,11 @@ def _domain(message: dp_pb2.CatalogColumn) -> tuple[ShownScalar, ...] | None:
     return tuple(shown_values(kind, column_values(ExpectedColumn(message.name, kind), message.domain)))
 
 
+def _block_values(message: dp_pb2.Blocks) -> tuple[ShownScalar, ...]:
+    kind = ColumnType.INT64 if message.values.HasField("int64s") else ColumnType.STRING
+    return tuple(shown_values(kind, column_values(ExpectedColumn(message.name, kind), message.values)))
+
+
 def _null_value(message: dp_pb2.CatalogColumn) -> ShownScalar | None:
     given, kind = message.null_value.WhichOneof("kind"), known(_TYPES, message.type)
     if given is None:
@@ -229,7 +234,8 @@ class TableEntry:
 
     `contributions` is how the contributions of members are bounded; None: they are not. `choice` is between what the
     service chooses for each question; None: it does not. `values` are the columns that may be summed beside counts of
-    distinct members, and `quantiles` those whose quantiles may be asked for.
+    distinct members, and `quantiles` those whose quantiles may be asked for. `block_column` says which block of members
+    a row is of; None: every question reads all.
     """
 
     name: str
@@ -243,6 +249,27 @@ class TableEntry:
     values: tuple[CatalogValue, ...] = ()
     quantiles: tuple[QuantileColumn, ...] = ()
     functions: tuple[FunctionEntry, ...] = ()
+    block_column: str | None = None
+
+
+@dataclass(frozen=True)
+class BlocksEntry:
+    """How members are divided, by `name`: each of `values` is a block, and all others together are one more.
+
+    `ids` name the blocks of the values in costs, and `rest` that of the others. A member may move into `moves` more
+    blocks within a window.
+    """
+
+    name: str
+    values: tuple[ShownScalar, ...] = field(metadata=read_by(_block_values))
+    ids: tuple[str, ...]
+    rest: str
+    moves: int
+
+    def named(self, id_: str) -> str:
+        """Returns what a block is called; a block of another division by its id."""
+        known = dict(zip(self.ids, map(str, self.values), strict=True)) | {self.rest: "all others"}
+        return f"{self.name} {known.get(id_, id_)}"
 
 
 @dataclass(frozen=True)
@@ -255,6 +282,7 @@ class Catalog:
     unit_id: str
     count_noise: CountNoise
     policy_id: str
+    blocks: BlocksEntry | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the catalogue in terms of JSON: days as ISO 8601, exact numbers as "p/q"."""

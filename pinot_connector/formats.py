@@ -7,9 +7,12 @@ from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinot_connector.budgets import Cost, Level, Mode, Share
+
+if TYPE_CHECKING:
+    from pinot_connector.catalog import BlocksEntry
 
 _DIGITS = 2
 _MOST_DIGITS = 12
@@ -89,6 +92,19 @@ def level(value: Level) -> str:
     information = f"{value.remaining.information:,} of {value.limit.information:,} information"
     calls = f"{value.remaining.calls:,} of {counted(value.limit.calls, 'call')}"
     return f"{path(value.path)}: {information}, {calls}, {refresh(value.window_end)}{_tracked(value.mode)}"
+
+
+def left_of_blocks(value: Level, blocks: BlocksEntry | None) -> list[str]:
+    """Returns what is left for questions about one block alone, where that is more; without `blocks` by their ids."""
+    return [
+        f"{'of any other block' if not each.blocks else f'of {_block(each.blocks[0], blocks)}'} alone: "
+        f"{each.information:,} information, {counted(each.calls, 'call')}"
+        for each in value.remaining_of_blocks
+    ]
+
+
+def _block(id_: str, blocks: BlocksEntry | None) -> str:
+    return f"block {id_}" if blocks is None else blocks.named(id_)
 
 
 def _tracked(mode: Mode) -> str:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.errors import PolicyError, Problem, first_problems
+from dp_service.queries.policy_blocks import check_blocks
 from dp_service.queries.policy_buckets import check_buckets
 from dp_service.queries.policy_columns import column_of, timestamps_of
 from dp_service.queries.policy_contributions import check_contributions
@@ -104,6 +105,7 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
     )
     tables = with_prepared(tables, schema, fault.directory, fault)
     policy = Policy(schema.resolved(Currency), tables)
+    check_blocks(policy, fault)
     check_contributions(policy, fault)
     check_distinct(policy, fault)
     check_values(policy, schema, fault)

@@ -70,6 +70,14 @@ def _of_header(policy: Policy) -> _Warnings:
     if policy.count_noise is CountNoise.GAUSSIAN:
         yield ("count_noise",), "gaussian: the guarantee of every account holds by zCDP accounting only"
 
+    if (blocks := policy.currency.blocks) is not None:
+        yield (
+            ("blocks",),
+            "a promise that nothing checks: over a window of the budget, all rows of a member are of "
+            f"{blocks.times} {'blocks at most' if blocks.moves else 'block'}, in all tables together; "
+            "`gris policy check --data` counts whether the data keep it",
+        )
+
 
 def _of_table(table: Table) -> _Warnings:
     path: KeyPath = ("tables", table.name)

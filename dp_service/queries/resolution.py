@@ -28,6 +28,7 @@ from dp_service.queries.allowed_columns import (
     in_canonical_order,
     with_whole_lists,
 )
+from dp_service.queries.blocks import PaidBy
 from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_columns import (
     QueryColumn,
@@ -96,7 +97,7 @@ class Resolution:
     Attributes:
         query: What the question means.
         parameters: The parameters of its release.
-        unit_id: The currency that it is paid in.
+        paid_by: The currency that it is paid in, and the blocks of members that pay.
         fixed_data_version: The version of the data that the policy fixes: the one that it declares, the end of the
             closed periods that the question sees, or both; where it fixes none, that of the pairs copy that answers;
             None: the engine's own.
@@ -118,7 +119,7 @@ class Resolution:
 
     query: CanonicalQuery
     parameters: ReleaseParameters
-    unit_id: str
+    paid_by: PaidBy
     fixed_data_version: str | None
     row_limit: int
     window: str | None
@@ -208,7 +209,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     resolution = Resolution(
         query=canonical,
         parameters=parameters,
-        unit_id=policy.currency.unit_id,
+        paid_by=policy.currency.paid_by(canonical, table.block),
         fixed_data_version=_fixed_data_version(table, canonical),
         row_limit=_row_limit(parameters, grouped),
         window=_window(table, closed_before),

@@ -15,7 +15,9 @@ from pydantic import Field
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.asked_numbers import Counted, DistinctValues, Measure
+from dp_service.queries.blocks import Blocks, PaidBy
 from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.pairs_manifest import PairsManifest
@@ -53,23 +55,35 @@ class Events(Stated):
 
 
 class Currency(Stated):
-    """The currency of a deployment: what one information unit and one call are worth.
+    """The currency of a deployment: what one information unit and one call are worth, and how members are divided.
 
     `count_noise` belongs to it. If any count is Gaussian, a unit is worth its zCDP and nothing in bounded range or
     epsilon-DP, for every account. A ledger must not add up units of both kinds: a later policy without Gaussian counts
-    would account for them by bounds that do not cover what was released.
+    would account for them by bounds that do not cover what was released. So do `blocks`: what was charged to a block
+    says nothing about who was in it under another division.
     """
 
     epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
     delta: Annotated[Exact, Field(gt=0, lt=1)]
     count_noise: Annotated[CountNoise, Field(strict=False)] = CountNoise.LAPLACE
+    blocks: Blocks | None = None
 
     @property
     def unit_id(self) -> str:
-        """The name of the currency, 32 hexadecimal characters: equal exactly if the numbers and the count noise are."""
+        """The name of the currency, 32 hexadecimal characters: equal exactly if numbers, noise and blocks are."""
         kind = () if self.count_noise is CountNoise.LAPLACE else (self.count_noise.value.encode(),)
-        encoded = length_prefixed(b"gris/unit/v1", _ratio(self.epsilon_per), _ratio(self.delta), *kind)
+        blocks = () if self.blocks is None else (self.blocks.digest,)
+        encoded = length_prefixed(
+            b"gris/unit/v1", _ratio(self.epsilon_per), _ratio(self.delta), *kind, *blocks
+        )
         return hashlib.sha256(encoded).hexdigest()[:_UNIT_ID_CHARACTERS]
+
+    def paid_by(self, query: CanonicalQuery, column: str | None) -> PaidBy:
+        """Return what pays for a question; `column` is that of its table's blocks, None: it has none."""
+        if self.blocks is None:
+            return PaidBy(self.unit_id)
+        found = self.blocks.read_by(query, column)
+        return PaidBy(self.unit_id, found, self.blocks.name, 1 + len(self.blocks.values))
 
 
 def _ratio(number: Fraction) -> bytes:
@@ -137,6 +151,7 @@ class TableKeys(Stated):
             refuses.
         contributions: How contributions are bounded; None: they are not.
         measures: What may be counted.
+        block: The column that says which block of members a row is of; None: questions read all blocks.
     """
 
     member: Identifier
@@ -147,6 +162,7 @@ class TableKeys(Stated):
     reserve_first: bool = False
     contributions: Contributions | None = None
     measures: Measures
+    block: Identifier | None = None
 
 
 class Table(TableKeys):

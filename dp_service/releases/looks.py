@@ -81,7 +81,7 @@ def second_question(plan: Plan) -> Resolution:
     asked = Resolution(
         query=looks.query,
         parameters=plan.parameters,
-        unit_id=plan.unit_id,
+        paid_by=plan.paid_by,
         fixed_data_version=plan.data_version,
         row_limit=plan.row_limit,
         window=None,

@@ -16,6 +16,7 @@ from typing import ClassVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.blocks import PaidBy
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.releases.kinds import kind_of, versions
@@ -73,7 +74,7 @@ class Plan:
         columns: Name and type of each column of the elements.
         parameters: The parameters of the release.
         row_limit: The most rows that a whole answer has.
-        unit_id: The currency that the release is paid in.
+        paid_by: The currency that the release is paid in, and the blocks of members that pay.
         specification: The bytes of the release specification.
         data_version: The data version that enters the seed.
         engine_data_version: The data version that the engine must still report after the query.
@@ -94,7 +95,7 @@ class Plan:
     columns: tuple[tuple[str, ColumnType], ...]
     parameters: ReleaseParameters
     row_limit: int
-    unit_id: str
+    paid_by: PaidBy
     specification: bytes
     data_version: str
     engine_data_version: str

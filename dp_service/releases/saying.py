@@ -8,6 +8,7 @@ from fractions import Fraction
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.blocks import PaidBy
 from dp_service.queries.functions import NAMES_OF_MEMBERS
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
@@ -72,6 +73,7 @@ def of_question(
         f"It costs at most {worst.information} information and {calls(worst.calls)}.",
         values=(str(worst.information), str(worst.calls)),
     )
+    yield from _blocks(resolution.paid_by)
     if chosen is not None and chosen.among:
         yield _choice(chosen)
 
@@ -102,6 +104,7 @@ def of_answer(
     if not kind.counts_cells:
         yield kind.reach(columns)
     yield from _method(kind)
+    yield from _blocks(plan.paid_by)
 
 
 def of_free(free: Free) -> Statement:
@@ -227,6 +230,24 @@ def _cut(shown: Counts, intervals: CountIntervals, confidence: float) -> Iterato
         "before noise is likely small; that it is exact is not said.",
         values=(str(least),),
     )
+
+
+def _blocks(paid_by: PaidBy) -> Iterator[Statement]:
+    """Yield whose budget pays, where members are divided into blocks."""
+    if not paid_by.division:
+        return
+    division, of = paid_by.division, paid_by.of
+    if paid_by.blocks:
+        number = len(paid_by.blocks)
+        text = f"Only members of {number} of {of} blocks (by {division}) can be counted, so only these blocks pay."
+        yield Statement("method.blocks", text, values=(str(number), str(of)))
+    else:
+        yield Statement(
+            "method.all_blocks",
+            f"Members of each of {of} blocks (by {division}) can be counted, so all blocks pay; a condition that names "
+            f"values of {division} in every row leaves the others out.",
+            values=(str(of),),
+        )
 
 
 def _choice(chosen: Chosen) -> Statement:

@@ -58,7 +58,7 @@ def plan_for(
         columns=resolution.columns,
         parameters=parameters,
         row_limit=resolution.row_limit,
-        unit_id=resolution.unit_id,
+        paid_by=resolution.paid_by,
         specification=specification,
         data_version=data_version,
         engine_data_version=engine_data_version,

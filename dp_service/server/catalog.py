@@ -20,10 +20,11 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.queries.alternatives import without_bound
 from dp_service.queries.asked_numbers import DistinctValues
+from dp_service.queries.blocks import Blocks
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.contributions import most_names
 from dp_service.queries.elements import elements_of_domain
-from dp_service.queries.filters import Value
+from dp_service.queries.filters import Value, type_of
 from dp_service.queries.functions.parts import Extracted
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import mechanism_for
@@ -91,6 +92,8 @@ def catalog_page(
     if start > total:
         raise RequestError("page_token", "expected the next_page_token of the page before")
     page = _header(policy, content.policy_id)
+    if start == 0 and (blocks := policy.currency.blocks) is not None:
+        page.blocks.CopyFrom(_blocks(blocks))
     page.tables.extend(_tables(tables, start, end, now=now))
     year = datetime.datetime.fromtimestamp(now, datetime.UTC).year
     for table in page.tables:
@@ -169,10 +172,18 @@ def _header(policy: Policy, policy_id: str) -> dp_pb2.GetCatalogResponse:
     )
 
 
+def _blocks(blocks: Blocks) -> dp_pb2.Blocks:
+    kind = type_of(blocks.values[0])
+    (values,) = element_columns([(blocks.name, kind)], [(each,) for each in blocks.values])
+    ids = [blocks.ids[each] for each in blocks.values]
+    return dp_pb2.Blocks(name=blocks.name, values=values, ids=ids, rest=blocks.rest, moves=blocks.moves)
+
+
 def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp_pb2.CatalogTable:
     return dp_pb2.CatalogTable(
         name=table.name,
         member=table.member,
+        block_column=table.block or "",
         measures=[_measure(offered) for offered in table.measures.offered],
         time=None if table.time is None else _time(table.time, table, now=now),
         consistency=CONSISTENCIES[table.consistency],

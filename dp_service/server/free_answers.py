@@ -43,7 +43,7 @@ def free_answer(
         parameters=parameters_message(resolution.parameters),
         interval_kind=dp_pb2.INTERVAL_KIND_PLAIN if has_counts else dp_pb2.INTERVAL_KIND_NONE,
         confidence=_CONFIDENCE,
-        cost=cost_message(_FREE, resolution.unit_id),
+        cost=cost_message(_FREE, resolution.paid_by),
         statements=[statement_message(of_free(query.free))],
         selected=query.shown,
     )
@@ -54,7 +54,7 @@ def free_answer(
 def free_estimate(free: Free, resolution: Resolution) -> dp_pb2.EstimateCostResponse:
     """Return the price of a question that needs no release: nothing."""
     estimate = dp_pb2.Estimate(
-        worst_case_cost=cost_message(_FREE, resolution.unit_id),
+        worst_case_cost=cost_message(_FREE, resolution.paid_by),
         parameters=parameters_message(resolution.parameters),
         statements=[statement_message(of_free(free))],
     )

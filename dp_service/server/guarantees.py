@@ -104,14 +104,19 @@ class _Worth:
         table: EpsilonTable | None,
     ) -> _Worth:
         """Return the guarantees of a budget in the policy's currency; errors put `prefix` before its fields."""
+        # A member is in so many blocks at most, each of which may take the whole budget.
+        times = 1 if policy.currency.blocks is None else policy.currency.blocks.times
         for field, units in (("information", budget.information), ("calls", budget.calls)):
-            if not 0 <= units <= MAX_UNITS:
-                raise RequestError(f"{prefix}{field}", "expected 0 to 2^53 units")
+            if not 0 <= times * units <= MAX_UNITS:
+                most = (
+                    "2^53 units" if times == 1 else f"2^53 / {times} units, as a member is in {times} blocks"
+                )
+                raise RequestError(f"{prefix}{field}", f"expected 0 to {most}")
         found = guarantees(
             policy.currency.epsilon_per,
             policy.currency.delta,
-            information=budget.information,
-            calls=budget.calls,
+            information=times * budget.information,
+            calls=times * budget.calls,
             slack=slack,
             gaussian=policy.count_noise is CountNoise.GAUSSIAN,
             domains=domains,

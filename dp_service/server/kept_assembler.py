@@ -191,7 +191,7 @@ def require_authentic(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:
         ReleaseNotAuthenticError: It did not.
     """
     cost = Cost(bill.cost.information, bill.cost.calls)
-    is_of_plan = bill.query_id == plan.query_id and bill.cost.unit_id == plan.unit_id
+    is_of_plan = bill.query_id == plan.query_id and bill.cost.unit_id == plan.paid_by.unit_id
     # No release has a price below 0.
     if not is_of_plan or min(cost.information, cost.calls) < 0:
         raise ReleaseNotAuthenticError
@@ -202,6 +202,7 @@ def require_authentic(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:
         query_id=bill.query_id,
         cost=cost,
         unit_id=bill.cost.unit_id,
+        blocks=tuple(bill.cost.blocks),
         policy_statement=bill.policy_statement,
     ):
         raise ReleaseNotAuthenticError

@@ -17,6 +17,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries import asked_numbers, filters
+from dp_service.queries.blocks import PaidBy
 from dp_service.queries.contributions import PreparedCopy
 from dp_service.queries.elements import days_of
 from dp_service.queries.pairs import PairsRange
@@ -266,6 +267,8 @@ def value_message(value: filters.Value) -> question_pb2.Value:
             return question_pb2.Value(date=days_of(value))
 
 
-def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
-    """Return a cost in its currency."""
-    return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id)
+def cost_message(cost: Cost, paid_by: PaidBy) -> cost_pb2.Cost:
+    """Return a cost in its currency, with who pays it."""
+    return cost_pb2.Cost(
+        information=cost.information, calls=cost.calls, unit_id=paid_by.unit_id, blocks=paid_by.blocks
+    )

@@ -158,11 +158,12 @@ def bill_of(plan: Plan, release_id: str, cost: Cost, key: NoiseKey) -> dp_pb2.Bi
         release_id=release_id,
         query_id=plan.query_id,
         cost=cost,
-        unit_id=plan.unit_id,
+        unit_id=plan.paid_by.unit_id,
+        blocks=plan.paid_by.blocks,
         policy_statement=plan.policy_statement,
     )
     return dp_pb2.Bill(
-        cost=cost_message(cost, plan.unit_id),
+        cost=cost_message(cost, plan.paid_by),
         release_id=release_id,
         query_id=plan.query_id,
         policy_statement=plan.policy_statement,
@@ -194,7 +195,7 @@ def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:
         parameters = each.resolution.parameters
         yield dp_pb2.Alternative(
             parameters=parameters_message(parameters),
-            worst_case_cost=cost_message(each.worst, each.resolution.unit_id),
+            worst_case_cost=cost_message(each.worst, each.resolution.paid_by),
             chosen=parameters == chosen.resolution.parameters,
             finds_all=each.finds_all,  # type: ignore[arg-type]  # None leaves it unset
             accuracy=accuracy_message(kind_of(parameters).accuracy()),

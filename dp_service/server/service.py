@@ -230,7 +230,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             table=plan.table,
             columns=columns,
             row_limit=plan.row_limit,
-            worst_case_cost=cost_message(worst, plan.unit_id),
+            worst_case_cost=cost_message(worst, plan.paid_by),
             query_id=plan.query_id,
             parameters=parameters_message(plan.parameters),
             reserve_first=resolution.reserve_first,
@@ -263,7 +263,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         if asked.query.free is not None:
             return free_estimate(asked.query.free, resolution)
         estimate = dp_pb2.Estimate(
-            worst_case_cost=cost_message(worst, resolution.unit_id),
+            worst_case_cost=cost_message(worst, resolution.paid_by),
             parameters=parameters_message(resolution.parameters),
             statements=map(
                 statement_message,
@@ -282,7 +282,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             cost = kind_of(plan.parameters).mechanism.cost(request.released, request.ended_in_bottom)
         except ValueError as error:
             raise RequestError("released", str(error)) from error
-        return dp_pb2.ComputeCostResponse(cost=cost_message(cost, plan.unit_id))
+        return dp_pb2.ComputeCostResponse(cost=cost_message(cost, plan.paid_by))
 
     def _add_noise_unary(self, request: dp_pb2.AddNoiseUnaryRequest) -> dp_pb2.AddNoiseUnaryResponse:
         assembler = begin(request.header, self._keys, now=self._environment.now())

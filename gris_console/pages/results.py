@@ -90,14 +90,18 @@ async def history(page_request: PageRequest) -> Response:
 
 async def budget(page_request: PageRequest) -> Response:
     """Show what is left, when it is refreshed, and what it promises every member."""
-    levels = await page_request.session.gateway.remaining()
+    gateway = page_request.session.gateway
+    levels = await gateway.remaining()
+    blocks = None
+    if any(each.remaining_of_blocks for each in levels):
+        blocks = (await gateway.catalog()).blocks
     try:
-        guarantee = await page_request.session.gateway.guarantee()
+        guarantee = await gateway.guarantee()
     except GrisError as error:
         if ends_log_in(error):
             raise
         guarantee = None
-    return page_request.page("budget.html", levels=levels, guarantee=guarantee)
+    return page_request.page("budget.html", levels=levels, blocks=blocks, guarantee=guarantee)
 
 
 async def _answer(page_request: PageRequest) -> Answer | None:

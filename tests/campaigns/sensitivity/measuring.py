@@ -82,6 +82,8 @@ class Totals:
     compound: int = 0
     distinct: int = 0
     values_at_tau: int = 0
+    spared: int = 0
+    paying_alone: int = 0
 
     def __str__(self) -> str:
         named = ", ".join(f"{name} {number}" for name, number in sorted(self.mechanisms.items()))
@@ -95,7 +97,8 @@ class Totals:
             f"{self.neighbours} neighbours, "
             f"{self.changed} that differ: "
             f"{self.at_delta} in just Delta elements, {self.at_tau} by just tau in one, of which "
-            f"{self.values_at_tau} are several distinct values"
+            f"{self.values_at_tau} are several distinct values; {self.spared} do not differ as the member's block "
+            f"does not pay, {self.paying_alone} differ where few blocks pay"
         )
 
 
@@ -122,10 +125,12 @@ def faults(
             found += _cut_faults(resolution, cut, all_)
         for member in sorted({row.member for row in world.rows if row.member is not None}):
             table.hold_without(member)
+            block = _block_of(member, world, policy)
             for resolution, with_member, neighbour in zip(
                 resolutions, everything, table.met(uncut), strict=True
             ):
                 found += _change_faults(resolution, with_member, neighbour, totals)
+                found += _block_faults(resolution, block, with_member, neighbour, totals)
     return found
 
 
@@ -309,6 +314,29 @@ def _change_faults(
         yield f"a member changes a count by {max(map(abs, moved))}, and tau is {resolution.parameters.tau}"
     if shift is None and _loss(resolution, moved) > _paid(resolution):
         yield f"a member's change is worth {_loss(resolution, moved)}, and {_paid(resolution)} is charged"
+
+
+def _block_of(member: str, world: World, policy: Policy) -> str:
+    """Return the id of the block that all rows of a member are of; empty: the policy has none."""
+    blocks, column = policy.currency.blocks, policy.table("t").block
+    if blocks is None or column is None:
+        return ""
+    (found,) = {
+        blocks.ids.get(getattr(row, column), blocks.rest) for row in world.rows if row.member == member
+    }
+    return found
+
+
+def _block_faults(
+    resolution: Resolution, block: str, with_member: TypedHistogram, without: TypedHistogram, totals: Totals
+) -> Iterator[str]:
+    """See that a member changes nothing of what its block does not pay for, not even of what is only added up."""
+    paying = resolution.paid_by.blocks
+    differs = bool(_counts(with_member) != _counts(without) or with_member.total != without.total)
+    totals.paying_alone += bool(paying) and differs
+    totals.spared += bool(paying) and block not in paying
+    if paying and block not in paying and differs:
+        yield "a member of a block that does not pay changes a count"
 
 
 def _loss_of_shift(

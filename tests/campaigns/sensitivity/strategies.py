@@ -12,7 +12,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dp_service.queries.asked_numbers import DistinctValues
-from dp_service.queries.filters import Value
+from dp_service.queries.blocks import folded
+from dp_service.queries.filters import INT64_MINIMUM, Value
 from dp_service.queries.published_files import integrity_of, written
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import ColumnType
@@ -47,9 +48,11 @@ class World:
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     """Draw a table in which members have many values, inside domains and outside, and questions about it."""
-    rows = draw(_rows())
+    rows, block, values = draw(_divided())
     files: dict[str, bytes] = {}
-    columns = {name: draw(_column(name, rows, files)) for name in TYPES}
+    columns = {
+        name: draw(_column(name, rows, files, blocks=values if name == block else [])) for name in TYPES
+    }
     time = draw(_time(keeps_days=columns["day"].get("nulls") == "keep"))
     table = {
         "member": "member",
@@ -58,6 +61,7 @@ def worlds(draw: st.DrawFn) -> World:
         "d_bar": draw(st.sampled_from([10, 15])),
         "max_k": draw(st.sampled_from([2, 100])),
         "columns": columns | draw(st.sampled_from([{}, {"member": {"type": "string"}}])),
+        **({"block": block} if block else {}),
     }
     is_bounded = draw(st.integers(0, 2)) == 0
     policy = {
@@ -65,6 +69,7 @@ def worlds(draw: st.DrawFn) -> World:
         "delta": "1e-10",
         "count_noise": "gaussian" if is_bounded else draw(st.sampled_from(["laplace", "gaussian"])),
         "tables": {"t": draw(_bounded(table)) if is_bounded else table},
+        **({"blocks": {"name": "division", "values": values}} if block else {}),
     }
     asked = draw(st.lists(_question(), min_size=6, max_size=6))
     return World(rows, policy, files, _of_values(asked) if is_bounded else asked)
@@ -174,6 +179,27 @@ def _rows(draw: st.DrawFn) -> list[Row]:
     return rows
 
 
+@st.composite
+def _divided(draw: st.DrawFn) -> tuple[list[Row], str, list[Value]]:
+    """Draw rows, of which in two of three worlds all of a member are of one block: by which column, of which values."""
+    rows = draw(_rows())
+    name = draw(st.sampled_from(["text", "number", ""]))
+    if not name:
+        return rows, "", []
+    unlike = {folded(value): value for value in VALUES[name][1:] if value not in ("null", INT64_MINIMUM)}
+    values = draw(st.lists(st.sampled_from(sorted(unlike.values())), unique=True, min_size=1, max_size=3))
+    home = {
+        member: draw(st.sampled_from([*values, None])) for member in sorted({str(row.member) for row in rows})
+    }
+
+    def moved(row: Row) -> Row:
+        """Return the row with its member's value, or any that has no block of its own."""
+        at, value = home[str(row.member)], getattr(row, name)
+        return row._replace(**{name: None if at is None and value in values else value if at is None else at})
+
+    return list(map(moved, rows)), name, values
+
+
 @cache
 def _row() -> st.SearchStrategy[Row]:
     return st.builds(
@@ -184,12 +210,16 @@ def _row() -> st.SearchStrategy[Row]:
 
 
 @st.composite
-def _column(draw: st.DrawFn, name: str, rows: list[Row], files: dict[str, bytes]) -> dict[str, Any]:
+def _column(
+    draw: st.DrawFn, name: str, rows: list[Row], files: dict[str, bytes], *, blocks: list[Value]
+) -> dict[str, Any]:
     said: dict[str, Any] = {"type": TYPES[name], "group_by": True, "filter": ["in", "not_in"]}
     if name in ("number", "day"):
         said["filter"] = ["in", "not_in", "range"]
     if name == "flag" or draw(st.booleans()):
-        said |= {"nulls": "keep", "null_value": plain(draw(st.sampled_from(VALUES[name])))}
+        taken = {folded(value) for value in blocks}
+        free = [value for value in VALUES[name] if folded(value) not in taken]
+        said |= {"nulls": "keep", "null_value": plain(draw(st.sampled_from(free)))}
     kind = draw(st.sampled_from(["unknown", "listed", "published"]))
     if kind != "unknown":
         said |= _domain(name, draw(_subset(name)), said.get("nulls") == "keep", kind, files)

@@ -60,6 +60,8 @@ def unseen(totals: Totals) -> list[str]:
         "at_delta",
         "at_tau",
         "values_at_tau",
+        "spared",
+        "paying_alone",
     )
     mechanisms = {"KnownLap", "KnownGumb", "UnkLap", "UnkGumb", "BoundGauss"} - set(totals.mechanisms)
     return [
