@@ -235,10 +235,11 @@ def require_kept(policy: Path, tables: dict[str, Path]) -> None:
     from gris_data.policies import policy_of
     from gris_data.policy.data import require_kept
 
-    for table in policy_of(policy).tables:
+    found = policy_of(policy)
+    for table in found.tables:
         if table.name in tables:
             try:
-                require_kept(table, tables[table.name])
+                require_kept(table, tables[table.name], found.currency.blocks)
             except InputError as error:
                 raise typer.BadParameter(
                     f"--data {table.name}: {error}; gris policy check {policy} --data {table.name}="

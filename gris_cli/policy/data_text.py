@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gris_cli.terminal import grid, say, show
-from gris_data.policy.promises import ONE_VALUE, is_size
+from gris_data.policy.promises import BLOCK, ONE_VALUE, is_size
 from pinot_connector import formats
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def _format_promise(promise: Promise) -> str:
     what = f"rows in one element of {promise.column}"
     if promise.key.endswith("delta"):
         what = "values"
+    elif promise.key == BLOCK:
+        what = "blocks"
     elif promise.key == ONE_VALUE:
         what = f"values of {promise.column}"
     elif promise.key.startswith("contributions"):

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from dp_service.queries.blocks import Blocks
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.contributions import prepared_copy
 from dp_service.queries.filters import MAXIMUM_TEXT_LENGTH, Value
@@ -103,7 +104,7 @@ _UNREADABLE = "expected data that can be read to their end"
 _INTERRUPTED = "Query interrupted"
 
 
-def examined(table: Table, path: Path) -> DataReport:
+def examined(table: Table, path: Path, blocks: Blocks | None = None) -> DataReport:
     """Read a Parquet file or DuckDB database and count what is left out of questions about a table.
 
     Raises InputError: the data cannot be read, are not the bounded copy that the policy says they are, or a column is
@@ -119,7 +120,7 @@ def examined(table: Table, path: Path) -> DataReport:
                 fault = fault_of_unit(connection, table, column)
                 if fault is not None:
                     raise InputError(fault)
-            return _report(connection, table, path)
+            return _report(connection, table, path, blocks)
     except InputError:
         raise
     except EngineError as error:
@@ -132,7 +133,9 @@ def examined(table: Table, path: Path) -> DataReport:
     raise failure
 
 
-def _report(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> DataReport:
+def _report(
+    connection: duckdb.DuckDBPyConnection, table: Table, path: Path, blocks: Blocks | None
+) -> DataReport:
     unseen, texts = count_unreadable(connection, path) if path.suffix == ".parquet" else (0, {})
     found = [LeftOut(column, "a text that is not UTF-8", rows, EVERY) for column, rows in texts.items()]
     found.extend(_counted(connection, table))
@@ -143,20 +146,20 @@ def _report(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> 
         seen + unseen,
         unseen,
         left_out,
-        promises=tuple(_promises(connection, table)),
+        promises=tuple(_promises(connection, table, blocks)),
         clipped=tuple(_clipped(connection, table)),
         clamped=tuple(clamped(connection, table)),
         kept_values=tuple(_kept_values(connection, table)),
     )
 
 
-def require_kept(table: Table, path: Path) -> None:
+def require_kept(table: Table, path: Path, blocks: Blocks | None = None) -> None:
     """Check that a file is as a policy says: columns, types, units, and what it promises of every member.
 
     Raises:
         InputError: It cannot be read or is not; of a broken promise the text says which, and no count.
     """
-    broken = [promise.key for promise in examined(table, path).promises if not promise.is_kept]
+    broken = [promise.key for promise in examined(table, path, blocks).promises if not promise.is_kept]
     if sized := [key for key in broken if is_size(key)]:
         raise InputError(
             f"the table is larger than the policy promises ({', '.join(sized)}), and sums might not be exact"
@@ -283,7 +286,9 @@ def _number(
     return 0 if found is None else int(found[0])
 
 
-def _promises(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Promise]:
+def _promises(
+    connection: duckdb.DuckDBPyConnection, table: Table, blocks: Blocks | None
+) -> Iterator[Promise]:
     """Count what the policy promises of every member and no query enforces."""
 
     def most(columns: Sequence[Column], rows: bool, promised: int) -> tuple[int, int | None]:
@@ -296,7 +301,7 @@ def _promises(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[P
         ).fetchone()
         return (0, 0) if found is None else (int(found[0]), int(found[1]))
 
-    return promises_of(table, "duckdb", most, lambda counted: _number(connection, table, counted))
+    return promises_of(table, blocks, "duckdb", most, lambda counted: _number(connection, table, counted))
 
 
 def _clipped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Clipped]:

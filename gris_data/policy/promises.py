@@ -13,7 +13,8 @@ from itertools import combinations
 
 from dp_service.queries.answer_columns import COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.columns import Column, Nulls
+from dp_service.queries.blocks import Blocks
+from dp_service.queries.columns import Column, Lookup, Nulls
 from dp_service.queries.policy_review import is_promise
 from dp_service.queries.render.dialects import DIALECTS, identifier
 from dp_service.queries.render.statement import most_of_a_member
@@ -21,12 +22,13 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import MAXIMUM_DIMENSIONS, HistogramQuery
 from dp_service.queries.table_contributions import Sums
 from dp_service.queries.tables import Currency, Measures, Policy, Table, TauIs
-from dp_service.terms import BoundedBy
+from dp_service.terms import BoundedBy, ColumnType
 from gris_data.policy.reads import reads_of
 from pinot_connector.engines.base import Engine, EngineQuery
 
 ASSUMED_BOUND = "contributions.delta_0"
 ONE_VALUE = "contributions.totals.one_value"
+BLOCK = "block"
 _SIZES = "contributions.sums."
 
 
@@ -36,11 +38,11 @@ class Promise:
 
     Attributes:
         key: The policy's key: `columns.C.delta`, `measures.events.tau`, `contributions.delta_0`,
-            `contributions.totals.one_value`, or a size of the table, `contributions.sums.max_members` or
+            `contributions.totals.one_value`, `block`, or a size of the table, `contributions.sums.max_members` or
             `contributions.sums.max_rows`.
         promised: The most that a member, or the table, may have.
-        found: The most that a member has: values of the column, rows in one element of `column`, or elements. Of a
-            size, what the table has.
+        found: The most that a member has: values of the column, rows in one element of `column`, elements or blocks. Of
+            a size, what the table has.
         column: The column that `found` is of; of elements, the columns that make them up, separated by commas. Empty:
             it is of none.
         members: How many members have more than is promised; None: that was not counted.
@@ -82,7 +84,9 @@ def counted(engine: Engine, table: Table, currency: Currency) -> PromiseReport:
         found = _most(engine, table, columns, currency, rows=rows)
         return found, 0 if found <= promised else None
 
-    found = promises_of(table, engine.dialect, most, lambda counted: _size(engine, table, counted))
+    found = promises_of(
+        table, currency.blocks, engine.dialect, most, lambda counted: _size(engine, table, counted)
+    )
     return PromiseReport(table.name, tuple(found))
 
 
@@ -104,11 +108,14 @@ Most = Callable[[Sequence[Column], bool, int], tuple[int, int | None]]
 says so, and how many members have more than is promised; None: that was not counted."""
 
 
-def promises_of(table: Table, dialect: str, most: Most, number: Callable[[str], int]) -> Iterator[Promise]:
+def promises_of(
+    table: Table, blocks: Blocks | None, dialect: str, most: Most, number: Callable[[str], int]
+) -> Iterator[Promise]:
     """Yield what the policy promises of every member and no query enforces, and what the data have.
 
     Args:
         table: The policy's table.
+        blocks: How the policy divides members; None: it does not.
         dialect: The engine's.
         most: Counts of members.
         number: Answers how a dialect counts the table's size.
@@ -132,10 +139,30 @@ def promises_of(table: Table, dialect: str, most: Most, number: Callable[[str], 
         yield largest(ASSUMED_BOUND, contributions.delta_0, keys, rows=False)
     for column in of_one_value(table):
         yield largest(ONE_VALUE, 1, [(column,)], rows=False)
+    if blocks is not None and (block := block_column(table, blocks)) is not None:
+        yield largest(BLOCK, blocks.times, [(block,)], rows=False)
     if contributions is not None and contributions.sums is not None:
         for key, promised, counted in sizes(table, contributions.sums, dialect):
             found = number(counted)
             yield Promise(key, promised, found, "", 0 if found <= promised else None)
+
+
+def block_column(table: Table, blocks: Blocks | None) -> Column | None:
+    """Return a column of each row's block, looked up by the column of the table that says it; None: it has none."""
+    if blocks is None or table.block is None:
+        return None
+    # A row without a value has a block as well.
+    key = table.column(table.block).model_copy(update={"nulls": Nulls.KEEP})
+    found = {
+        "name": "gris_block",
+        "type": ColumnType.STRING,
+        "lookup": Lookup(key, tuple(sorted(blocks.ids.items())), ""),
+        "nulls": Nulls.KEEP,
+        "null_value": blocks.rest,
+        "domain": None,
+        "delta": None,
+    }
+    return key.model_copy(update=found)
 
 
 def sizes(table: Table, sums: Sums, dialect: str) -> Iterator[tuple[str, int, str]]:

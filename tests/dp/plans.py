@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from dp_service.queries.blocks import PaidBy
 from dp_service.releases.kinds import versions
 from dp_service.releases.plan import (
     Plan,
@@ -17,7 +18,7 @@ PLAN = Plan(
     columns=(("article", ColumnType.STRING), ("day", ColumnType.DATE)),
     parameters=PARAMETERS,
     row_limit=1001,
-    unit_id="0" * 32,
+    paid_by=PaidBy("0" * 32),
     specification=b"specification",
     data_version="declared",
     engine_data_version="engine",
