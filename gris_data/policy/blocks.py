@@ -31,7 +31,7 @@ def kept_together(policy: Policy, files: Mapping[str, Path]) -> Promise | None:
             source = rows_of_members(policy.table(name), (column,))
             with closing(DuckDBEngine({name: files[name]})) as engine, engine.reading(name) as connection:
                 pairs = f"SELECT DISTINCT CAST(member AS VARCHAR) AS member, element FROM ({source.sql})"  # noqa: S608
-                batches = connection.execute(pairs, source.values).to_arrow_reader()
+                batches = connection.sql(pairs, params=source.values).to_arrow_reader()
                 with pq.ParquetWriter(f"{folder}/{place}.parquet", batches.schema) as written:
                     for batch in batches:
                         written.write_batch(batch)

@@ -84,4 +84,4 @@ def test_blocks_of_members_are_counted_in_each_table_and_in_all(seed: int, tmp_p
     assert (together.found, together.members) == expected([*tables["t"], *tables["u"]], times)
     assert together.is_kept == (together.members == 0)
     assert kept_together(of, {"t": files["t"], "other": files["other"]}) is None
-    assert not [each for each in examined(of.table("other"), files["other"], of.currency.blocks).promises]
+    assert examined(of.table("other"), files["other"], of.currency.blocks).promises == ()
