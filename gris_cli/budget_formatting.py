@@ -92,6 +92,11 @@ def _format_privacy(guarantee: Guarantee) -> str:
     domains = guarantee.domain_count
     what = "domain or bound" if domains == 1 else "domains or bounds"
     published = f", with {domains} published {what}" if domains else ""
+    published += (
+        f", counted {guarantee.times} times, as a member may be of so many blocks"
+        if guarantee.times > 1
+        else ""
+    )
     return (
         f"({epsilon:.2f}, {delta})-differentially private for every member, "
         f"by {_BOUNDS[guarantee.bound]}{published}"

@@ -233,9 +233,18 @@ def require_kept(policy: Path, tables: dict[str, Path]) -> None:
         return
     from gris_data.errors import InputError
     from gris_data.policies import policy_of
+    from gris_data.policy.blocks import kept_together
     from gris_data.policy.data import require_kept
 
     found = policy_of(policy)
+    together = kept_together(
+        found, {each.name: tables[each.name] for each in found.tables if each.name in tables}
+    )
+    if together is not None and not together.is_kept:
+        raise typer.BadParameter(
+            f"--data: members are of more blocks, in all tables together, than the policy promises; gris policy check "
+            f"{policy} counts them, and gris divide makes copies in which none is"
+        )
     for table in found.tables:
         if table.name in tables:
             try:

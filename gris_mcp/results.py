@@ -20,7 +20,7 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationErr
 
 from gris_mcp import descriptions
 from gris_mcp.past_questions import arguments_of
-from pinot_connector.budgets import Level, Mode
+from pinot_connector.budgets import Level, Mode, questions_left
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import visible
@@ -83,6 +83,12 @@ class Price(BaseModel):
     calls: Whole
 
 
+class LeftOfBlock(Price):
+    """What is left for questions about one block of members; without an id: about any that is not named."""
+
+    blocks: list[str]
+
+
 class LeftOfLevel(BaseModel):
     """One level of the budget that pays, from the outermost on."""
 
@@ -91,6 +97,11 @@ class LeftOfLevel(BaseModel):
     spent: Price
     held: Price = Field(validation_alias="reserved", description="Held by questions that run now.")
     left: Price = Field(validation_alias="remaining")
+    left_of_blocks: list[LeftOfBlock] = Field(
+        default=[],
+        validation_alias="remaining_of_blocks",
+        description="Where more is left for questions about one block of members alone (see method.blocks).",
+    )
     enforced: Annotated[bool, BeforeValidator(lambda mode: mode is Mode.ENFORCE)] = Field(
         validation_alias="mode", description="false: only recorded, refuses nothing."
     )
@@ -281,7 +292,7 @@ def price_of(explanation: Explanation, levels: Iterable[Level]) -> PriceOfQuesti
     return view_of(
         PriceOfQuestion,
         explanation,
-        questions_left=explanation.questions_left(left),
+        questions_left=questions_left(left, explanation.worst_case_cost),
         typical_error=explanation.accuracy and explanation.accuracy.half_width,
         budget=left,
     )

@@ -20,20 +20,15 @@ INFORMATION = "information"
 
 @dataclass(frozen=True)
 class Cost:
-    """What a question costs: information units and calls of the currency `unit_id`."""
+    """What a question costs: information units and calls of the currency `unit_id`.
+
+    `blocks` are the ids of the blocks of members that pay; none: all do.
+    """
 
     information: int
     calls: int
     unit_id: str
-
-
-@dataclass(frozen=True)
-class LeftOfBlock:
-    """What is left for questions about one block; `blocks` has its id, or nothing: every block that is not named."""
-
-    blocks: tuple[str, ...]
-    information: int
-    calls: int
+    blocks: tuple[str, ...] = ()
 
 
 class Mode(Enum):
@@ -62,15 +57,16 @@ class Level:
     window_start: datetime.datetime | None
     window_end: datetime.datetime | None
     over_limit: bool = False
-    remaining_of_blocks: tuple[LeftOfBlock, ...] = ()
+    remaining_of_blocks: tuple[Cost, ...] = ()
 
-    def left_for(self, blocks: Collection[str]) -> Cost | LeftOfBlock:
+    def left_for(self, blocks: Collection[str]) -> Cost:
         """Returns what is left for questions that these blocks pay for, none: all."""
         if not blocks or not self.remaining_of_blocks:
             return self.remaining
         own = {id_: each for each in self.remaining_of_blocks for id_ in each.blocks}
         found = [own.get(id_, self.remaining_of_blocks[-1]) for id_ in blocks]
-        return LeftOfBlock((), min(each.information for each in found), min(each.calls for each in found))
+        information, calls = min(each.information for each in found), min(each.calls for each in found)
+        return Cost(information, calls, self.limit.unit_id)
 
 
 @dataclass(frozen=True)
@@ -92,9 +88,7 @@ def require_within(max_cost: int | None, worst_case: Cost) -> None:
         )
 
 
-def questions_left(
-    levels: Iterable[Level], price: Cost, blocks: Collection[str] = (), *, together: int = 1
-) -> int | None:
+def questions_left(levels: Iterable[Level], price: Cost, *, together: int = 1) -> int | None:
     """Returns how many more questions the budget pays for, on the level that is used up first.
 
     With the worst-case cost of one question as the price, so many can certainly be asked.
@@ -102,13 +96,12 @@ def questions_left(
     Args:
         levels: the levels of an account.
         price: what `together` questions cost, in information units and calls.
-        blocks: the blocks that pay; none: all.
         together: how many questions the price is for.
 
     Returns:
         A number of questions; None if no level enforces a limit, or the price is 0.
     """
-    prices = ((level.left_for(blocks), level.mode) for level in levels)
+    prices = ((level.left_for(price.blocks), level.mode) for level in levels)
     lasting = [
         left * together // unit
         for remaining, mode in prices
@@ -139,15 +132,12 @@ class Share:
         object.__setattr__(self, "of_limit", Fraction(self.cost, self.limit) if self.limit else None)
 
 
-def shares_of(levels: Iterable[Level], price: Cost, blocks: Collection[str] = ()) -> tuple[Share, ...]:
-    """Returns the share of every level, from the root account on, that a price takes in each of its units.
-
-    `blocks` are those that pay; none: all.
-    """
+def shares_of(levels: Iterable[Level], price: Cost) -> tuple[Share, ...]:
+    """Returns the share of every level, from the root account on, that a price takes in each of its units."""
     return tuple(
         Share(level.path, unit, cost, limit, remaining, level.mode)
         for level in levels
-        for left in (level.left_for(blocks),)
+        for left in (level.left_for(price.blocks),)
         for unit, cost, limit, remaining in (
             (INFORMATION, price.information, level.limit.information, left.information),
             ("calls", price.calls, level.limit.calls, left.calls),

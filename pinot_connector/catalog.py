@@ -119,7 +119,13 @@ def _domain(message: dp_pb2.CatalogColumn) -> tuple[ShownScalar, ...] | None:
 
 def _block_values(message: dp_pb2.Blocks) -> tuple[ShownScalar, ...]:
     kind = ColumnType.INT64 if message.values.HasField("int64s") else ColumnType.STRING
-    return tuple(shown_values(kind, column_values(ExpectedColumn(message.name, kind), message.values)))
+    return tuple(shown_values(kind, column_values(ExpectedColumn(message.values.name, kind), message.values)))
+
+
+def _block_messages(values: tuple[ShownScalar, ...]) -> histogram_pb2.ElementColumn:
+    if any(isinstance(each, int) for each in values):
+        return histogram_pb2.ElementColumn(int64s=histogram_pb2.Int64Values(values=values))  # type: ignore[arg-type]
+    return histogram_pb2.ElementColumn(strings=histogram_pb2.StringValues(values=map(str, values)))
 
 
 def _null_value(message: dp_pb2.CatalogColumn) -> ShownScalar | None:
@@ -261,7 +267,7 @@ class BlocksEntry:
     """
 
     name: str
-    values: tuple[ShownScalar, ...] = field(metadata=read_by(_block_values))
+    values: tuple[ShownScalar, ...] = field(metadata=read_by(_block_values, _block_messages))
     ids: tuple[str, ...]
     rest: str
     moves: int

@@ -10,7 +10,7 @@ from types import TracebackType
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.budget_service_client import BudgetServiceClient
-from pinot_connector.budgets import Cost, Level, level_of
+from pinot_connector.budgets import Cost, Level, level_of, questions_left
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.checked_arguments import checked_texts, require_confidence, require_max_cost
@@ -247,7 +247,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             ServiceUnavailable: one of the services does not answer.
         """
         explanation = await self.estimate(question)
-        return explanation.questions_left(await self.remaining())
+        return questions_left(await self.remaining(), explanation.worst_case_cost)
 
     async def require_not_closed(self) -> None:
         """Returns if the account may read what it has paid for, by what the ledger said at most a minute ago.

@@ -21,7 +21,7 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
-from pinot_connector.budgets import Charge, Cost, Level, cost_of, level_of, share_of
+from pinot_connector.budgets import Charge, Cost, Level, cost_of, level_of, questions_left, share_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import open_channel
@@ -284,7 +284,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
     async def questions_left(self, question: question_pb2.Question | str) -> int | None:
         """Returns how many more such questions can be asked; see `AsyncPrivateClient.questions_left`."""
         explanation = await self.explain(question)
-        return explanation.questions_left(await self.remaining())
+        return questions_left(await self.remaining(), explanation.worst_case_cost)
 
     async def catalog(self, table: str = "") -> Catalog:
         """Returns what may be asked: tables, columns with their domains, measures, and each column's mechanism.

@@ -76,7 +76,8 @@ class Guarantee:
     """All that a budget pays for is (epsilon, delta)-differentially private for every member; both are rounded up.
 
     `bound` says how epsilon was found, `composed` what every way of adding up gives that holds, without those
-    that this version does not know. `domain_count` is how many published domains and bounds are counted.
+    that this version does not know. `domain_count` is how many published domains and bounds are counted, `times`
+    how often the budget is, as a member may be of so many blocks.
     """
 
     epsilon: float
@@ -84,6 +85,7 @@ class Guarantee:
     bound: Bound
     composed: Mapping[Bound, float] = field(metadata=read_by(_composed, _composed_messages))
     domain_count: int = 0
+    times: int = 1
 
     @property
     def meaning(self) -> str:
@@ -211,5 +213,6 @@ def _plain(described: BudgetGuarantee) -> dict[str, Any]:
             "bound": found.bound.value,
             "composed": {bound.value: epsilon for bound, epsilon in found.composed.items()},
             "domain_count": found.domain_count,
+            "times": found.times,
         },
     }

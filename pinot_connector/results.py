@@ -11,7 +11,7 @@ from typing import Any
 from gris_api.common.v1 import cost_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, questions_left, shares_of
+from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
 from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
@@ -193,7 +193,6 @@ class Explanation(ExplanationViews):
     `requested_k` is the question's k where the policy shows at most `parameters.k` elements, which is less.
     `alternatives` are the ways of answering between which the service has chosen; empty if the policy leaves no choice.
     `accuracy` is how exact the answer can be expected to be; None: the service is of a version that does not say.
-    `blocks` are the ids of the blocks of members that pay; empty: all pay, or the policy has none.
     """
 
     worst_case_cost: Cost
@@ -204,9 +203,6 @@ class Explanation(ExplanationViews):
     requested_k: int | None = None
     alternatives: tuple[Alternative, ...] = ()
     accuracy: Accuracy | None = None
-    blocks: tuple[str, ...] = field(
-        default=(), metadata=read_by(lambda each: tuple(each.worst_case_cost.blocks))
-    )
     _estimate: dp_pb2.Estimate = field(repr=False, compare=False, kw_only=True)
 
     @property
@@ -221,11 +217,7 @@ class Explanation(ExplanationViews):
 
     def of_budget(self, levels: Iterable[Level]) -> Explanation:
         """Returns the same with the shares of a budget."""
-        return replace(self, shares=shares_of(levels, self.worst_case_cost, self.blocks))
-
-    def questions_left(self, levels: Iterable[Level]) -> int | None:
-        """Returns how many more such questions a budget certainly pays for; None if nothing limits them."""
-        return questions_left(levels, self.worst_case_cost, self.blocks)
+        return replace(self, shares=shares_of(levels, self.worst_case_cost))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the explanation in terms of JSON."""

@@ -75,6 +75,7 @@ def describe_guarantee(
         slack=str(slack),
         count_noise=COUNT_NOISES[policy.count_noise],
         domain_count=own.domain_count,
+        times=own.times,
     )
     if request.HasField("shared"):
         shared_seen = seen | _stated("shared.policy_statements", request.shared.policy_statements)
@@ -87,10 +88,11 @@ def describe_guarantee(
 
 @dataclass(frozen=True)
 class _Worth:
-    """The guarantees of a budget by each bound, and the number of published domains that they count."""
+    """The guarantees of a budget by each bound, the number of published domains, and how often they count it."""
 
     found: Sequence[Guarantee]
     domain_count: int
+    times: int
 
     @classmethod
     def of(
@@ -122,7 +124,7 @@ class _Worth:
             domains=domains,
             table=table,
         )
-        return cls(found, len(domains))
+        return cls(found, len(domains), times)
 
     @property
     def best(self) -> Guarantee:
@@ -144,6 +146,7 @@ class _Worth:
             bound=_BOUNDS[best.bound],
             composed=self.composed(),
             domain_count=self.domain_count,
+            times=self.times,
         )
 
 

@@ -15,6 +15,7 @@ from gris_console.answers import Answer
 from gris_console.forms import Form, decoded_question, encoded_question, question_of
 from gris_console.page_requests import FORM_KEY, PageRequest
 from gris_console.problems import Problem, ends_log_in, problem_of
+from pinot_connector.budgets import questions_left
 from pinot_connector.catalog import TableEntry
 from pinot_connector.errors import GrisError, InvalidQuestion, RefusedByPolicy
 from pinot_connector.questions import sharpened_question
@@ -125,7 +126,7 @@ async def _price_page(
         accuracy=[each for each in explanation.statements if _is_of_accuracy(each)],
         how=[each for each in explanation.statements if not _is_of_accuracy(each)],
         levels=levels,
-        questions_left=explanation.questions_left(levels),
+        questions_left=questions_left(levels, explanation.worst_case_cost),
         has_changed=has_changed,
         is_all=is_all,
         kept=page_request.form.without(*_OF_PRICE).pairs,

@@ -1049,21 +1049,23 @@ class ComposedEpsilon(_message.Message):
     def __init__(self, bound: _Optional[_Union[CompositionBound, str]] = ..., epsilon: _Optional[float] = ...) -> None: ...
 
 class BudgetWorth(_message.Message):
-    __slots__ = ("epsilon", "delta", "bound", "composed", "domain_count")
+    __slots__ = ("epsilon", "delta", "bound", "composed", "domain_count", "times")
     EPSILON_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     BOUND_FIELD_NUMBER: _ClassVar[int]
     COMPOSED_FIELD_NUMBER: _ClassVar[int]
     DOMAIN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TIMES_FIELD_NUMBER: _ClassVar[int]
     epsilon: float
     delta: float
     bound: CompositionBound
     composed: _containers.RepeatedCompositeFieldContainer[ComposedEpsilon]
     domain_count: int
-    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., domain_count: _Optional[int] = ...) -> None: ...
+    times: int
+    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., domain_count: _Optional[int] = ..., times: _Optional[int] = ...) -> None: ...
 
 class DescribeGuaranteeResponse(_message.Message):
-    __slots__ = ("epsilon", "delta", "bound", "composed", "epsilon_per", "delta_per_call", "slack", "count_noise", "domain_count", "shared")
+    __slots__ = ("epsilon", "delta", "bound", "composed", "epsilon_per", "delta_per_call", "slack", "count_noise", "domain_count", "times", "shared")
     EPSILON_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     BOUND_FIELD_NUMBER: _ClassVar[int]
@@ -1073,6 +1075,7 @@ class DescribeGuaranteeResponse(_message.Message):
     SLACK_FIELD_NUMBER: _ClassVar[int]
     COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
     DOMAIN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TIMES_FIELD_NUMBER: _ClassVar[int]
     SHARED_FIELD_NUMBER: _ClassVar[int]
     epsilon: float
     delta: float
@@ -1083,8 +1086,9 @@ class DescribeGuaranteeResponse(_message.Message):
     slack: str
     count_noise: CountNoise
     domain_count: int
+    times: int
     shared: BudgetWorth
-    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., epsilon_per: _Optional[str] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., domain_count: _Optional[int] = ..., shared: _Optional[_Union[BudgetWorth, _Mapping]] = ...) -> None: ...
+    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., epsilon_per: _Optional[str] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., domain_count: _Optional[int] = ..., times: _Optional[int] = ..., shared: _Optional[_Union[BudgetWorth, _Mapping]] = ...) -> None: ...
 
 class SolveParametersRequest(_message.Message):
     __slots__ = ("epsilon", "delta", "epsilon_per", "information", "calls", "delta_per_call", "d_bar", "domains")
