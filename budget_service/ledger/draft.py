@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -24,16 +24,18 @@ from budget_service.ledger.values import (
     Cost,
     Hold,
     LevelLimit,
+    Limit,
     Mode,
     capped_sum,
 )
-from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, day_around
+from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, Window, day_around
 
 
 class Draft:
     """A snapshot brought up to `now`: its currency, lapsed reservations ended, the windows of the account's levels.
 
-    It is made for one decision and thrown away; the snapshot stays as it was.
+    It is made for one decision and thrown away; the snapshot stays as it was. The balances of a level's blocks have the
+    level's own days and windows, so that each with the level's is that of a ledger of the block's own.
 
     Args:
         snapshot: The state of the root.
@@ -68,6 +70,7 @@ class Draft:
         self.unpaid: list[tuple[str, str]] = []
         self._days: dict[tuple[Account, Microseconds], DayChange] = {}
         self._snapshot = snapshot
+        self._blocks = snapshot.blocks
         self._levels = levels
         self._path = path
         for reservation in snapshot.due:
@@ -83,6 +86,18 @@ class Draft:
         return tuple(self._days.values())
 
     @property
+    def changed_balances(self) -> Mapping[Account, Balance]:
+        """The balances to be written; of blocks, which may be many, those that have changed or got their first cost."""
+        before = self._snapshot.balances
+        return {
+            level: balance
+            for level, balance in self.balances.items()
+            if not level.block
+            or (level in before and before[level] is not balance)
+            or (level not in before and not balance.is_unused)
+        }
+
+    @property
     def leaf(self) -> Balance:
         """The balance of the account itself, in whose windows its payments count."""
         return self.balances[self._levels[-1].level]
@@ -90,7 +105,7 @@ class Draft:
     def has_room(self, cost: Cost) -> bool:
         """Return whether `cost` may be added to every level without going above a limit, whatever its mode."""
         for each in self._levels:  # noqa: SIM110 - a generator takes twice as long
-            if not self._has_room(self.balances[each.level], each, cost):
+            if not self._has_room(each, cost):
                 return False
         return True
 
@@ -112,19 +127,32 @@ class Draft:
         """
         counted = [
             capped_sum((most, balance.reserved))
-            for hold, level in ((hold, account.level(hold.depth)) for hold in holds)
+            for hold, level in ((hold, hold.level_of(account)) for hold in holds)
             if (balance := self.balances.get(level)) is not None
             for most in (balance.spent, balance.today, self._charged_on(level, hold.window_start))
         ]
         return _least_left(counted)
 
     def statuses(self) -> tuple[LevelStatus, ...]:
-        """Return every level of the account that has a limit, from the widest."""
-        return tuple([self._status(each) for each in self._levels])
+        """Return every level of the account that has a limit, from the widest, as it is for those who pay."""
+        return tuple([self._status(each, self._own(each.level)) for each in self._levels])
 
-    def holds(self) -> tuple[Hold, ...]:
-        """Return the present days of all levels of the account."""
-        return tuple([Hold(level.depth, self.balances[level].day.start) for level in self._path])
+    def block_statuses(self) -> tuple[Mapping[str, LevelStatus], ...]:
+        """Return for every limited level what it is for each block that has paid alone there.
+
+        That of no block is what it is for every other one. A level without such blocks has nothing.
+        """
+        return tuple([self._of_blocks(each) for each in self._levels])
+
+    def holds(self, blocks: tuple[str, ...] = ()) -> tuple[Hold, ...]:
+        """Return the present days of all levels of the account, for everybody or for some blocks alone."""
+        return tuple(
+            [
+                Hold(level.depth, self.balances[level].day.start, block)
+                for level in self._path
+                for block in blocks or ("",)
+            ]
+        )
 
     def reserve(self, reservation: Reservation) -> None:
         """Open a reservation in the last spans of its levels."""
@@ -150,7 +178,7 @@ class Draft:
             return False
         self.fix_currency(entry.unit_id)
         for hold in entry.holds:
-            level = entry.account.level(hold.depth)
+            level = hold.level_of(entry.account)
             balance = self.balances.get(level)
             if balance is None:
                 continue
@@ -166,7 +194,7 @@ class Draft:
         limited = {each.level for each in self._levels}
         return any(
             level in limited and self.balances[level].counts(hold.window_start)
-            for hold, level in ((hold, account.level(hold.depth)) for hold in holds)
+            for hold, level in ((hold, hold.level_of(account)) for hold in holds)
         )
 
     def has_charged(self, entry: JournalEntry) -> bool:
@@ -177,7 +205,7 @@ class Draft:
         """
         return all(
             entry.cost_at(hold.depth).within(
-                self._charged_on(entry.account.level(hold.depth), hold.window_start)
+                self._charged_on(hold.level_of(entry.account), hold.window_start)
             )
             for hold in entry.holds
         )
@@ -185,7 +213,7 @@ class Draft:
     def refund(self, entry: JournalEntry) -> None:
         """Add a refund to the journal and subtract it from its days."""
         for hold in entry.holds:
-            level = entry.account.level(hold.depth)
+            level = hold.level_of(entry.account)
             balance, cost = self.balances[level], entry.cost_at(hold.depth)
             self.balances[level] = balance.refunded(hold.window_start, cost)
             if hold.window_start != balance.day.start:
@@ -200,6 +228,7 @@ class Draft:
         """Return the day of the leaf on which a charge with these holds is paid for; None if it does not count."""
         leaf = self._levels[-1].level
         for hold in holds:
+            # A block's charge is made on a day of its level.
             if account.level(hold.depth) == leaf:
                 return hold.window_start if self.leaf.counts(hold.window_start) else None
         return None
@@ -223,33 +252,52 @@ class Draft:
             holds=reservation.holds,
         )
 
-    def _refresh(self, each: LevelLimit) -> None:
-        span = each.limit.window.around(self.now)
-        last = self.balances.get(each.level)
-        if last is None:
-            found = Balance.opened(each.limit.window, span)
-        else:
-            found, ended = last.on(self.now, span.day, self.currency.since)
-            rolled = found.rolled(self.now, span, ended) if found.rule == each.limit.window else None
-            found = rolled or self._rebuilt(each, span, found, ended)
-            self._end_day(each.level, ended)
-        if self._is_in_old_currency(found):
-            found = self._in_new_currency(each, span, found, last)
-        if found is not last:
-            self.balances[each.level] = found
+    def _own(self, level: Account) -> list[Balance]:
+        """Return what the blocks that pay have paid alone at a level."""
+        return [self.balances[block] for block in self._blocks.get(level, ())]
 
-    def _in_new_currency(self, each: LevelLimit, span: Span, found: Balance, last: Balance | None) -> Balance:
+    def _refresh(self, each: LevelLimit) -> None:
+        span, level = each.limit.window.around(self.now), each.level
+        opened = Balance.opened(each.limit.window, span, self.currency.since)
+        last = self.balances.get(level)
+        moved = (opened, None) if last is None else last.on(self.now, span.day, self.currency.since)
+        day = self._refresh_at(each.limit, span, level, *moved)
+        for block in self._blocks.get(level, ()):
+            last = self.balances.get(block)
+            moved = (replace(opened, day=day), None) if last is None else last.moved_to(day)
+            self._refresh_at(each.limit, span, block, *moved)
+
+    def _refresh_at(
+        self, limit: Limit, span: Span, level: Account, found: Balance, ended: PastDay | None
+    ) -> DaySpan:
+        """Bring the balance of a level, or of a block of it, up to its present day, and return that."""
+        last = self.balances.get(level)
+        if last is not None:
+            rolled = found.rolled(self.now, span, ended) if found.rule == limit.window else None
+            found = rolled or self._rebuilt(limit, level, span, found, ended)
+            self._end_day(level, ended)
+            if self._is_in_old_currency(found):
+                found = self._in_new_currency(limit, level, span, found)
+        if found is not last:
+            self.balances[level] = found
+        return found.day
+
+    def _in_new_currency(self, limit: Limit, level: Account, span: Span, found: Balance) -> Balance:
         """Return a balance as the present currency has it, or as it is if old charges count and are waited for."""
         if found.is_empty:
-            opened = Balance.opened(each.limit.window, span, self.currency.since)
-            return opened if last is None else replace(opened, day=found.day)
+            return replace(Balance.opened(limit.window, span, self.currency.since), day=found.day)
         # A level in mode track does not wait for old charges to stop counting. New ones may be there already.
-        return found if each.limit.mode is Mode.ENFORCE else self._rebuilt(each, span, found, None)
+        return found if limit.mode is Mode.ENFORCE else self._rebuilt(limit, level, span, found, None)
 
     def _counted_without_limit(self) -> list[Cost]:
         limited = {each.level for each in self._levels}
-        balances = [self.balances[level] for level in self._path if level not in limited]
-        return [capped_sum((each.today, each.reserved)) for each in balances]
+        paying = [
+            each
+            for level in self._path
+            if level not in limited
+            for each in (self.balances[level], *self._own(level))
+        ]
+        return [capped_sum((each.today, each.reserved)) for each in paying]
 
     def _refresh_unlimited(self) -> None:
         limited = {each.level for each in self._levels}
@@ -260,17 +308,24 @@ class Draft:
                 self._refresh_without_limit(level, day)
 
     def _refresh_without_limit(self, level: Account, day: DaySpan) -> None:
+        last, since = self.balances.get(level), self.currency.since
+        opened = Balance.without_rule(day.since(since))
+        moved = (opened, None) if last is None else last.on(self.now, day, since)
+        self._forget_rule(level, *moved)
+        day = moved[0].day
+        for block in self._blocks.get(level, ()):
+            last = self.balances.get(block)
+            moved = (Balance.without_rule(day), None) if last is None else last.moved_to(day)
+            self._forget_rule(block, *moved)
+
+    def _forget_rule(self, level: Account, found: Balance, ended: PastDay | None) -> None:
         last = self.balances.get(level)
-        if last is None:
-            self.balances[level] = Balance.without_rule(day.since(self.currency.since))
-            return
-        found, ended = last.on(self.now, day, self.currency.since)
         if ended is not None:
             self._end_day(level, ended)
         # What counts by a rule that is not in force is found anew when it is. The days of a sliding window are those of
         # its own zone, and this one may not be.
-        if ended is not None or last.leaves_at is not None:
-            self.balances[level] = found.forgetting_rule()
+        if last is None or ended is not None or last.leaves_at is not None:
+            self.balances[level] = found if last is None else found.forgetting_rule()
 
     def _end_day(self, level: Account, ended: PastDay | None) -> None:
         # A day without a charge is kept too: a reservation of it may still be settled.
@@ -284,18 +339,20 @@ class Draft:
         last = self._days.get((level, start))
         self._days[level, start] = change if last is None else last.followed_by(change)
 
-    def _rebuilt(self, each: LevelLimit, span: Span, found: Balance, ended: PastDay | None) -> Balance:
+    def _rebuilt(
+        self, limit: Limit, level: Account, span: Span, found: Balance, ended: PastDay | None
+    ) -> Balance:
         """Return the balance by a rule that it was not made for, from the past days and what is reserved now."""
-        past = [*self._past(each.level), *([] if ended is None else [ended])]
+        past = [*self._past(level), *([] if ended is None else [ended])]
         since = self.currency.since
-        every = found.rebuilt(each.limit.window, span, past, 0)
-        every = every.with_reserved(self._reserved(each.level, every.reserved_since))
+        every = found.rebuilt(limit.window, span, past, 0)
+        every = every.with_reserved(self._reserved(level, every.reserved_since))
         if every.reserved_since >= since:
             return every
-        fresh = found.rebuilt(each.limit.window, span, past, since)
-        fresh = fresh.with_reserved(self._reserved(each.level, fresh.reserved_since))
+        fresh = found.rebuilt(limit.window, span, past, since)
+        fresh = fresh.with_reserved(self._reserved(level, fresh.reserved_since))
         has_old = (every.spent, every.reserved) != (fresh.spent, fresh.reserved)
-        return every if has_old and each.limit.mode is Mode.ENFORCE else fresh
+        return every if has_old and limit.mode is Mode.ENFORCE else fresh
 
     def _past(self, level: Account) -> Iterable[PastDay]:
         """Return the past days of a level as they are after what this draft has changed."""
@@ -312,9 +369,9 @@ class Draft:
         return capped_sum(
             each.held
             for each in self._snapshot.reservations
-            if each.reservation_id not in ended and each.account.level(level.depth) == level
+            if each.reservation_id not in ended and each.account.path[: level.depth] == level.path
             for hold in each.holds
-            if hold.depth == level.depth and hold.window_start >= since
+            if hold.depth == level.depth and hold.block == level.block and hold.window_start >= since
         )
 
     def _charged_on(self, level: Account, start: Microseconds) -> Cost:
@@ -325,31 +382,56 @@ class Draft:
             return balance.today
         return next((day.spent for day in self._past(level) if day.start == start), NOTHING)
 
-    def _has_room(self, balance: Balance, each: LevelLimit, cost: Cost) -> bool:
-        if self._is_in_old_currency(balance):
+    def _has_room(self, each: LevelLimit, cost: Cost) -> bool:
+        balance, own, maximum = self.balances[each.level], self._own(each.level), each.limit.maximum
+        if self._is_in_old_currency(balance) or any(map(self._is_in_old_currency, own)):
             return cost == NOTHING
-        return balance.has_room(cost, each.limit.maximum)
+        spent, reserved = balance.counted_with(own)
+        return (
+            spent.information + reserved.information + cost.information <= maximum.information
+            and spent.calls + reserved.calls + cost.calls <= maximum.calls
+        )
 
     def _is_in_old_currency(self, balance: Balance) -> bool:
         return balance.reserved_since < self.currency.since
 
     def _add_reserved(self, reservation: Reservation, held: Cost, *, returns: bool = False) -> None:
         for hold in reservation.holds:
-            level = reservation.account.level(hold.depth)
+            level = hold.level_of(reservation.account)
             balance = self.balances.get(level)
             if balance is not None and hold.window_start >= balance.reserved_since:
                 reserved = balance.reserved - held if returns else balance.reserved + held
                 self.balances[level] = balance.with_reserved(reserved)
 
-    def _status(self, each: LevelLimit) -> LevelStatus:
-        balance = self.balances[each.level]
-        limit = each.limit
-        depth = each.level.depth
-        if self._is_in_old_currency(balance):
-            window = balance.counted_window(as_one=True)
+    def _status(self, each: LevelLimit, own: Sequence[Balance]) -> LevelStatus:
+        limit, depth, balance = each.limit, each.level.depth, self.balances[each.level]
+        old = [paid for paid in (balance, *own) if self._is_in_old_currency(paid)]
+        if old:
+            windows = [paid.counted_window(as_one=True) for paid in old]
+            ends = [window.end for window in windows if window.end is not None]
+            end = max(ends) if len(ends) == len(windows) else None
+            window = Window(min(window.start for window in windows), end)
             return LevelStatus(depth, limit.maximum, limit.mode, window, limit.maximum, NOTHING)
-        window = balance.counted_window()
-        return LevelStatus(depth, limit.maximum, limit.mode, window, balance.spent, balance.reserved)
+        spent, reserved = balance.counted_with(own)
+        return LevelStatus(depth, limit.maximum, limit.mode, _window_of(balance, own), spent, reserved)
+
+    def _of_blocks(self, each: LevelLimit) -> Mapping[str, LevelStatus]:
+        paid = {
+            block.block: self._status(each, [self.balances[block]])
+            for block in self._blocks.get(each.level, ())
+            if not self.balances[block].is_empty
+        }
+        return paid and {"": self._status(each, ())} | paid
+
+
+def _window_of(balance: Balance, own: Sequence[Balance]) -> Window:
+    """Return the span from the oldest charge that counts to the time when the block with most of it has budget again."""
+    window = balance.counted_window()
+    if not own:
+        return window
+    most = max(own, key=lambda each: each.spent.information + each.reserved.information)
+    ends = [end for end in (window.end, most.counted_window().end) if end is not None]
+    return Window(min([window.start, *[each.counts_from for each in own]]), min(ends, default=None))
 
 
 def _least_left(counted: list[Cost]) -> Cost:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 
 from msgspec import Struct, field
@@ -99,7 +99,7 @@ class EntryKind(Enum):
 class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     """A permanent entry: the sum of `cost_at` over the `holds` of all entries, less refunds, is what was spent.
 
-    Each hold names the day of a level that admitted the charge. `policy_statement` is that of the charge; empty if it
+    Each hold names the day of a level that admitted the charge, and the block if only some pay. `policy_statement` is that of the charge; empty if it
     had none, or is not a charge by a client. `shared_cost` is what the levels above the account count instead of
     `cost`; None: they count the same. `reason` is what an administrator gave, if it is one's act.
     """
@@ -149,6 +149,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     """All that the rules need to know for one request.
 
     `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
+    `blocks` are those of each level whose balances count beside its own, the ones that the request names or all, and
+    `block_count` is how many the root has; `balances` and `past` have them too;
     `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them, and `due_further` says
     that there may be more; `past` are the past days of the levels of the account, and `reservations` all that the root
     has not ended, both only after a HistoryNeededError (`past` is None without them); `reservation` is the one
@@ -166,6 +168,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
 
     root: RootRecord = RootRecord()
     balances: Mapping[Account, Balance] = field(default_factory=dict)
+    blocks: Mapping[Account, Collection[Account]] = field(default_factory=dict)
+    block_count: int = 0
     due: tuple[Reservation, ...] = ()
     due_further: bool = False
     past: Mapping[Account, Iterable[PastDay]] | None = None

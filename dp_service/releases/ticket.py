@@ -19,22 +19,32 @@ def ticket_key(key: NoiseKey) -> bytes:
 
 
 def charge_ticket(
-    key: NoiseKey, *, release_id: str, query_id: str, cost: Cost, unit_id: str, policy_statement: str = ""
+    key: NoiseKey,
+    *,
+    release_id: str,
+    query_id: str,
+    cost: Cost,
+    unit_id: str,
+    policy_statement: str = "",
+    blocks: tuple[str, ...] = (),
 ) -> bytes:
     """Return the ticket of one release, 40 bytes.
 
-    Without a policy statement, the ticket is that of version 1, from before there were statements.
+    Without blocks that alone pay for the release, the ticket is that of version 2, and without a policy statement
+    either that of version 1.
     """
     secret = ticket_key(key)
-    stated = (policy_statement.encode(),) if policy_statement else ()
+    stated = (policy_statement.encode(),) if policy_statement or blocks else ()
+    version = b"gris/ticket/v3" if blocks else b"gris/ticket/v2" if stated else b"gris/ticket/v1"
     message = length_prefixed(
-        b"gris/ticket/v2" if stated else b"gris/ticket/v1",
+        version,
         release_id.encode(),
         query_id.encode(),
         cost.information.to_bytes(8, "big"),
         cost.calls.to_bytes(8, "big"),
         unit_id.encode(),
         *stated,
+        *((",".join(blocks).encode(),) if blocks else ()),
     )
     key_id = hashlib.sha256(length_prefixed(b"gris/ticket-key/v1", secret)).digest()[:8]
     return key_id + hmac.digest(secret, message, "sha256")
@@ -49,6 +59,7 @@ def is_ticket(
     cost: Cost,
     unit_id: str,
     policy_statement: str = "",
+    blocks: tuple[str, ...] = (),
 ) -> bool:
     """Return whether a ticket is the one that this key makes for exactly these fields."""
     expected = charge_ticket(
@@ -58,5 +69,6 @@ def is_ticket(
         cost=cost,
         unit_id=unit_id,
         policy_statement=policy_statement,
+        blocks=blocks,
     )
     return hmac.compare_digest(ticket, expected)
