@@ -92,7 +92,5 @@ def check(
     levels = found.levels_for(blocks)
     if refusal := shortage(levels, cost, account, found.time):
         return refusal
-    fits = cost.within(found.countable) and all(
-        cost.fits_above(each.spent, each.reserved) for each in levels
-    )
+    fits = cost.within(found.countable) and all(cost.fits_above(each.spent, each.reserved) for each in levels)
     return None if fits or found.closed is not None else Refused(Reason.SUM_OVERFLOW)

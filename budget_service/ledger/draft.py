@@ -193,7 +193,7 @@ class Draft:
         """Return whether a charge with these holds counts at a limited level of its account."""
         limited = {each.level for each in self._levels}
         return any(
-            level in limited and self.balances[level].counts(hold.window_start)
+            level.of_block("") in limited and self.balances[level].counts(hold.window_start)
             for hold, level in ((hold, hold.level_of(account)) for hold in holds)
         )
 

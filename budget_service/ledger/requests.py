@@ -76,7 +76,13 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
         ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
         # An empty statement is left out, so that charges of clients without statements keep their fingerprints.
         stated = (self.policy_statement,) if self.policy_statement else ()
-        fields = ("charge", *_cost_fields(self.cost, self.unit_id), *ids, *stated, *_block_fields(self.blocks))
+        fields = (
+            "charge",
+            *_cost_fields(self.cost, self.unit_id),
+            *ids,
+            *stated,
+            *_block_fields(self.blocks),
+        )
         return _fingerprint(self.account, fields, self.asked_by)
 
 

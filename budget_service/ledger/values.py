@@ -205,12 +205,16 @@ def parse_blocks(blocks: Sequence[str], field: str) -> tuple[str, ...]:
     if not blocks:
         return ()
     if len(blocks) > MAX_BLOCKS:
-        raise InvalidFieldError(field, f"must be at most {MAX_BLOCKS}: what touches more is paid for by everybody")
+        raise InvalidFieldError(
+            field, f"must be at most {MAX_BLOCKS}: what touches more is paid for by everybody"
+        )
     for index, block in enumerate(blocks):
         if not _BLOCK.fullmatch(block):
             raise InvalidFieldError(f"{field}[{index}]", "must be 16 lower-case hexadecimal characters")
         if index and blocks[index - 1] >= block:
-            raise InvalidFieldError(f"{field}[{index}]", "must come after the one before it: each once, in order")
+            raise InvalidFieldError(
+                f"{field}[{index}]", "must come after the one before it: each once, in order"
+            )
     return tuple(blocks)
 
 

@@ -26,7 +26,15 @@ from budget_service.ledger.requests import (
 from budget_service.ledger.requests import parse_move as parse_noted_move
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
-from budget_service.ledger.values import Account, Cost, InvalidFieldError, Limit, Mode, blocks_of, has_invisible
+from budget_service.ledger.values import (
+    Account,
+    Cost,
+    InvalidFieldError,
+    Limit,
+    Mode,
+    blocks_of,
+    has_invisible,
+)
 from budget_service.ledger.verification import Difference
 from budget_service.ledger.windows import (
     MAX_SLIDING_DAYS,
@@ -247,7 +255,9 @@ def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
         release_id=entry.release_id,
         query_id=entry.query_id,
         policy_statement=entry.policy_statement,
-        shared_cost=None if entry.shared_cost is None else cost_message(entry.shared_cost, entry.unit_id, blocks),
+        shared_cost=None
+        if entry.shared_cost is None
+        else cost_message(entry.shared_cost, entry.unit_id, blocks),
         reason="" if is_limit else reason,
         limit_before=None if before is None else _limit_message(before),
         limit_after=None if after is None else _limit_message(after),

@@ -128,9 +128,7 @@ def budget_message(found: AccountStatement, account: Account) -> pb.GetBudgetRes
     return message
 
 
-def _remaining_of(
-    paid: Mapping[str, LevelStatus], account: Account, unit_id: str
-) -> Iterator[cost_pb2.Cost]:
+def _remaining_of(paid: Mapping[str, LevelStatus], account: Account, unit_id: str) -> Iterator[cost_pb2.Cost]:
     """Give what is left for each block of a level that has paid alone, and last for every other one."""
     for block in sorted(paid, key=lambda each: (not each, each)):
         left = paid[block].seen_from(account.depth).remaining

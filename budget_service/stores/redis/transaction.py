@@ -234,7 +234,20 @@ class _Asked:
 
     def loaded(self, reply: list[Any]) -> Loaded:
         """Return what the script has answered."""
-        clock, record, balances, held, kept, reservations, paid, due, administered, past, open_, *found_blocks = reply
+        (
+            clock,
+            record,
+            balances,
+            held,
+            kept,
+            reservations,
+            paid,
+            due,
+            administered,
+            past,
+            open_,
+            *found_blocks,
+        ) = reply
         root, wanted = self.root, self.wanted
         found = tuple([text.parse_reservation(id_, each) for id_, each in text.pairs(due)])
         loaded = Loaded(
