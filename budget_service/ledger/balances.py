@@ -148,6 +148,11 @@ class Balance(Struct, frozen=True, gc=False):
         ended = PastDay(self.day.start, min(self.day.end, day.start), self.today)
         return replace(self, day=day, today=NOTHING), ended
 
+    def is_as_of(self, now: Microseconds, day: DaySpan, rule: WindowRule, since: Microseconds) -> bool:
+        """Return whether the balance is that of `now` already, by a rule, in the currency since a time."""
+        is_in_window = self.leaves_at is not None or self.window.end is None or now < self.window.end
+        return self.day == day and self.reserved_since >= since and is_in_window and self.rule == rule
+
     def rolled(self, now: Microseconds, span: Span, ended: PastDay | None) -> Balance | None:
         """Return the balance at `now` by its own rule, whose span that is; None if only the past days tell.
 

@@ -71,6 +71,9 @@ class Draft:
         self._days: dict[tuple[Account, Microseconds], DayChange] = {}
         self._snapshot = snapshot
         self._blocks = snapshot.blocks
+        self._changed: dict[Account, None] = {}
+        # What the blocks of a level have paid, as long as it is not changed.
+        self._paid: dict[Account, list[Balance]] = {}
         self._levels = levels
         self._path = path
         for reservation in snapshot.due:
@@ -87,14 +90,12 @@ class Draft:
 
     @property
     def changed_balances(self) -> Mapping[Account, Balance]:
-        """The balances to be written; of blocks, which may be many, those that have changed or got their first cost."""
+        """The balances to be written: those that have changed, without blocks that got nothing yet."""
         before = self._snapshot.balances
         return {
-            level: balance
-            for level, balance in self.balances.items()
-            if not level.block
-            or (level in before and before[level] is not balance)
-            or (level not in before and not balance.is_unused)
+            level: self.balances[level]
+            for level in self._changed
+            if not level.block or level in before or not self.balances[level].is_unused
         }
 
     @property
@@ -183,7 +184,7 @@ class Draft:
             if balance is None:
                 continue
             cost = entry.cost_at(hold.depth)
-            self.balances[level] = balance.charged(hold.window_start, cost)
+            self._set(level, balance.charged(hold.window_start, cost))
             if hold.window_start != balance.day.start:
                 self._change_day(level, hold.window_start, cost.information, cost.calls)
         self.journal.append(entry)
@@ -215,7 +216,7 @@ class Draft:
         for hold in entry.holds:
             level = hold.level_of(entry.account)
             balance, cost = self.balances[level], entry.cost_at(hold.depth)
-            self.balances[level] = balance.refunded(hold.window_start, cost)
+            self._set(level, balance.refunded(hold.window_start, cost))
             if hold.window_start != balance.day.start:
                 self._change_day(level, hold.window_start, -cost.information, -cost.calls)
         self.journal.append(entry)
@@ -254,7 +255,16 @@ class Draft:
 
     def _own(self, level: Account) -> list[Balance]:
         """Return what the blocks that pay have paid alone at a level."""
-        return [self.balances[block] for block in self._blocks.get(level, ())]
+        found = self._paid.get(level)
+        if found is None:
+            found = self._paid[level] = [self.balances[block] for block in self._blocks.get(level, ())]
+        return found
+
+    def _set(self, level: Account, balance: Balance) -> None:
+        self.balances[level] = balance
+        self._changed[level] = None
+        if level.block:
+            self._paid.clear()
 
     def _refresh(self, each: LevelLimit) -> None:
         span, level = each.limit.window.around(self.now), each.level
@@ -264,6 +274,9 @@ class Draft:
         day = self._refresh_at(each.limit, span, level, *moved)
         for block in self._blocks.get(level, ()):
             last = self.balances.get(block)
+            # There may be a thousand, of which few are not.
+            if last is not None and last.is_as_of(self.now, day, each.limit.window, self.currency.since):
+                continue
             moved = (replace(opened, day=day), None) if last is None else last.moved_to(day)
             self._refresh_at(each.limit, span, block, *moved)
 
@@ -279,7 +292,7 @@ class Draft:
             if self._is_in_old_currency(found):
                 found = self._in_new_currency(limit, level, span, found)
         if found is not last:
-            self.balances[level] = found
+            self._set(level, found)
         return found.day
 
     def _in_new_currency(self, limit: Limit, level: Account, span: Span, found: Balance) -> Balance:
@@ -325,7 +338,7 @@ class Draft:
         # What counts by a rule that is not in force is found anew when it is. The days of a sliding window are those of
         # its own zone, and this one may not be.
         if last is None or ended is not None or last.leaves_at is not None:
-            self.balances[level] = found if last is None else found.forgetting_rule()
+            self._set(level, found if last is None else found.forgetting_rule())
 
     def _end_day(self, level: Account, ended: PastDay | None) -> None:
         # A day without a charge is kept too: a reservation of it may still be settled.
@@ -401,7 +414,7 @@ class Draft:
             balance = self.balances.get(level)
             if balance is not None and hold.window_start >= balance.reserved_since:
                 reserved = balance.reserved - held if returns else balance.reserved + held
-                self.balances[level] = balance.with_reserved(reserved)
+                self._set(level, balance.with_reserved(reserved))
 
     def _status(self, each: LevelLimit, own: Sequence[Balance]) -> LevelStatus:
         limit, depth, balance = each.limit, each.level.depth, self.balances[each.level]
@@ -425,7 +438,7 @@ class Draft:
 
 
 def _window_of(balance: Balance, own: Sequence[Balance]) -> Window:
-    """Return the span from the oldest charge that counts to the time when the block with most of it has budget again."""
+    """Return the span from the oldest charge that counts to when the block with most of it has budget again."""
     window = balance.counted_window()
     if not own:
         return window

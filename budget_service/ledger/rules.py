@@ -61,8 +61,8 @@ from budget_service.ledger.state import (
 from budget_service.ledger.values import NOTHING, Account, Cost, Mode, blocks_of
 from budget_service.ledger.windows import Microseconds
 
-# What a question about everybody reads of each level of a root at most. A policy has at most 1,001 blocks at a time, and
-# each new one takes a balance for good.
+# What a question about everybody reads of each level of a root at most. A policy has at most 1,001 blocks at a time,
+# and each new one takes a balance for good.
 MAX_BLOCKS_OF_ROOT = 10_000
 
 _NOT_REMEMBERED = (Reason.LEASE_SPENT, Reason.LEASE_NOT_YOURS)
@@ -260,7 +260,8 @@ def _cancel(snapshot: Snapshot, draft: Draft, request: CancelReservation) -> Out
 def _write_off(draft: Draft, request: WriteOff, limits: AppliedLimits) -> Outcome:
     """Spend what the level has left in the present window for a block that has paid nothing; nothing in mode track.
 
-    Everybody pays it, so that nothing is left to any block, known or not. In a sliding window it counts as charged today, and so for at least as long as any lost charge.
+    Everybody pays it, so that nothing is left to any block, known or not. In a sliding window it counts as charged
+    today, and so for at least as long as any lost charge.
     """
     (each,), (status,) = limits.levels, draft.statuses()
     rest = NOTHING if each.limit.mode is Mode.TRACK else status.remaining

@@ -99,9 +99,10 @@ class EntryKind(Enum):
 class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     """A permanent entry: the sum of `cost_at` over the `holds` of all entries, less refunds, is what was spent.
 
-    Each hold names the day of a level that admitted the charge, and the block if only some pay. `policy_statement` is that of the charge; empty if it
-    had none, or is not a charge by a client. `shared_cost` is what the levels above the account count instead of
-    `cost`; None: they count the same. `reason` is what an administrator gave, if it is one's act.
+    Each hold names the day of a level that admitted the charge, and the block if only some pay. `policy_statement` is
+    that of the charge; empty if it had none, or is not a charge by a client. `shared_cost` is what the levels above the
+    account count instead of `cost`; None: they count the same. `reason` is what an administrator gave, if it is one's
+    act.
     """
 
     kind: EntryKind

@@ -8,8 +8,8 @@ A ticket is `key_id || tag`, 40 bytes, where LP joins its parts, each behind its
 A charge with a policy_statement has the label `gris/ticket/v2` and the statement behind the unit_id. One that some
 blocks alone pay for has the label `gris/ticket/v3`, the statement, which may be empty, and the blocks joined by commas.
 
-The ids, the statement and the blocks are UTF-8, the amounts eight big-endian bytes, the ticket key 32 bytes that both services
-hold.
+The ids, the statement and the blocks are UTF-8, the amounts eight big-endian bytes, the ticket key 32 bytes that both
+services hold.
 """
 
 from __future__ import annotations

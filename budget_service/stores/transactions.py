@@ -34,9 +34,9 @@ class Wanted:
     `reservations` have the payers whose payment for the question of the reservation is wanted too. `counted` are roots
     whose stored limits and states of accounts are to be counted, and `limits` and `states` levels whose stored limit or
     state is wanted; of levels `below` which anything may be kept it is wanted whether there is. With the `history` the
-    past days of the levels and all reservations of the roots are wanted too, which a batch seldom needs. Of levels whose
-    `blocks` are wanted all that they have are, with balances and past days as if each were named, and of roots in
-    `opening` how many they have.
+    past days of the levels and all reservations of the roots are wanted too, which a batch seldom needs. Of levels
+    whose `blocks` are wanted all blocks are, with balances and past days as if each were named; of roots in `opening`
+    it is wanted how many blocks they have.
     """
 
     roots: frozenset[str]

@@ -231,7 +231,9 @@ class View:
 
     def _balances(self, levels: Iterable[Account]) -> dict[Account, Balance]:
         known = self._loaded.balances
-        return {level: known[level] for level in levels if level in known}
+        # Of a thousand blocks, each is looked up once.
+        found = ((level, known.get(level)) for level in levels)
+        return {level: balance for level, balance in found if balance is not None}
 
     def _query_paid(
         self, request: BudgetRequest, limits: AppliedLimits, reservation: Reservation | None

@@ -258,7 +258,7 @@ async def test_blocks_that_were_idle_meet_new_windows(any_store: Store, clock: S
 
 
 async def test_checkpoints_hold_the_sums_of_blocks(any_store: Store, clock: SteppedClock) -> None:
-    """What is checkpointed is verified without its entries, and statements of archived charges of a block are missed."""
+    """They are verified without the entries, and statements of charges of a block that were archived are missed."""
     stated = charge("a", Cost(2, 0), on=ON).but(blocks=(A,), policy_statement=ONE)
     await any_store.apply(*stated)
     clock.step(days=1)

@@ -27,7 +27,7 @@ _RENAMED = (
 )
 # The levels above, which what is held names too, stay.
 MOVE = Statement.of(
-    f"WITH moved_balance AS (UPDATE gris.balances {_RENAMED}), moved_days AS (UPDATE gris.days {_RENAMED}) "
+    f"WITH moved_balance AS (UPDATE gris.balances {_RENAMED}), moved_days AS (UPDATE gris.days {_RENAMED}) "  # noqa: S608 - a constant
     "UPDATE gris.reservations SET account = %(target)s, holds = ARRAY(SELECT ROW("
     "CASE split_part(each.level, '*', 1) WHEN %(source)s THEN %(target)s || substr(each.level, length(%(source)s) + 1) "
     "ELSE each.level END, each.window_start)::gris.hold "
