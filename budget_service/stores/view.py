@@ -354,8 +354,9 @@ def _whole(request: Request) -> tuple[Account, ...]:
     """Return the levels of which a request needs every block."""
     if isinstance(request, MoveAccount):
         return _names(request)
-    is_all = not isinstance(request, RootRequest) and needs_all_blocks(request)
-    return counting_levels(request) if is_all else ()
+    if isinstance(request, RootRequest) or not needs_all_blocks(request):
+        return ()
+    return counting_levels(request)
 
 
 def _opens_blocks(request: Request) -> bool:

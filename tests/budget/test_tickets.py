@@ -57,6 +57,26 @@ def test_a_statement_is_one_more_part_under_another_label() -> None:
         assert not verifier.is_authentic(ticket, other)
 
 
+@pytest.mark.parametrize("stated", ["", "domain \u00e9"])
+def test_blocks_are_the_last_part_under_a_label_of_their_own(stated: str) -> None:
+    """Neither fewer blocks nor others pay with the same ticket, and both services make the same one."""
+
+    def part(content: bytes) -> bytes:
+        return len(content).to_bytes(8, "big") + content
+
+    blocks = ("00000000000000aa", "0123456789abcdef")
+    release = replace(RELEASE, policy_statement=stated, blocks=blocks)
+    said = part(b"gris/ticket/v3") + part("rel-\u00e9".encode()) + part(b"query")
+    said += part((3).to_bytes(8, "big")) + part((1).to_bytes(8, "big")) + part(UNIT.encode())
+    said += part(stated.encode()) + part(b"00000000000000aa,0123456789abcdef")
+    verifier = TicketVerifier(KEY)
+    ticket = verifier.ticket(release)
+    assert hmac.new(KEY, said, "sha256").digest() == ticket[8:]
+    for other in ((), blocks[:1], blocks[1:], (*blocks, "f" * 16)):
+        assert not verifier.is_authentic(ticket, replace(release, blocks=other))
+    assert not verifier.is_authentic(ticket, replace(release, policy_statement="domain"))
+
+
 @pytest.mark.parametrize(
     "other",
     [
