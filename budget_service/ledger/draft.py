@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.level_status import status_of
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.state import (
     DayChange,
-    EntryKind,
     HistoryNeededError,
     JournalEntry,
     Payment,
     Reservation,
     Snapshot,
+    forfeit_of,
 )
 from budget_service.ledger.values import (
-    MAX_AMOUNT,
     NOTHING,
     Account,
     Cost,
@@ -27,8 +27,9 @@ from budget_service.ledger.values import (
     Limit,
     Mode,
     capped_sum,
+    least_left,
 )
-from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, Window, day_around
+from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, day_around
 
 
 class Draft:
@@ -118,7 +119,7 @@ class Draft:
 
     def countable(self) -> Cost:
         """Return the largest amount of each unit that every level without a limit can add."""
-        return _least_left(self._counted_without_limit())
+        return least_left(self._counted_without_limit())
 
     def countable_on(self, account: Account, holds: tuple[Hold, ...]) -> Cost:
         """Return the most that can be charged on these days without a limit: sums and what is held fit into 64 bits.
@@ -132,7 +133,7 @@ class Draft:
             if (balance := self.balances.get(level)) is not None
             for most in (balance.spent, balance.today, self._charged_on(level, hold.window_start))
         ]
-        return _least_left(counted)
+        return least_left(counted)
 
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest, as it is for those who pay."""
@@ -238,20 +239,7 @@ class Draft:
         """Close a reservation that has lapsed; it is charged if it forfeits."""
         self.end(reservation)
         if reservation.forfeits:
-            self.spend(self._forfeit(reservation))
-
-    def _forfeit(self, reservation: Reservation) -> JournalEntry:
-        return JournalEntry(
-            kind=EntryKind.FORFEITED,
-            account=reservation.account,
-            cost=reservation.held,
-            unit_id=reservation.unit_id,
-            request_id=reservation.request_id,
-            release_id="",
-            query_id=reservation.query_id,
-            time=reservation.expires_at,
-            holds=reservation.holds,
-        )
+            self.spend(forfeit_of(reservation))
 
     def _own(self, level: Account) -> list[Balance]:
         """Return what the blocks that pay have paid alone at a level."""
@@ -405,6 +393,14 @@ class Draft:
             and spent.calls + reserved.calls + cost.calls <= maximum.calls
         )
 
+    def _status(self, each: LevelLimit, own: Sequence[Balance]) -> LevelStatus:
+        return status_of(each, self.balances[each.level], own, self.currency.since)
+
+    def _of_blocks(self, each: LevelLimit) -> Mapping[str, LevelStatus]:
+        paid = {block.block: self.balances[block] for block in self._blocks.get(each.level, ())}
+        found = {block: self._status(each, [own]) for block, own in paid.items() if not own.is_empty}
+        return found and {"": self._status(each, ())} | found
+
     def _is_in_old_currency(self, balance: Balance) -> bool:
         return balance.reserved_since < self.currency.since
 
@@ -415,41 +411,3 @@ class Draft:
             if balance is not None and hold.window_start >= balance.reserved_since:
                 reserved = balance.reserved - held if returns else balance.reserved + held
                 self._set(level, balance.with_reserved(reserved))
-
-    def _status(self, each: LevelLimit, own: Sequence[Balance]) -> LevelStatus:
-        limit, depth, balance = each.limit, each.level.depth, self.balances[each.level]
-        old = [paid for paid in (balance, *own) if self._is_in_old_currency(paid)]
-        if old:
-            windows = [paid.counted_window(as_one=True) for paid in old]
-            ends = [window.end for window in windows if window.end is not None]
-            end = max(ends) if len(ends) == len(windows) else None
-            window = Window(min(window.start for window in windows), end)
-            return LevelStatus(depth, limit.maximum, limit.mode, window, limit.maximum, NOTHING)
-        spent, reserved = balance.counted_with(own)
-        return LevelStatus(depth, limit.maximum, limit.mode, _window_of(balance, own), spent, reserved)
-
-    def _of_blocks(self, each: LevelLimit) -> Mapping[str, LevelStatus]:
-        paid = {
-            block.block: self._status(each, [self.balances[block]])
-            for block in self._blocks.get(each.level, ())
-            if not self.balances[block].is_empty
-        }
-        return paid and {"": self._status(each, ())} | paid
-
-
-def _window_of(balance: Balance, own: Sequence[Balance]) -> Window:
-    """Return the span from the oldest charge that counts to when the block with most of it has budget again."""
-    window = balance.counted_window()
-    if not own:
-        return window
-    most = max(own, key=lambda each: each.spent.information + each.reserved.information)
-    ends = [end for end in (window.end, most.counted_window().end) if end is not None]
-    return Window(min([window.start, *[each.counts_from for each in own]]), min(ends, default=None))
-
-
-def _least_left(counted: list[Cost]) -> Cost:
-    """Return the most that can be added to each of these sums."""
-    return Cost(
-        MAX_AMOUNT - max((each.information for each in counted), default=0),
-        MAX_AMOUNT - max((each.calls for each in counted), default=0),
-    )

@@ -131,6 +131,21 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
         return self.cost == NOTHING and all(self.cost_at(hold.depth) == NOTHING for hold in self.holds)
 
 
+def forfeit_of(reservation: Reservation) -> JournalEntry:
+    """Return the charge of a reservation that has lapsed and is forfeited."""
+    return JournalEntry(
+        kind=EntryKind.FORFEITED,
+        account=reservation.account,
+        cost=reservation.held,
+        unit_id=reservation.unit_id,
+        request_id=reservation.request_id,
+        release_id="",
+        query_id=reservation.query_id,
+        time=reservation.expires_at,
+        holds=reservation.holds,
+    )
+
+
 class StoredOutcome(Struct, frozen=True, gc=False):
     """The outcome of an earlier request; it counts until `keep_until`."""
 

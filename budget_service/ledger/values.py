@@ -100,6 +100,14 @@ def capped_sum(costs: Iterable[Cost]) -> Cost:
     return Cost(min(information, MAX_AMOUNT), min(calls, MAX_AMOUNT))
 
 
+def least_left(counted: list[Cost]) -> Cost:
+    """Return the most that can be added to each of these sums."""
+    return Cost(
+        MAX_AMOUNT - max((each.information for each in counted), default=0),
+        MAX_AMOUNT - max((each.calls for each in counted), default=0),
+    )
+
+
 class Account(NamedTuple):
     """A path from the widest level to the analyst; build it with `parse` unless the segments are known to be good.
 

@@ -37,8 +37,8 @@ from budget_service.stores.view import Asked, NotLoadedError, View, wanted_by, w
 
 # Beyond this, the requests of a batch are hardly cheaper together.
 LARGE = 36
-# What takes longer to decide, as questions about everybody do where levels have a thousand blocks, is committed in parts:
-# a store waits for an answer only so long.
+# What takes longer to decide is committed in parts, since a store waits for an answer only so long: questions about
+# everybody do where levels have a thousand blocks.
 DECIDING_SECONDS = 0.2
 # How often a batch is begun again because others were quicker.
 MAX_ATTEMPTS = 16

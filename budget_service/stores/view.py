@@ -339,11 +339,11 @@ def _levels(request: Request) -> tuple[Account, ...]:
     if isinstance(request, RootRequest):
         return ()
     path = counting_levels(request)
-    return path if not named_blocks(request) else (*path, *_blocks_of_path(path, request))
-
-
-def _blocks_of_path(path: Iterable[Account], request: BudgetRequest) -> Iterator[Account]:
-    return chain.from_iterable(_blocks_at(level, request) for level in path)
+    return (
+        path
+        if not named_blocks(request)
+        else (*path, *[block for level in path for block in _blocks_at(level, request)])
+    )
 
 
 def _blocks_at(level: Account, request: BudgetRequest) -> list[Account]:

@@ -6,11 +6,15 @@ import hashlib
 import hmac
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from budget_service.ledger.values import Cost
 from budget_service.server.tickets import Release, TicketVerifier
+from dp_service.mechanisms.parameters import Cost as ReleaseCost
+from dp_service.releases.keys import NoiseKey
+from dp_service.releases.ticket import charge_ticket, is_ticket, ticket_key
 from gris_serving.key_files import KeyFileError
 from tests.support.budget_samples import OTHER_UNIT, UNIT
 
@@ -75,6 +79,20 @@ def test_blocks_are_the_last_part_under_a_label_of_their_own(stated: str) -> Non
     for other in ((), blocks[:1], blocks[1:], (*blocks, "f" * 16)):
         assert not verifier.is_authentic(ticket, replace(release, blocks=other))
     assert not verifier.is_authentic(ticket, replace(release, policy_statement="domain"))
+
+
+@pytest.mark.parametrize("blocks", [(), ("00000000000000aa",), ("00000000000000aa", "0123456789abcdef")])
+@pytest.mark.parametrize("stated", ["", "domain \u00e9"])
+def test_both_services_make_the_same_tickets(blocks: tuple[str, ...], stated: str) -> None:
+    """Of every form, from the same noise key; and dp_service refuses one for fewer blocks too."""
+    key = NoiseKey(KEY)
+    fields: dict[str, Any] = {"release_id": "rel-\u00e9", "query_id": "query", "unit_id": UNIT}
+    fields |= {"cost": ReleaseCost(3, 1), "policy_statement": stated, "blocks": blocks}
+    ticket = charge_ticket(key, **fields)
+    assert is_ticket(ticket, key, **fields)
+    assert is_ticket(ticket, key, **fields | {"blocks": blocks[1:]}) == (not blocks)
+    release = replace(RELEASE, policy_statement=stated, blocks=blocks)
+    assert TicketVerifier(ticket_key(key)).is_authentic(ticket, release)
 
 
 @pytest.mark.parametrize(

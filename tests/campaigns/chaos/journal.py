@@ -82,7 +82,7 @@ def _limit(change: str) -> Amount | None:
 
 
 def _hold(level: int | str, _day: int, block: str = "") -> tuple[int, str]:
-    # SQLite keeps the depth of a level, and behind the day the block; the others its path, with the block behind a star.
+    # SQLite keeps the depth of a level, and behind the day the block; the others its path, and the block behind a star.
     if isinstance(level, int):
         return level, block
     path, _, block = level.partition("*")
