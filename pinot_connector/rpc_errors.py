@@ -280,6 +280,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     ),
     (Service.BUDGET, "RELEASE_MISMATCH"): lambda _: ReleaseNotRecorded(),
     (Service.BUDGET, "QUERY_MISMATCH"): lambda _: IntegrityError("the reservation is for another question"),
+    (Service.BUDGET, "BLOCKS_MISMATCH"): lambda _: IntegrityError("the reservation is for other blocks"),
     (Service.BUDGET, "COST_ABOVE_RESERVATION"): lambda _: IntegrityError(
         "the cost is more than was reserved"
     ),

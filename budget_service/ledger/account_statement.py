@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.outcomes import Exhausted, Held, LevelStatus, Reason, Refused
+from budget_service.ledger.outcomes import Exhausted, Held, LevelStatus, Reason, Refused, most_spent
 from budget_service.ledger.rules import shortage
 from budget_service.ledger.state import HistoryNeededError, Snapshot
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit
@@ -21,7 +22,8 @@ class AccountStatement:
 
     `limits_version` is the version of the root's stored limits, by which outdated limits are recognised. `ahead` is how
     far the root's time is ahead of the store's clock, and `time` is that time. `countable` is what the levels without a
-    limit can still add up in 64 bits. `closed` is the widest level of the
+    limit can still add up in 64 bits. `blocks` are the levels once more, for each block that has paid alone there, and
+    under no name for every other one; a level without such blocks has nothing. `closed` is the widest level of the
     account that is closed; no store knows it; it is found where the limits are looked up.
     """
 
@@ -31,7 +33,17 @@ class AccountStatement:
     ahead: Microseconds = 0
     time: Microseconds = 0
     countable: Cost = Cost(MAX_AMOUNT, MAX_AMOUNT)  # noqa: RUF009 - it is frozen
+    blocks: tuple[Mapping[str, LevelStatus], ...] = ()
     closed: Account | None = None
+
+    def levels_for(self, blocks: tuple[str, ...]) -> tuple[LevelStatus, ...]:
+        """Return the levels as they are for some blocks; for everybody if there are none."""
+        if not blocks:
+            return self.levels
+        return tuple(
+            level if not paid else most_spent([paid.get(block, paid[""]) for block in blocks])
+            for level, paid in zip(self.levels, self.blocks, strict=True)
+        )
 
 
 def account_statement(
@@ -40,7 +52,8 @@ def account_statement(
     """Return the state of an account at `now`.
 
     Args:
-        snapshot: Its `root`, `due`, `due_further` and the balances of all levels of the account are enough.
+        snapshot: Its `root`, `due`, `due_further` and the balances of all levels of the account and of their blocks are
+            enough.
         account: The account.
         levels: The levels of the account that have a limit.
         now: The ledger's time.
@@ -63,21 +76,21 @@ def account_statement(
         root.ahead,
         time=now,
         countable=draft.countable(),
+        blocks=draft.block_statuses(),
     )
 
 
 def check(
-    found: AccountStatement, cost: Cost, unit_id: str, account: Account
+    found: AccountStatement, cost: Cost, unit_id: str, account: Account, blocks: tuple[str, ...] = ()
 ) -> Exhausted | Held | Refused | None:
-    """Return why `cost` could not be paid now: None if it would be allowed.
+    """Return why `cost` could not be paid now, by some blocks or by everybody: None if it would be allowed.
 
     Another currency is refused, and so is a sum beyond 64 bits.
     """
     if found.currency.unit_id not in ("", unit_id):
         return Refused(Reason.UNIT_MISMATCH)
-    if refusal := shortage(found.levels, cost, account, found.time):
+    levels = found.levels_for(blocks)
+    if refusal := shortage(levels, cost, account, found.time):
         return refusal
-    fits = cost.within(found.countable) and all(
-        cost.fits_above(each.spent, each.reserved) for each in found.levels
-    )
+    fits = cost.within(found.countable) and all(cost.fits_above(each.spent, each.reserved) for each in levels)
     return None if fits or found.closed is not None else Refused(Reason.SUM_OVERFLOW)

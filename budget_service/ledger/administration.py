@@ -203,7 +203,7 @@ def _ending(draft: Draft, change: Change) -> Change:
     """Return a change that also ends the reservations which the draft has ended."""
     return replace(
         change,
-        balances=draft.balances,
+        balances=draft.changed_balances,
         ended=tuple(draft.ended),
         journal=(*draft.journal, *change.journal),
         days=draft.days,

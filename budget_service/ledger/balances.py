@@ -10,12 +10,12 @@ which are kept apart (`PastDay`). From them a level that meets its first limit, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from budget_service.ledger.values import NOTHING, Cost, capped_sum
+from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, capped_sum
 from budget_service.ledger.windows import DaySpan, Microseconds, Span, Window, WindowRule
 
 
@@ -75,6 +75,19 @@ class Balance(Struct, frozen=True, gc=False):
         """Return whether nothing counts."""
         return self.spent == NOTHING and self.reserved == NOTHING
 
+    @property
+    def is_unused(self) -> bool:
+        """Return whether nothing was ever charged or reserved, of a balance that was just opened."""
+        return self.is_empty and self.today == NOTHING
+
+    @property
+    def counts_from(self) -> Microseconds:
+        """When the first day begins that may count."""
+        if self.leaves_at is None:
+            # Of a balance that was rebuilt, a day may count that had begun before the window.
+            return min(self.window.start, self.reserved_since)
+        return min((self.window.start, *(day.start for day in self.earlier)))
+
     def counted_window(self, *, as_one: bool = False) -> Window:
         """Return the span from the oldest charge that counts to the time when budget returns.
 
@@ -84,14 +97,9 @@ class Balance(Struct, frozen=True, gc=False):
         Returns:
             The span, without an end if budget never returns.
         """
+        start = self.counts_from
         if self.leaves_at is None:
-            # Of a balance that was rebuilt, a day may count that had begun before the window.
-            return (
-                self.window
-                if self.reserved_since >= self.window.start
-                else Window(self.reserved_since, self.window.end)
-            )
-        start = min((self.window.start, *(day.start for day in self.earlier)))
+            return self.window if start == self.window.start else Window(start, self.window.end)
         leaving = [day.leaves_at for day in self.earlier if day.spent != NOTHING]
         if self.today != NOTHING or not leaving:
             leaving.append(self.leaves_at)
@@ -114,14 +122,6 @@ class Balance(Struct, frozen=True, gc=False):
         # The balance was last brought up to date at some time of its present day.
         return self.day.end if self.rule is None else self.rule.around(self.day.end - 1).counts_from
 
-    def has_room(self, cost: Cost, maximum: Cost) -> bool:
-        """Return whether `cost` may be added without going above `maximum`."""
-        spent, reserved = self.spent, self.reserved
-        return (
-            spent.information + reserved.information + cost.information <= maximum.information
-            and spent.calls + reserved.calls + cost.calls <= maximum.calls
-        )
-
     def on(self, now: Microseconds, day: DaySpan, since: Microseconds) -> tuple[Balance, PastDay | None]:
         """Return the balance with its present day at `now`, and the day that has ended, if one has.
 
@@ -139,8 +139,19 @@ class Balance(Struct, frozen=True, gc=False):
         start = first if self.day.start < since else now
         if now >= self.day.end:
             start = max(first, self.day.end)
-        ended = PastDay(self.day.start, min(self.day.end, start), self.today)
-        return replace(self, day=DaySpan(start, max(day.end, start + 1)), today=NOTHING), ended
+        return self.moved_to(DaySpan(start, max(day.end, start + 1)))
+
+    def moved_to(self, day: DaySpan) -> tuple[Balance, PastDay | None]:
+        """Return the balance with a present day that is this one or has begun later, and the day that has ended."""
+        if day == self.day:
+            return self, None
+        ended = PastDay(self.day.start, min(self.day.end, day.start), self.today)
+        return replace(self, day=day, today=NOTHING), ended
+
+    def is_as_of(self, now: Microseconds, day: DaySpan, rule: WindowRule, since: Microseconds) -> bool:
+        """Return whether the balance is that of `now` already, by a rule, in the currency since a time."""
+        is_in_window = self.leaves_at is not None or self.window.end is None or now < self.window.end
+        return self.day == day and self.reserved_since >= since and is_in_window and self.rule == rule
 
     def rolled(self, now: Microseconds, span: Span, ended: PastDay | None) -> Balance | None:
         """Return the balance at `now` by its own rule, whose span that is; None if only the past days tell.
@@ -236,6 +247,24 @@ class Balance(Struct, frozen=True, gc=False):
         )
         return replace(self, spent=self.spent - cost, earlier=earlier, today=today)
 
+    def counted_with(self, own: Sequence[Balance]) -> tuple[Cost, Cost]:
+        """Return the most that is spent for a member of these blocks, and what reservations add to that at most.
+
+        The unit of a sum is that of the block which has most of it, so that the two amounts may be of different ones.
+
+        Args:
+            own: What each of the blocks has paid at the level, beside what everybody has.
+        """
+        if not own:
+            return self.spent, self.reserved
+        information = max([each.spent.information for each in own])
+        calls = max([each.spent.calls for each in own])
+        held_information = max([each.spent.information + each.reserved.information for each in own])
+        held_calls = max([each.spent.calls + each.reserved.calls for each in own])
+        # Neither is negative, and both together are the most that is spent and reserved for one block.
+        added = (held_information - information, held_calls - calls)
+        return _capped_sum(self.spent, information, calls), _capped_sum(self.reserved, *added)
+
     def with_reserved(self, reserved: Cost) -> Balance:
         """Return the balance with another sum of what is held."""
         return Balance(
@@ -249,3 +278,7 @@ class Balance(Struct, frozen=True, gc=False):
             self.earlier,
             self.today,
         )
+
+
+def _capped_sum(cost: Cost, information: int, calls: int) -> Cost:
+    return Cost(min(cost.information + information, MAX_AMOUNT), min(cost.calls + calls, MAX_AMOUNT))

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.level_status import status_of
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.state import (
     DayChange,
-    EntryKind,
     HistoryNeededError,
     JournalEntry,
     Payment,
     Reservation,
     Snapshot,
+    forfeit_of,
 )
 from budget_service.ledger.values import (
-    MAX_AMOUNT,
     NOTHING,
     Account,
     Cost,
     Hold,
     LevelLimit,
+    Limit,
     Mode,
     capped_sum,
+    least_left,
 )
 from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, day_around
 
@@ -33,7 +35,8 @@ from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, day_
 class Draft:
     """A snapshot brought up to `now`: its currency, lapsed reservations ended, the windows of the account's levels.
 
-    It is made for one decision and thrown away; the snapshot stays as it was.
+    It is made for one decision and thrown away; the snapshot stays as it was. The balances of a level's blocks have the
+    level's own days and windows, so that each with the level's is that of a ledger of the block's own.
 
     Args:
         snapshot: The state of the root.
@@ -68,6 +71,10 @@ class Draft:
         self.unpaid: list[tuple[str, str]] = []
         self._days: dict[tuple[Account, Microseconds], DayChange] = {}
         self._snapshot = snapshot
+        self._blocks = snapshot.blocks
+        self._changed: dict[Account, None] = {}
+        # What the blocks of a level have paid, as long as it is not changed.
+        self._paid: dict[Account, list[Balance]] = {}
         self._levels = levels
         self._path = path
         for reservation in snapshot.due:
@@ -83,6 +90,16 @@ class Draft:
         return tuple(self._days.values())
 
     @property
+    def changed_balances(self) -> Mapping[Account, Balance]:
+        """The balances to be written: those that have changed, without blocks that got nothing yet."""
+        before = self._snapshot.balances
+        return {
+            level: self.balances[level]
+            for level in self._changed
+            if not level.block or level in before or not self.balances[level].is_unused
+        }
+
+    @property
     def leaf(self) -> Balance:
         """The balance of the account itself, in whose windows its payments count."""
         return self.balances[self._levels[-1].level]
@@ -90,7 +107,7 @@ class Draft:
     def has_room(self, cost: Cost) -> bool:
         """Return whether `cost` may be added to every level without going above a limit, whatever its mode."""
         for each in self._levels:  # noqa: SIM110 - a generator takes twice as long
-            if not self._has_room(self.balances[each.level], each, cost):
+            if not self._has_room(each, cost):
                 return False
         return True
 
@@ -102,7 +119,7 @@ class Draft:
 
     def countable(self) -> Cost:
         """Return the largest amount of each unit that every level without a limit can add."""
-        return _least_left(self._counted_without_limit())
+        return least_left(self._counted_without_limit())
 
     def countable_on(self, account: Account, holds: tuple[Hold, ...]) -> Cost:
         """Return the most that can be charged on these days without a limit: sums and what is held fit into 64 bits.
@@ -112,19 +129,32 @@ class Draft:
         """
         counted = [
             capped_sum((most, balance.reserved))
-            for hold, level in ((hold, account.level(hold.depth)) for hold in holds)
+            for hold, level in ((hold, hold.level_of(account)) for hold in holds)
             if (balance := self.balances.get(level)) is not None
             for most in (balance.spent, balance.today, self._charged_on(level, hold.window_start))
         ]
-        return _least_left(counted)
+        return least_left(counted)
 
     def statuses(self) -> tuple[LevelStatus, ...]:
-        """Return every level of the account that has a limit, from the widest."""
-        return tuple([self._status(each) for each in self._levels])
+        """Return every level of the account that has a limit, from the widest, as it is for those who pay."""
+        return tuple([self._status(each, self._own(each.level)) for each in self._levels])
 
-    def holds(self) -> tuple[Hold, ...]:
-        """Return the present days of all levels of the account."""
-        return tuple([Hold(level.depth, self.balances[level].day.start) for level in self._path])
+    def block_statuses(self) -> tuple[Mapping[str, LevelStatus], ...]:
+        """Return for every limited level what it is for each block that has paid alone there.
+
+        That of no block is what it is for every other one. A level without such blocks has nothing.
+        """
+        return tuple([self._of_blocks(each) for each in self._levels])
+
+    def holds(self, blocks: tuple[str, ...] = ()) -> tuple[Hold, ...]:
+        """Return the present days of all levels of the account, for everybody or for some blocks alone."""
+        return tuple(
+            [
+                Hold(level.depth, self.balances[level].day.start, block)
+                for level in self._path
+                for block in blocks or ("",)
+            ]
+        )
 
     def reserve(self, reservation: Reservation) -> None:
         """Open a reservation in the last spans of its levels."""
@@ -150,12 +180,12 @@ class Draft:
             return False
         self.fix_currency(entry.unit_id)
         for hold in entry.holds:
-            level = entry.account.level(hold.depth)
+            level = hold.level_of(entry.account)
             balance = self.balances.get(level)
             if balance is None:
                 continue
             cost = entry.cost_at(hold.depth)
-            self.balances[level] = balance.charged(hold.window_start, cost)
+            self._set(level, balance.charged(hold.window_start, cost))
             if hold.window_start != balance.day.start:
                 self._change_day(level, hold.window_start, cost.information, cost.calls)
         self.journal.append(entry)
@@ -165,8 +195,8 @@ class Draft:
         """Return whether a charge with these holds counts at a limited level of its account."""
         limited = {each.level for each in self._levels}
         return any(
-            level in limited and self.balances[level].counts(hold.window_start)
-            for hold, level in ((hold, account.level(hold.depth)) for hold in holds)
+            level.of_block("") in limited and self.balances[level].counts(hold.window_start)
+            for hold, level in ((hold, hold.level_of(account)) for hold in holds)
         )
 
     def has_charged(self, entry: JournalEntry) -> bool:
@@ -177,7 +207,7 @@ class Draft:
         """
         return all(
             entry.cost_at(hold.depth).within(
-                self._charged_on(entry.account.level(hold.depth), hold.window_start)
+                self._charged_on(hold.level_of(entry.account), hold.window_start)
             )
             for hold in entry.holds
         )
@@ -185,9 +215,9 @@ class Draft:
     def refund(self, entry: JournalEntry) -> None:
         """Add a refund to the journal and subtract it from its days."""
         for hold in entry.holds:
-            level = entry.account.level(hold.depth)
+            level = hold.level_of(entry.account)
             balance, cost = self.balances[level], entry.cost_at(hold.depth)
-            self.balances[level] = balance.refunded(hold.window_start, cost)
+            self._set(level, balance.refunded(hold.window_start, cost))
             if hold.window_start != balance.day.start:
                 self._change_day(level, hold.window_start, -cost.information, -cost.calls)
         self.journal.append(entry)
@@ -200,6 +230,7 @@ class Draft:
         """Return the day of the leaf on which a charge with these holds is paid for; None if it does not count."""
         leaf = self._levels[-1].level
         for hold in holds:
+            # A block's charge is made on a day of its level.
             if account.level(hold.depth) == leaf:
                 return hold.window_start if self.leaf.counts(hold.window_start) else None
         return None
@@ -208,48 +239,66 @@ class Draft:
         """Close a reservation that has lapsed; it is charged if it forfeits."""
         self.end(reservation)
         if reservation.forfeits:
-            self.spend(self._forfeit(reservation))
+            self.spend(forfeit_of(reservation))
 
-    def _forfeit(self, reservation: Reservation) -> JournalEntry:
-        return JournalEntry(
-            kind=EntryKind.FORFEITED,
-            account=reservation.account,
-            cost=reservation.held,
-            unit_id=reservation.unit_id,
-            request_id=reservation.request_id,
-            release_id="",
-            query_id=reservation.query_id,
-            time=reservation.expires_at,
-            holds=reservation.holds,
-        )
+    def _own(self, level: Account) -> list[Balance]:
+        """Return what the blocks that pay have paid alone at a level."""
+        found = self._paid.get(level)
+        if found is None:
+            found = self._paid[level] = [self.balances[block] for block in self._blocks.get(level, ())]
+        return found
+
+    def _set(self, level: Account, balance: Balance) -> None:
+        self.balances[level] = balance
+        self._changed[level] = None
+        if level.block:
+            self._paid.clear()
 
     def _refresh(self, each: LevelLimit) -> None:
-        span = each.limit.window.around(self.now)
-        last = self.balances.get(each.level)
-        if last is None:
-            found = Balance.opened(each.limit.window, span)
-        else:
-            found, ended = last.on(self.now, span.day, self.currency.since)
-            rolled = found.rolled(self.now, span, ended) if found.rule == each.limit.window else None
-            found = rolled or self._rebuilt(each, span, found, ended)
-            self._end_day(each.level, ended)
-        if self._is_in_old_currency(found):
-            found = self._in_new_currency(each, span, found, last)
-        if found is not last:
-            self.balances[each.level] = found
+        span, level = each.limit.window.around(self.now), each.level
+        opened = Balance.opened(each.limit.window, span, self.currency.since)
+        last = self.balances.get(level)
+        moved = (opened, None) if last is None else last.on(self.now, span.day, self.currency.since)
+        day = self._refresh_at(each.limit, span, level, *moved)
+        for block in self._blocks.get(level, ()):
+            last = self.balances.get(block)
+            # There may be a thousand, of which few are not.
+            if last is not None and last.is_as_of(self.now, day, each.limit.window, self.currency.since):
+                continue
+            moved = (replace(opened, day=day), None) if last is None else last.moved_to(day)
+            self._refresh_at(each.limit, span, block, *moved)
 
-    def _in_new_currency(self, each: LevelLimit, span: Span, found: Balance, last: Balance | None) -> Balance:
+    def _refresh_at(
+        self, limit: Limit, span: Span, level: Account, found: Balance, ended: PastDay | None
+    ) -> DaySpan:
+        """Bring the balance of a level, or of a block of it, up to its present day, and return that."""
+        last = self.balances.get(level)
+        if last is not None:
+            rolled = found.rolled(self.now, span, ended) if found.rule == limit.window else None
+            found = rolled or self._rebuilt(limit, level, span, found, ended)
+            self._end_day(level, ended)
+            if self._is_in_old_currency(found):
+                found = self._in_new_currency(limit, level, span, found)
+        if found is not last:
+            self._set(level, found)
+        return found.day
+
+    def _in_new_currency(self, limit: Limit, level: Account, span: Span, found: Balance) -> Balance:
         """Return a balance as the present currency has it, or as it is if old charges count and are waited for."""
         if found.is_empty:
-            opened = Balance.opened(each.limit.window, span, self.currency.since)
-            return opened if last is None else replace(opened, day=found.day)
+            return replace(Balance.opened(limit.window, span, self.currency.since), day=found.day)
         # A level in mode track does not wait for old charges to stop counting. New ones may be there already.
-        return found if each.limit.mode is Mode.ENFORCE else self._rebuilt(each, span, found, None)
+        return found if limit.mode is Mode.ENFORCE else self._rebuilt(limit, level, span, found, None)
 
     def _counted_without_limit(self) -> list[Cost]:
         limited = {each.level for each in self._levels}
-        balances = [self.balances[level] for level in self._path if level not in limited]
-        return [capped_sum((each.today, each.reserved)) for each in balances]
+        paying = [
+            each
+            for level in self._path
+            if level not in limited
+            for each in (self.balances[level], *self._own(level))
+        ]
+        return [capped_sum((each.today, each.reserved)) for each in paying]
 
     def _refresh_unlimited(self) -> None:
         limited = {each.level for each in self._levels}
@@ -260,17 +309,24 @@ class Draft:
                 self._refresh_without_limit(level, day)
 
     def _refresh_without_limit(self, level: Account, day: DaySpan) -> None:
+        last, since = self.balances.get(level), self.currency.since
+        opened = Balance.without_rule(day.since(since))
+        moved = (opened, None) if last is None else last.on(self.now, day, since)
+        self._forget_rule(level, *moved)
+        day = moved[0].day
+        for block in self._blocks.get(level, ()):
+            last = self.balances.get(block)
+            moved = (Balance.without_rule(day), None) if last is None else last.moved_to(day)
+            self._forget_rule(block, *moved)
+
+    def _forget_rule(self, level: Account, found: Balance, ended: PastDay | None) -> None:
         last = self.balances.get(level)
-        if last is None:
-            self.balances[level] = Balance.without_rule(day.since(self.currency.since))
-            return
-        found, ended = last.on(self.now, day, self.currency.since)
         if ended is not None:
             self._end_day(level, ended)
         # What counts by a rule that is not in force is found anew when it is. The days of a sliding window are those of
         # its own zone, and this one may not be.
-        if ended is not None or last.leaves_at is not None:
-            self.balances[level] = found.forgetting_rule()
+        if last is None or ended is not None or last.leaves_at is not None:
+            self._set(level, found if last is None else found.forgetting_rule())
 
     def _end_day(self, level: Account, ended: PastDay | None) -> None:
         # A day without a charge is kept too: a reservation of it may still be settled.
@@ -284,18 +340,20 @@ class Draft:
         last = self._days.get((level, start))
         self._days[level, start] = change if last is None else last.followed_by(change)
 
-    def _rebuilt(self, each: LevelLimit, span: Span, found: Balance, ended: PastDay | None) -> Balance:
+    def _rebuilt(
+        self, limit: Limit, level: Account, span: Span, found: Balance, ended: PastDay | None
+    ) -> Balance:
         """Return the balance by a rule that it was not made for, from the past days and what is reserved now."""
-        past = [*self._past(each.level), *([] if ended is None else [ended])]
+        past = [*self._past(level), *([] if ended is None else [ended])]
         since = self.currency.since
-        every = found.rebuilt(each.limit.window, span, past, 0)
-        every = every.with_reserved(self._reserved(each.level, every.reserved_since))
+        every = found.rebuilt(limit.window, span, past, 0)
+        every = every.with_reserved(self._reserved(level, every.reserved_since))
         if every.reserved_since >= since:
             return every
-        fresh = found.rebuilt(each.limit.window, span, past, since)
-        fresh = fresh.with_reserved(self._reserved(each.level, fresh.reserved_since))
+        fresh = found.rebuilt(limit.window, span, past, since)
+        fresh = fresh.with_reserved(self._reserved(level, fresh.reserved_since))
         has_old = (every.spent, every.reserved) != (fresh.spent, fresh.reserved)
-        return every if has_old and each.limit.mode is Mode.ENFORCE else fresh
+        return every if has_old and limit.mode is Mode.ENFORCE else fresh
 
     def _past(self, level: Account) -> Iterable[PastDay]:
         """Return the past days of a level as they are after what this draft has changed."""
@@ -312,9 +370,9 @@ class Draft:
         return capped_sum(
             each.held
             for each in self._snapshot.reservations
-            if each.reservation_id not in ended and each.account.level(level.depth) == level
+            if each.reservation_id not in ended and each.account.path[: level.depth] == level.path
             for hold in each.holds
-            if hold.depth == level.depth and hold.window_start >= since
+            if hold.depth == level.depth and hold.block == level.block and hold.window_start >= since
         )
 
     def _charged_on(self, level: Account, start: Microseconds) -> Cost:
@@ -325,36 +383,31 @@ class Draft:
             return balance.today
         return next((day.spent for day in self._past(level) if day.start == start), NOTHING)
 
-    def _has_room(self, balance: Balance, each: LevelLimit, cost: Cost) -> bool:
-        if self._is_in_old_currency(balance):
+    def _has_room(self, each: LevelLimit, cost: Cost) -> bool:
+        balance, own, maximum = self.balances[each.level], self._own(each.level), each.limit.maximum
+        if self._is_in_old_currency(balance) or any(map(self._is_in_old_currency, own)):
             return cost == NOTHING
-        return balance.has_room(cost, each.limit.maximum)
+        spent, reserved = balance.counted_with(own)
+        return (
+            spent.information + reserved.information + cost.information <= maximum.information
+            and spent.calls + reserved.calls + cost.calls <= maximum.calls
+        )
+
+    def _status(self, each: LevelLimit, own: Sequence[Balance]) -> LevelStatus:
+        return status_of(each, self.balances[each.level], own, self.currency.since)
+
+    def _of_blocks(self, each: LevelLimit) -> Mapping[str, LevelStatus]:
+        paid = {block.block: self.balances[block] for block in self._blocks.get(each.level, ())}
+        found = {block: self._status(each, [own]) for block, own in paid.items() if not own.is_empty}
+        return found and {"": self._status(each, ())} | found
 
     def _is_in_old_currency(self, balance: Balance) -> bool:
         return balance.reserved_since < self.currency.since
 
     def _add_reserved(self, reservation: Reservation, held: Cost, *, returns: bool = False) -> None:
         for hold in reservation.holds:
-            level = reservation.account.level(hold.depth)
+            level = hold.level_of(reservation.account)
             balance = self.balances.get(level)
             if balance is not None and hold.window_start >= balance.reserved_since:
                 reserved = balance.reserved - held if returns else balance.reserved + held
-                self.balances[level] = balance.with_reserved(reserved)
-
-    def _status(self, each: LevelLimit) -> LevelStatus:
-        balance = self.balances[each.level]
-        limit = each.limit
-        depth = each.level.depth
-        if self._is_in_old_currency(balance):
-            window = balance.counted_window(as_one=True)
-            return LevelStatus(depth, limit.maximum, limit.mode, window, limit.maximum, NOTHING)
-        window = balance.counted_window()
-        return LevelStatus(depth, limit.maximum, limit.mode, window, balance.spent, balance.reserved)
-
-
-def _least_left(counted: list[Cost]) -> Cost:
-    """Return the most that can be added to each of these sums."""
-    return Cost(
-        MAX_AMOUNT - max((each.information for each in counted), default=0),
-        MAX_AMOUNT - max((each.calls for each in counted), default=0),
-    )
+                self._set(level, balance.with_reserved(reserved))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from budget_service.ledger.limits import parse_change
 from budget_service.ledger.requests import parse_move
 from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.values import blocks_of, parse_blocks
 
 # They name one time, at which something begins, or by which the clock is behind.
 _WITH_A_TIME = (EntryKind.CURRENCY, EntryKind.CLOCK)
@@ -17,8 +18,14 @@ def require_well_formed(entry: JournalEntry) -> None:
         ValueError: It is not; most likely somebody has changed it.
     """
     account = entry.account
-    depths = [hold.depth for hold in entry.holds]
-    if any(not 1 <= depth <= account.depth for depth in depths) or len(set(depths)) < len(depths):
+    depths = {hold.depth for hold in entry.holds}
+    blocks = parse_blocks(blocks_of(entry.holds), "blocks") or ("",)
+    # At each level once for everybody, or for each of the same blocks.
+    counted = {(hold.depth, hold.block) for hold in entry.holds}
+    is_whole = len(entry.holds) == len(counted) == len(depths) * len(blocks) and (
+        blocks == ("",) or all(hold.block for hold in entry.holds)
+    )
+    if account.block or not is_whole or any(not 1 <= depth <= account.depth for depth in depths):
         raise ValueError("an entry that counts on other levels than those of its account, or twice on one")
     if entry.kind in _WITH_A_TIME and len(depths) != 1:
         raise ValueError("an entry without its time")

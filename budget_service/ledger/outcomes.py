@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import TypeAlias
 
@@ -19,6 +20,8 @@ class Reason(Enum):
     UNIT_MISMATCH = "UNIT_MISMATCH"
     RELEASE_MISMATCH = "RELEASE_MISMATCH"
     QUERY_MISMATCH = "QUERY_MISMATCH"
+    BLOCKS_MISMATCH = "BLOCKS_MISMATCH"
+    TOO_MANY_BLOCKS = "TOO_MANY_BLOCKS"
     COST_ABOVE_RESERVATION = "COST_ABOVE_RESERVATION"
     SUM_OVERFLOW = "SUM_OVERFLOW"
     REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
@@ -42,7 +45,10 @@ class Reason(Enum):
 
 
 class LevelStatus(Struct, frozen=True, gc=False):
-    """The state of a limited level at one time; `depth` is the number of segments of its path."""
+    """The state of a limited level at one time for those who pay; `depth` is the number of segments of its path.
+
+    `spent` is the most that counts for any member of the blocks that pay, and `reserved` what reservations add to that.
+    """
 
     depth: int
     maximum: Cost
@@ -94,6 +100,16 @@ class LevelStatus(Struct, frozen=True, gc=False):
             for unit in Unit
             if cost.of(unit) > left.of(unit)
         )
+
+
+def most_spent(levels: Sequence[LevelStatus]) -> LevelStatus:
+    """Return the state of one level for all blocks together, from what it is for each of them."""
+    spent = [max(each.spent.of(unit) for each in levels) for unit in Unit]
+    all_of_it = [max(each.spent.of(unit) + each.reserved.of(unit) for each in levels) for unit in Unit]
+    first = min(levels, key=lambda each: each.remaining.information)
+    start = min(each.window.start for each in levels)
+    reserved = Cost(*(both - amount for both, amount in zip(all_of_it, spent, strict=True)))
+    return replace(first, window=Window(start, first.window.end), spent=Cost(*spent), reserved=reserved)
 
 
 class Shortfall(Struct, frozen=True, gc=False):

@@ -73,7 +73,7 @@ def change_of(snapshot: Snapshot, draft: Draft, request: BudgetRequest, outcome:
         remembered=StoredOutcome(
             request.fingerprint(), outcome, _kept_until(snapshot, draft, request, outcome)
         ),
-        balances=draft.balances,
+        balances=draft.changed_balances,
         opened=draft.opened,
         ended=tuple(draft.ended),
         journal=tuple(draft.journal),

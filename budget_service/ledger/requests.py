@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import limit_text
-from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit
+from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit, blocks_of
 from budget_service.ledger.windows import Microseconds
 
 # A few megabytes.
@@ -28,7 +28,8 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     """Reserve a worst-case cost for `ttl`. The service draws `reservation_id`, which is not part of the fingerprint.
 
     `is_lease`: a region borrows the cost to grant it itself; it is remembered as long as a charge. In a region, where
-    charges count under a lease, `asked_by` is the account that the client named.
+    charges count under a lease, `asked_by` is the account that the client named. Of members only those of the `blocks`
+    pay; without any, all of them do.
     """
 
     account: Account
@@ -41,11 +42,12 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     forfeits: bool
     is_lease: bool = False
     asked_by: str = ""
+    blocks: tuple[str, ...] = ()
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
         fields = ("reserve", *_cost_fields(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
-        return _fingerprint(self.account, fields, self.asked_by)
+        return _fingerprint(self.account, (*fields, *_block_fields(self.blocks)), self.asked_by)
 
 
 class Charge(Struct, frozen=True, gc=False, kw_only=True):
@@ -53,7 +55,7 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
 
     `policy_statement` lists the publications of the release's policy; it is opaque here, and empty for none. With
     `worst_case_above`, which the service sets and which is not part of the fingerprint, the levels above the account
-    count the reserved cost. `asked_by` as in `Reserve`.
+    count the reserved cost. `asked_by` and `blocks` as in `Reserve`.
     """
 
     account: Account
@@ -67,13 +69,20 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     policy_statement: str = ""
     worst_case_above: bool = False
     asked_by: str = ""
+    blocks: tuple[str, ...] = ()
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
         ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
         # An empty statement is left out, so that charges of clients without statements keep their fingerprints.
         stated = (self.policy_statement,) if self.policy_statement else ()
-        fields = ("charge", *_cost_fields(self.cost, self.unit_id), *ids, *stated)
+        fields = (
+            "charge",
+            *_cost_fields(self.cost, self.unit_id),
+            *ids,
+            *stated,
+            *_block_fields(self.blocks),
+        )
         return _fingerprint(self.account, fields, self.asked_by)
 
 
@@ -188,6 +197,11 @@ class Refund(Struct, frozen=True, gc=False, kw_only=True):
     unit_id: str
     holds: tuple[Hold, ...]
 
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The blocks that alone had paid."""
+        return blocks_of(self.holds)
+
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
         return _fingerprint(self.account, ("refund", self.release_id, self.reason))
@@ -278,7 +292,7 @@ class MoveAccount(Struct, frozen=True, gc=False, kw_only=True):
 def parse_move(noted_reason: str) -> tuple[Account, str]:
     """Return the new name of an account and the reason, from the reason of a journal entry."""
     target, _, reason = noted_reason.partition("\n")
-    return Account(tuple(target.split("/"))), reason
+    return Account.of_text(target), reason
 
 
 BudgetRequest: TypeAlias = (
@@ -320,6 +334,16 @@ def counting_levels(request: BudgetRequest) -> tuple[Account, ...]:
     return _levels(account, first)
 
 
+def named_blocks(request: BudgetRequest) -> tuple[str, ...]:
+    """Return the blocks that alone pay, or are paid back, by a request that names some."""
+    return request.blocks if isinstance(request, Reserve | Charge | Refund) else ()
+
+
+def needs_all_blocks(request: BudgetRequest) -> bool:
+    """Return whether a request is decided by what every block of its levels has paid."""
+    return isinstance(request, ReportCharge) or (isinstance(request, Reserve | Charge) and not request.blocks)
+
+
 @lru_cache(maxsize=_KEPT_ACCOUNTS)
 def _levels(account: Account, widest: int) -> tuple[Account, ...]:
     return tuple([account.level(depth) for depth in range(widest, account.depth + 1)])
@@ -327,6 +351,11 @@ def _levels(account: Account, widest: int) -> tuple[Account, ...]:
 
 def _cost_fields(cost: Cost, unit_id: str) -> tuple[str, str, str]:
     return str(cost.information), str(cost.calls), unit_id
+
+
+def _block_fields(blocks: tuple[str, ...]) -> tuple[str, ...]:
+    # No statement has this name.
+    return ("blocks", *blocks) if blocks else ()
 
 
 def _fingerprint(account: Account, fields: Iterable[str], asked_by: str = "") -> Fingerprint:

@@ -58,8 +58,12 @@ from budget_service.ledger.state import (
     Snapshot,
     StoredOutcome,
 )
-from budget_service.ledger.values import NOTHING, Account, Cost, Mode
+from budget_service.ledger.values import NOTHING, Account, Cost, Mode, blocks_of
 from budget_service.ledger.windows import Microseconds
+
+# What a question about everybody reads of each level of a root at most. A policy has at most 1,001 blocks at a time,
+# and each new one takes a balance for good.
+MAX_BLOCKS_OF_ROOT = 10_000
 
 _NOT_REMEMBERED = (Reason.LEASE_SPENT, Reason.LEASE_NOT_YOURS)
 
@@ -163,7 +167,7 @@ def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve, lease: LeaseBou
     recorded = _recorded_release(snapshot, draft)
     if not recorded and lease is not None and draft.now + request.ttl > lease.ends_at:
         return Refused(Reason.LEASE_SPENT)
-    if not recorded and (refusal := _admission(draft, request.max_cost, request.account)):
+    if not recorded and (refusal := _admission(snapshot, draft, request, request.max_cost)):
         return refusal if lease is None else Refused(Reason.LEASE_SPENT)
     reservation = Reservation(
         reservation_id=request.reservation_id,
@@ -175,7 +179,7 @@ def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve, lease: LeaseBou
         expires_at=draft.now + request.ttl,
         paid_release_id=recorded,
         forfeits=request.forfeits,
-        holds=() if recorded else draft.holds(),
+        holds=() if recorded else draft.holds(request.blocks),
     )
     draft.reserve(reservation)
     if request.is_lease:
@@ -197,9 +201,9 @@ def _charge(snapshot: Snapshot, draft: Draft, request: Charge, lease: LeaseBound
         return Charged(NOTHING, True, draft.statuses())
     if lease is not None and draft.now >= lease.ends_at:
         return Refused(Reason.LEASE_SPENT)
-    if refusal := _admission(draft, request.cost, request.account):
+    if refusal := _admission(snapshot, draft, request, request.cost):
         return refusal if lease is None else Refused(Reason.LEASE_SPENT)
-    holds = draft.holds()
+    holds = draft.holds(request.blocks)
     if draft.spend(entry_of(EntryKind.DIRECT, draft, request, request.query_id, holds=holds)):
         note_payment(draft, request, request.query_id, draft.leaf.day.start, lease)
     return Charged(request.cost, False, draft.statuses())
@@ -236,6 +240,9 @@ def _mismatch(snapshot: Snapshot, draft: Draft, request: Charge, reservation: Re
         return Reason.UNIT_MISMATCH
     if request.query_id not in ("", reservation.query_id):
         return Reason.QUERY_MISMATCH
+    # One for a question that was paid for holds nothing, for nobody.
+    if reservation.holds and request.blocks != blocks_of(reservation.holds):
+        return Reason.BLOCKS_MISMATCH
     recorded = (reservation.paid_release_id, _recorded_release(snapshot, draft))
     return Reason.RELEASE_MISMATCH if any(_contradicts(request, each) for each in recorded) else None
 
@@ -251,9 +258,10 @@ def _cancel(snapshot: Snapshot, draft: Draft, request: CancelReservation) -> Out
 
 
 def _write_off(draft: Draft, request: WriteOff, limits: AppliedLimits) -> Outcome:
-    """Spend what the level has left in the present window; nothing in mode track.
+    """Spend what the level has left in the present window for a block that has paid nothing; nothing in mode track.
 
-    In a sliding window it counts as charged today, and so for at least as long as any lost charge.
+    Everybody pays it, so that nothing is left to any block, known or not. In a sliding window it counts as charged
+    today, and so for at least as long as any lost charge.
     """
     (each,), (status,) = limits.levels, draft.statuses()
     rest = NOTHING if each.limit.mode is Mode.TRACK else status.remaining
@@ -299,8 +307,14 @@ def _refund(snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
     return Cancelled(request.cost, request.unit_id)
 
 
-def _admission(draft: Draft, cost: Cost, account: Account) -> Exhausted | Held | Refused | None:
+def _admission(
+    snapshot: Snapshot, draft: Draft, request: Reserve | Charge, cost: Cost
+) -> Exhausted | Held | Refused | None:
     """Return why `cost` may not be added to every level, or None if it may."""
+    account, root = request.account, request.account.level(1)
+    added = sum(root.of_block(block) not in snapshot.balances for block in request.blocks)
+    if added and snapshot.block_count + added > MAX_BLOCKS_OF_ROOT:
+        return Refused(Reason.TOO_MANY_BLOCKS)
     fits = draft.can_count(cost)
     if not draft.has_room(cost):
         statuses = draft.statuses()

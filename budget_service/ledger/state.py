@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 
 from msgspec import Struct, field
@@ -99,9 +99,10 @@ class EntryKind(Enum):
 class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     """A permanent entry: the sum of `cost_at` over the `holds` of all entries, less refunds, is what was spent.
 
-    Each hold names the day of a level that admitted the charge. `policy_statement` is that of the charge; empty if it
-    had none, or is not a charge by a client. `shared_cost` is what the levels above the account count instead of
-    `cost`; None: they count the same. `reason` is what an administrator gave, if it is one's act.
+    Each hold names the day of a level that admitted the charge, and the block if only some pay. `policy_statement` is
+    that of the charge; empty if it had none, or is not a charge by a client. `shared_cost` is what the levels above the
+    account count instead of `cost`; None: they count the same. `reason` is what an administrator gave, if it is one's
+    act.
     """
 
     kind: EntryKind
@@ -130,6 +131,21 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
         return self.cost == NOTHING and all(self.cost_at(hold.depth) == NOTHING for hold in self.holds)
 
 
+def forfeit_of(reservation: Reservation) -> JournalEntry:
+    """Return the charge of a reservation that has lapsed and is forfeited."""
+    return JournalEntry(
+        kind=EntryKind.FORFEITED,
+        account=reservation.account,
+        cost=reservation.held,
+        unit_id=reservation.unit_id,
+        request_id=reservation.request_id,
+        release_id="",
+        query_id=reservation.query_id,
+        time=reservation.expires_at,
+        holds=reservation.holds,
+    )
+
+
 class StoredOutcome(Struct, frozen=True, gc=False):
     """The outcome of an earlier request; it counts until `keep_until`."""
 
@@ -149,6 +165,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     """All that the rules need to know for one request.
 
     `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
+    `blocks` are those of each level whose balances count beside its own, the ones that the request names or all, and
+    `block_count` is how many the root has; `balances` and `past` have them too;
     `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them, and `due_further` says
     that there may be more; `past` are the past days of the levels of the account, and `reservations` all that the root
     has not ended, both only after a HistoryNeededError (`past` is None without them); `reservation` is the one
@@ -166,6 +184,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
 
     root: RootRecord = RootRecord()
     balances: Mapping[Account, Balance] = field(default_factory=dict)
+    blocks: Mapping[Account, Collection[Account]] = field(default_factory=dict)
+    block_count: int = 0
     due: tuple[Reservation, ...] = ()
     due_further: bool = False
     past: Mapping[Account, Iterable[PastDay]] | None = None

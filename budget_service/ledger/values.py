@@ -15,13 +15,16 @@ from budget_service.ledger.windows import Microseconds, WindowRule
 MAX_AMOUNT = 2**63 - 1
 MAX_SEGMENTS = 4
 MAX_SEGMENT_BYTES = 128
-# In a configuration it stands for any one segment, so no segment may have it in its name.
+MAX_BLOCKS = 16
+# In a configuration it stands for any one segment, so no segment may have it in its name. In a text of the ledger it
+# divides a level from its block.
 ANY = "*"
 
 Fingerprint: TypeAlias = str
 
 # Printable ASCII without slash and star, as nearly all segments are: it is in every normal form.
 _PLAIN_SEGMENT = re.compile(r"[ -)+-.0-~]{1,128}")
+_BLOCK = re.compile(r"[0-9a-f]{16}")
 
 # Controls, what formats the text around it, and the ends of lines and paragraphs.
 _INVISIBLE = ("Cc", "Cf", "Zl", "Zp")
@@ -97,14 +100,23 @@ def capped_sum(costs: Iterable[Cost]) -> Cost:
     return Cost(min(information, MAX_AMOUNT), min(calls, MAX_AMOUNT))
 
 
+def least_left(counted: list[Cost]) -> Cost:
+    """Return the most that can be added to each of these sums."""
+    return Cost(
+        MAX_AMOUNT - max((each.information for each in counted), default=0),
+        MAX_AMOUNT - max((each.calls for each in counted), default=0),
+    )
+
+
 class Account(NamedTuple):
     """A path from the widest level to the analyst; build it with `parse` unless the segments are known to be good.
 
     A level of an account is an account too: the prefix of its path. It is a tuple because it is looked up many times a
-    request.
+    request. With a `block` it stands for what that block of members alone has paid at the level: a balance of its own.
     """
 
     path: tuple[str, ...]
+    block: str = ""
 
     @staticmethod
     def parse(path: Sequence[str], field: str) -> Account:
@@ -115,6 +127,12 @@ class Account(NamedTuple):
     def parse_pattern(path: Sequence[str], field: str) -> Account:
         """Return a path whose segments may be `*`, as a configuration has it, or raise InvalidFieldError."""
         return _parsed(segments_of(path, field), field, with_any=True)
+
+    @staticmethod
+    def of_text(text: str) -> Account:
+        """Return the account of a `text`."""
+        path, _, block = text.partition(ANY)
+        return Account(tuple(path.split("/")), block)
 
     @property
     def root(self) -> str:
@@ -128,12 +146,16 @@ class Account(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The path in one string; different paths give different strings because no segment holds a slash."""
-        return "/".join(self.path)
+        """The path in one string, and the block; different ones differ because no segment holds a slash or star."""
+        return "/".join(self.path) if not self.block else f"{'/'.join(self.path)}{ANY}{self.block}"
 
     def level(self, depth: int) -> Account:
         """Return the level of this account that has `depth` segments."""
         return Account(self.path[:depth])
+
+    def of_block(self, block: str) -> Account:
+        """Return what stands for a block of this level, or for the level itself if it is empty."""
+        return Account(self.path, block)
 
     @property
     def levels(self) -> tuple[Account, ...]:
@@ -154,11 +176,16 @@ def segments_of(path: Sequence[str], field: str) -> tuple[str, ...]:
 class Hold(NamedTuple):
     """A span of a level that a reservation or a charge counts in: its window or, of a sliding one, its day.
 
-    `depth` is the level's number of segments.
+    `depth` is the level's number of segments. With a `block` it counts for that block of members alone.
     """
 
     depth: int
     window_start: Microseconds
+    block: str = ""
+
+    def level_of(self, account: Account) -> Account:
+        """Return the level of the account that it is of."""
+        return Account(account.path[: self.depth], self.block)
 
 
 class Limit(Struct, frozen=True, gc=False):
@@ -174,6 +201,29 @@ class LevelLimit(Struct, frozen=True, gc=False, cache_hash=True):
 
     level: Account
     limit: Limit
+
+
+def blocks_of(holds: Iterable[Hold]) -> tuple[str, ...]:
+    """Return the blocks that alone pay for something with these holds, in order; none: everybody does."""
+    return tuple(sorted({hold.block for hold in holds if hold.block}))
+
+
+def parse_blocks(blocks: Sequence[str], field: str) -> tuple[str, ...]:
+    """Return the blocks of a cost that comes from outside, or raise InvalidFieldError."""
+    if not blocks:
+        return ()
+    if len(blocks) > MAX_BLOCKS:
+        raise InvalidFieldError(
+            field, f"must be at most {MAX_BLOCKS}: what touches more is paid for by everybody"
+        )
+    for index, block in enumerate(blocks):
+        if not _BLOCK.fullmatch(block):
+            raise InvalidFieldError(f"{field}[{index}]", "must be 16 lower-case hexadecimal characters")
+        if index and blocks[index - 1] >= block:
+            raise InvalidFieldError(
+                f"{field}[{index}]", "must come after the one before it: each once, in order"
+            )
+    return tuple(blocks)
 
 
 def has_invisible(text: str) -> bool:

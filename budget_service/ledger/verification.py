@@ -16,7 +16,7 @@ from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.digests import digest
 from budget_service.ledger.requests import parse_move
 from budget_service.ledger.state import EntryKind, JournalEntry, Reservation, RootRecord
-from budget_service.ledger.values import NOTHING, Account, Cost, Unit, capped_sum
+from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Unit, capped_sum
 from budget_service.ledger.windows import Microseconds
 
 
@@ -123,6 +123,8 @@ class Rebuilt:
     digest: str = ""
     spent: dict[Account, dict[Microseconds, Cost]] = field(default_factory=lambda: defaultdict(dict))
     kept: dict[Account, list[Microseconds]] = field(default_factory=dict)
+    # Of which blocks there are sums at a level.
+    blocks: dict[tuple[str, ...], set[str]] = field(default_factory=lambda: defaultdict(set))
     currency: Currency = UNUSED
     time: Microseconds = 0
     ahead: Microseconds | None = 0
@@ -135,8 +137,18 @@ class Rebuilt:
         """Return the sums of a checkpoint, to be continued."""
         rebuilt = Rebuilt(checkpoint.entries, checkpoint.digest, currency=checkpoint.currency)
         rebuilt.time, rebuilt.ahead = checkpoint.time, checkpoint.ahead
-        rebuilt.spent.update({level: dict(spans) for level, spans in checkpoint.spent.items()})
+        for level, spans in checkpoint.spent.items():
+            rebuilt.continue_from(level, spans)
         return rebuilt
+
+    def continue_from(self, level: Account, spans: Mapping[Microseconds, Cost]) -> None:
+        """Take the sums of a level, or of a block of it, from a checkpoint."""
+        self._spans(level).update(spans)
+
+    def _spans(self, level: Account) -> dict[Microseconds, Cost]:
+        if level.block:
+            self.blocks[level.path].add(level.block)
+        return self.spent[level]
 
     def by_day(self, level: Account) -> dict[Microseconds, Cost]:
         """Return what was spent at a level, with a sum for each day that is kept at a compared balance."""
@@ -160,12 +172,16 @@ class Rebuilt:
         if not entry.kind.is_charge:
             return
         self.currency = currency.charged(entry.unit_id)
-        for depth, start in counted_levels(entry):
-            spans = self.spent[entry.account.level(depth)]
-            spans[start] = spans.get(start, NOTHING) + entry.cost_at(depth)
+        for hold in counted_holds(entry):
+            spans, start = self._spans(hold.level_of(entry.account)), hold.window_start
+            spans[start] = spans.get(start, NOTHING) + entry.cost_at(hold.depth)
 
     def _move(self, source: Account, target: Account) -> None:
-        spans = self.spent[target]
+        for block in ("", *self.blocks.pop(source.path, ())):
+            self._move_sums(source.of_block(block), target.of_block(block))
+
+    def _move_sums(self, source: Account, target: Account) -> None:
+        spans = self._spans(target)
         for start, cost in self.spent.pop(source, {}).items():
             # No ledger moves an account to a name that was used; where it is written all the same, the sums differ.
             spans[start] = spans.get(start, NOTHING) + cost
@@ -174,7 +190,7 @@ class Rebuilt:
 
     def _subtract(self, entry: JournalEntry) -> None:
         for hold in entry.holds:
-            spans = self.spent[entry.account.level(hold.depth)]
+            spans = self._spans(hold.level_of(entry.account))
             before, cost = spans.get(hold.window_start, NOTHING), entry.cost_at(hold.depth)
             # A refund of more than was charged is not subtracted; then the balance differs.
             spans[hold.window_start] = before - cost if cost.within(before) else before
@@ -265,10 +281,15 @@ def entry_parts(entry: JournalEntry) -> list[bytes]:
     """
     amounts = (str(entry.cost.information), str(entry.cost.calls), entry.unit_id)
     ids = (entry.request_id, entry.release_id, entry.query_id, str(entry.time))
-    holds = (str(number) for hold in entry.holds for number in (hold.depth, hold.window_start))
+    holds = (part for hold in entry.holds for part in _hold_parts(hold))
     stated = ("policy_statement", entry.policy_statement) if entry.policy_statement else ()
     fields = (entry.kind.value, entry.account.text, *amounts, *ids, *holds, *stated, *_later_fields(entry))
     return [field.encode() for field in fields]
+
+
+def _hold_parts(hold: Hold) -> tuple[str, ...]:
+    counted = (str(hold.depth), str(hold.window_start))
+    return (*counted, "block", hold.block) if hold.block else counted
 
 
 def _later_fields(entry: JournalEntry) -> tuple[str, ...]:
@@ -277,14 +298,14 @@ def _later_fields(entry: JournalEntry) -> tuple[str, ...]:
     return (*counted, "reason", entry.reason) if entry.reason else counted
 
 
-def counted_levels(entry: JournalEntry) -> list[tuple[int, Microseconds]]:
-    """Return the levels, by depth, that a charge counts on, and the day or the time at which it counts."""
-    named = [(hold.depth, hold.window_start) for hold in entry.holds]
-    if not entry.kind.counts_everywhere or len(named) == entry.account.depth:
+def counted_holds(entry: JournalEntry) -> list[Hold]:
+    """Return the levels that a charge counts on, for everybody or for a block, and the day or time at which it does."""
+    named = list(entry.holds)
+    if not entry.kind.counts_everywhere:
         return named
-    known = {depth for depth, _ in named}
+    known = {hold.depth for hold in named}
     depths = range(1, entry.account.depth + 1)
-    return named + [(depth, entry.time) for depth in depths if depth not in known]
+    return named + [Hold(depth, entry.time) for depth in depths if depth not in known]
 
 
 def by_day(spans: Mapping[Microseconds, Cost], starts: Sequence[Microseconds]) -> dict[Microseconds, Cost]:
@@ -302,7 +323,7 @@ def held_by_level(reservations: Iterable[Reservation]) -> dict[Account, list[tup
     held: dict[Account, list[tuple[Microseconds, Cost]]] = defaultdict(list)
     for reservation in reservations:
         for hold in reservation.holds:
-            level = reservation.account.level(hold.depth)
+            level = hold.level_of(reservation.account)
             held[level].append((hold.window_start, reservation.held))
     return held
 

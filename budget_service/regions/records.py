@@ -103,7 +103,7 @@ class RegionRecords:
         elif kind == ROOT:
             self.positions[name] = value.decode()
         elif kind == OWN:
-            self.own[Account(tuple(name.split("/")))] = msgspec.json.decode(value, type=RegionTotal)
+            self.own[Account.of_text(name)] = msgspec.json.decode(value, type=RegionTotal)
         elif kind == PAID:
             self.paid[name] = msgspec.json.decode(value, type=PaidAtHome)
 

@@ -279,6 +279,9 @@ class Region:
     ) -> Answer | None:
         """Have the region's ledger decide; None if the share does not hold it."""
         asked = replace(request, account=local, asked_by=request.account.text)
+        if isinstance(asked, Reserve | Charge):
+            # A lease is lent to everybody: whatever is charged from it counts for all blocks, at the home too.
+            asked = replace(asked, blocks=())
         if lease is not None:
             self.using[lease.lease_id] += 1
         # A caller may leave while its charge is being committed: the lease is in use until the ledger has answered.

@@ -26,7 +26,15 @@ from budget_service.ledger.requests import (
 from budget_service.ledger.requests import parse_move as parse_noted_move
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
-from budget_service.ledger.values import Account, Cost, InvalidFieldError, Limit, Mode, has_invisible
+from budget_service.ledger.values import (
+    Account,
+    Cost,
+    InvalidFieldError,
+    Limit,
+    Mode,
+    blocks_of,
+    has_invisible,
+)
 from budget_service.ledger.verification import Difference
 from budget_service.ledger.windows import (
     MAX_SLIDING_DAYS,
@@ -235,18 +243,21 @@ def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
     """Return an entry of the journal as a message."""
     is_limit = entry.kind is EntryKind.LIMIT
     before, after = parse_change(entry.reason) if is_limit else (None, None)
+    blocks = blocks_of(entry.holds)
     is_move = entry.kind is EntryKind.MOVE
     target, reason = parse_noted_move(entry.reason) if is_move else (None, entry.reason)
     return pb.ChargeEntry(
         account=budget_pb2.Account(path=entry.account.path),
-        cost=cost_message(entry.cost, entry.unit_id),
+        cost=cost_message(entry.cost, entry.unit_id, blocks),
         kind=_KINDS[entry.kind],
         time=timestamp(entry.time),
         request_id=entry.request_id,
         release_id=entry.release_id,
         query_id=entry.query_id,
         policy_statement=entry.policy_statement,
-        shared_cost=None if entry.shared_cost is None else cost_message(entry.shared_cost, entry.unit_id),
+        shared_cost=None
+        if entry.shared_cost is None
+        else cost_message(entry.shared_cost, entry.unit_id, blocks),
         reason="" if is_limit else reason,
         limit_before=None if before is None else _limit_message(before),
         limit_after=None if after is None else _limit_message(after),
@@ -261,8 +272,9 @@ def curve_message(curve: Curve) -> pb.UsageCurve:
 
 def difference_message(found: Difference) -> pb.Difference:
     """Return a difference as a message."""
+    *above, last = found.level.path
     return pb.Difference(
-        path=found.level.path,
+        path=(*above, f"{last}*{found.level.block}" if found.level.block else last),
         unit="" if found.unit is None else found.unit.value,
         sum=found.sum.value,
         window_start=None if found.start is None else timestamp(found.start),

@@ -62,7 +62,7 @@ def entry_line(entry: JournalEntry) -> str:
         "release_id": entry.release_id,
         "query_id": entry.query_id,
         "time": entry.time,
-        "holds": [[hold.depth, hold.window_start] for hold in entry.holds],
+        "holds": [hold if hold.block else hold[:2] for hold in entry.holds],
     }
     if entry.policy_statement:
         fields["policy_statement"] = entry.policy_statement

@@ -83,7 +83,7 @@ async def _verify_from(
 ) -> Checkpoint:
     rebuilt, states, seen = Rebuilt.after(replace(last, spent={})), RebuiltStates.after(last), set[Account]()
     async for level, spans in in_turns(last.spent.items()):
-        rebuilt.spent[level] = dict(spans)
+        rebuilt.continue_from(level, spans)
     after, position, unexplained = "", last.position, 0
     early: set[Account] | None = None
     while early is None or after:

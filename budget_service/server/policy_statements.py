@@ -156,10 +156,10 @@ class _Window:
     def reaches(self, checkpoint: Checkpoint) -> bool:
         """Return whether a charge that the checkpoint covers counts at one of the levels."""
         return any(
-            began >= start
-            for depth, start in self._starts.items()
-            for level in self._levels[depth]
-            for began in checkpoint.spent.get(level, ())
+            began >= self._starts[level.depth]
+            for level, spans in checkpoint.spent.items()
+            if level.of_block("") in self._levels.get(level.depth, ())
+            for began in spans
         )
 
     def statements(self) -> dict[int, LevelStatements]:

@@ -6,6 +6,8 @@ builder belongs to one thread and returns copies.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import budget_pb2 as pb
@@ -102,9 +104,9 @@ class ChargeResponseBuilders:
         return self._builders[len(outcome.levels)].filled(outcome, account, unit_id, replayed=replayed)
 
 
-def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
-    """Return a cost as a message."""
-    return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id)
+def cost_message(cost: Cost, unit_id: str, blocks: tuple[str, ...] = ()) -> cost_pb2.Cost:
+    """Return a cost as a message, with the blocks that alone pay it."""
+    return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id, blocks=blocks)
 
 
 def budget_message(found: AccountStatement, account: Account) -> pb.GetBudgetResponse:
@@ -112,8 +114,9 @@ def budget_message(found: AccountStatement, account: Account) -> pb.GetBudgetRes
     currency = found.currency
     closed = () if found.closed is None else found.closed.path
     message = pb.GetBudgetResponse(unit_id=currency.unit_id, closed_level=closed)
-    for each in found.levels:
+    for each, paid in zip(found.levels, found.blocks, strict=True):
         level = message.levels.add()
+        level.remaining_of_blocks.extend(_remaining_of(paid, account, currency.unit_id))
         LevelMessageBuilder(level).fill(each, account, currency.unit_id)
         # What counts since before the present currency began is of the one before: see `Draft`.
         level.previous_currency = each.window.start < currency.since
@@ -123,6 +126,13 @@ def budget_message(found: AccountStatement, account: Account) -> pb.GetBudgetRes
         message.next_unit_id = currency.next_unit_id
         message.next_unit_begins_at.CopyFrom(timestamp(currency.next_since))
     return message
+
+
+def _remaining_of(paid: Mapping[str, LevelStatus], account: Account, unit_id: str) -> Iterator[cost_pb2.Cost]:
+    """Give what is left for each block of a level that has paid alone, and last for every other one."""
+    for block in sorted(paid, key=lambda each: (not each, each)):
+        left = paid[block].seen_from(account.depth).remaining
+        yield cost_message(left, unit_id, (block,) if block else ())
 
 
 def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:

@@ -45,7 +45,10 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.RESERVATION_OVER: (
         "the reservation is over: settled, cancelled or lapsed, or the charge that made it free was refunded"
     ),
-    Reason.UNIT_MISMATCH: "the ledger of this account, or the reservation, counts in another currency",
+    Reason.UNIT_MISMATCH: (
+        "the ledger of this account, or the reservation, counts in another currency: another epsilon_per, delta, count "
+        "noise or blocks"
+    ),
     # The reason is for the operator's alarm. The caller must learn nothing about the data from this message.
     Reason.RELEASE_MISMATCH: "the release cannot be charged",
     Reason.NOT_PAID: "this account has not paid for the release in a window that counts, or was refunded already",
@@ -64,6 +67,7 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.TARGET_USED: "the new name was used before, or has a limit of its own in the ledger",
     Reason.HAS_ACCOUNTS_BELOW: "there are accounts below it: only an account without any can be moved",
     Reason.NOTHING_TO_MOVE: "the account was never used, and has no limit of its own in the ledger",
+    Reason.TOO_MANY_BLOCKS: "the root has as many blocks as it may have: ask about everybody",
     Reason.MOVED_TOO_OFTEN: "the account has had as many names as it may have",
     Reason.LEASE_SPENT: "the region's share of the budget does not hold this: the home ledger has to be asked",
     Reason.LEASE_NOT_YOURS: "the lease is another region's",
@@ -73,6 +77,7 @@ _FIELDS: Mapping[Reason, tuple[str, str]] = {
     Reason.REQUEST_ID_REUSED: ("request_id", "was used before with other content"),
     Reason.COST_ABOVE_RESERVATION: ("cost", "is more than the reservation holds"),
     Reason.QUERY_MISMATCH: ("query_id", "is not the reservation's"),
+    Reason.BLOCKS_MISMATCH: ("cost.blocks", "are not those that the reservation was made for"),
     Reason.SUM_OVERFLOW: ("cost", "cannot be added: the sum would not fit into 64 bits"),
 }
 

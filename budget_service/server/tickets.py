@@ -5,10 +5,11 @@ A ticket is `key_id || tag`, 40 bytes, where LP joins its parts, each behind its
     key_id = first 8 bytes of SHA-256(LP("gris/ticket-key/v1", ticket_key))
     tag    = HMAC-SHA256(ticket_key, LP("gris/ticket/v1", release_id, query_id, information, calls, unit_id))
 
-A charge with a policy_statement has the label `gris/ticket/v2` and the statement behind the unit_id.
+A charge with a policy_statement has the label `gris/ticket/v2` and the statement behind the unit_id. One that some
+blocks alone pay for has the label `gris/ticket/v3`, the statement, which may be empty, and the blocks joined by commas.
 
-The ids and the statement are UTF-8, the amounts eight big-endian bytes, the ticket key 32 bytes that both services
-hold.
+The ids, the statement and the blocks are UTF-8, the amounts eight big-endian bytes, the ticket key 32 bytes that both
+services hold.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Release:
     cost: Cost
     unit_id: str
     policy_statement: str = ""
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,14 @@ class TicketVerifier:
     def ticket(self, release: Release) -> bytes:
         """Return the only ticket that is authentic for a release."""
         amounts = (release.cost.information, release.cost.calls)
-        statement = release.policy_statement.encode()
+        version, more = _version_of(release.policy_statement, release.blocks)
         parts = (
-            b"gris/ticket/v2" if statement else b"gris/ticket/v1",
+            version,
             release.release_id.encode(),
             release.query_id.encode(),
             *(amount.to_bytes(8, "big") for amount in amounts),
             release.unit_id.encode(),
-            *((statement,) if statement else ()),
+            *(each.encode() for each in more),
         )
         return self._key_id() + hmac.digest(self.ticket_key, length_prefixed(parts), "sha256")
 
@@ -82,3 +84,10 @@ class TicketVerifier:
         return hashlib.sha256(length_prefixed((b"gris/ticket-key/v1", self.ticket_key))).digest()[
             :KEY_ID_BYTES
         ]
+
+
+def _version_of(statement: str, blocks: tuple[str, ...]) -> tuple[bytes, tuple[str, ...]]:
+    """Return the label of a ticket, and what stands behind the unit_id."""
+    if blocks:
+        return b"gris/ticket/v3", (statement, ",".join(blocks))
+    return (b"gris/ticket/v2", (statement,)) if statement else (b"gris/ticket/v1", ())

@@ -48,4 +48,4 @@ def add_sums(spent: dict[Account, dict[Microseconds, Cost]], rows: Iterable[SumR
     """Add rows of sums to those of their levels."""
     for level, start, *amounts in rows:
         with reading_row("checkpoint_sums", level):
-            spent.setdefault(Account(tuple(level.split("/"))), {})[start] = Cost(*amounts)
+            spent.setdefault(Account.of_text(level), {})[start] = Cost(*amounts)

@@ -151,7 +151,7 @@ def encode_states(states: Mapping[Account, AccountState]) -> str:
 
 def decode_states(text: str) -> dict[Account, AccountState]:
     """Return the states of a text made by `encode_states`."""
-    return {Account(tuple(name.split("/"))): parse_state(state) for name, state in json.loads(text).items()}
+    return {Account.of_text(name): parse_state(state) for name, state in json.loads(text).items()}
 
 
 def _charged_text(outcome: Charged) -> str:
@@ -208,7 +208,7 @@ def _lent_parts(lent: Lent) -> list[Any]:
 
 def _lent(account: str, region: str, version: str, holds: list[list[str]]) -> Lent:
     found = tuple([Hold(int(depth), int(start)) for depth, start in holds])
-    return Lent(Account(tuple(account.split("/"))), region, int(version), found)
+    return Lent(Account.of_text(account), region, int(version), found)
 
 
 def _root_outcome_parts(outcome: RootOutcome) -> list[str]:

@@ -179,7 +179,7 @@ class Store(Protocol):
     async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
         """Return the checkpoint of a root's journal, an empty one if there is none.
 
-        With `levels`, the sums of others may be missing.
+        With `levels`, the sums of others than these and their blocks may be missing.
         """
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:

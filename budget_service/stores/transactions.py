@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -34,7 +34,9 @@ class Wanted:
     `reservations` have the payers whose payment for the question of the reservation is wanted too. `counted` are roots
     whose stored limits and states of accounts are to be counted, and `limits` and `states` levels whose stored limit or
     state is wanted; of levels `below` which anything may be kept it is wanted whether there is. With the `history` the
-    past days of the levels and all reservations of the roots are wanted too, which a batch seldom needs.
+    past days of the levels and all reservations of the roots are wanted too, which a batch seldom needs. Of levels
+    whose `blocks` are wanted all blocks are, with balances and past days as if each were named; of roots in `opening`
+    it is wanted how many blocks they have.
     """
 
     roots: frozenset[str]
@@ -47,6 +49,8 @@ class Wanted:
     states: Sequence[Account] = ()
     below: Sequence[Account] = ()
     history: bool = False
+    blocks: Sequence[Account] = ()
+    opening: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -58,8 +62,9 @@ class Loaded:
     are those of the wanted levels and of all that a due or wanted reservation holds. `payments` has every key that was
     wanted, with None if nothing was paid. `occupied` are the levels with a balance, a limit or a state of another level
     below them. `past` are the past days of the wanted levels by their starts, and `open` the
-    reservations of each root that have not been ended; both only with the history, and `past` is None without it. The
-    engine adds to these mappings what it decides.
+    reservations of each root that have not been ended; both only with the history, and `past` is None without it.
+    `blocks` are those of the levels where they are wanted, and maybe of others, and `block_counts` how many roots have.
+    The engine adds to these mappings what it decides.
     """
 
     clock: Microseconds
@@ -76,6 +81,15 @@ class Loaded:
     occupied: frozenset[Account] = frozenset()
     past: dict[Account, dict[Microseconds, PastDay]] | None = None
     open: dict[str, tuple[Reservation, ...]] = field(default_factory=dict)
+    blocks: dict[Account, frozenset[Account]] = field(default_factory=dict)
+    block_counts: dict[str, int] = field(default_factory=dict)
+
+    def note_blocks(self, levels: Iterable[Account]) -> None:
+        """Find the blocks of levels among the balances, which have all of them."""
+        self.blocks.update(dict.fromkeys(levels, frozenset()))
+        for block in self.balances:
+            if block.block and (level := block.of_block("")) in self.blocks:
+                self.blocks[level] |= {block}
 
 
 @dataclass(slots=True)
@@ -84,7 +98,8 @@ class Changes:
 
     `days` are not rows but what is added to the sums of past days, by level and start. `payers` are all whom the batch
     was about: what they paid for long ago may be removed meanwhile. `moved` are pairs of accounts, of different roots:
-    after all else, the balance, past days and reservations of the first one are kept for the second one instead.
+    after all else, the balances, its own and its blocks', past days and reservations of the first one are kept for the
+    second one instead.
     """
 
     roots: dict[str, RootRecord] = field(default_factory=dict)

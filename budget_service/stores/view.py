@@ -5,7 +5,8 @@ A batch is decided on the view, one request after the other, and then written at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from budget_service.ledger.balances import Balance, PastDay
@@ -28,6 +29,8 @@ from budget_service.ledger.requests import (
     counting_levels,
     lease_part,
     lease_return,
+    named_blocks,
+    needs_all_blocks,
 )
 from budget_service.ledger.state import (
     Change,
@@ -93,12 +96,16 @@ class View:
             return Snapshot(root=record, due=due, due_further=due_further, balances=balances)
         reservation = self._named(request)
         named = due if reservation is None else (*due, reservation)
-        levels = list(counting_levels(request))
+        path = counting_levels(request)
+        blocks = self._blocks(request, path)
+        levels = [*path, *chain.from_iterable(blocks.values())]
         if named:
             levels += held_levels(named)
         return Snapshot(
             root=record,
             balances=self._balances(levels),
+            blocks=blocks,
+            block_count=self._loaded.block_counts.get(root, 0),
             due=due,
             due_further=due_further,
             past=self._past(),
@@ -130,12 +137,14 @@ class View:
     def reading(self, account: Account) -> Snapshot:
         """Return all that the rules need to state the balances of an account."""
         due = self._loaded.due.get(account.root, ())
-        names = [*account.levels, *held_levels(due)]
+        blocks = {level: self._loaded.blocks[level] for level in account.levels}
+        names = [*account.levels, *chain.from_iterable(blocks.values()), *held_levels(due)]
         return Snapshot(
             root=self.root(account.root),
             due=due,
             due_further=account.root in self._loaded.due_further,
             balances=self._balances(names),
+            blocks=blocks,
             past=self._past(),
             reservations=self._reservations(account.root),
         )
@@ -144,6 +153,9 @@ class View:
         """Take a change into the view."""
         loaded, changes, root = self._loaded, self.changes, request.account.root
         changes.roots[root] = loaded.roots[root] = change.root
+        for level in change.balances:
+            if level.block and level not in loaded.balances:
+                self._note_block(level)
         loaded.balances.update(change.balances)
         changes.balances.update(change.balances)
         key = (root, request.request_id)
@@ -166,9 +178,28 @@ class View:
 
     def _note_move(self, source: Account, target: Account) -> None:
         self.changes.moved.append((source, target))
-        balance = self._loaded.balances.pop(source, None)
-        if balance is not None:
-            self._loaded.balances[target] = balance
+        loaded = self._loaded
+        blocks = loaded.blocks.pop(source, frozenset())
+        loaded.blocks[target] = frozenset([target.of_block(each.block) for each in blocks])
+        for level in (source, *blocks):
+            balance = loaded.balances.pop(level, None)
+            if balance is not None:
+                loaded.balances[target.of_block(level.block)] = balance
+
+    def _note_block(self, block: Account) -> None:
+        """Add a block that gets its first balance at a level."""
+        loaded, level = self._loaded, block.of_block("")
+        if level in loaded.blocks:
+            loaded.blocks[level] |= {block}
+        if level.depth == 1 and level.root in loaded.block_counts:
+            loaded.block_counts[level.root] += 1
+
+    def _blocks(
+        self, request: BudgetRequest, path: Iterable[Account]
+    ) -> Mapping[Account, Collection[Account]]:
+        if needs_all_blocks(request):
+            return {level: blocks for level in path if (blocks := self._loaded.blocks[level])}
+        return {level: _blocks_at(level, request) for level in path} if named_blocks(request) else {}
 
     def _named(self, request: BudgetRequest) -> Reservation | None:
         """Return the reservation that a request names, if it is of this account; it may have lapsed."""
@@ -200,7 +231,9 @@ class View:
 
     def _balances(self, levels: Iterable[Account]) -> dict[Account, Balance]:
         known = self._loaded.balances
-        return {level: known[level] for level in levels if level in known}
+        # Of a thousand blocks, each is looked up once.
+        found = ((level, known.get(level)) for level in levels)
+        return {level: balance for level, balance in found if balance is not None}
 
     def _query_paid(
         self, request: BudgetRequest, limits: AppliedLimits, reservation: Reservation | None
@@ -271,7 +304,9 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
     """Return what a batch of requests names, with the history if it is needed."""
     return Wanted(
         roots=frozenset([request.account.root for request, _ in batch]),
-        levels=[level for asked in batch for level in _levels(asked[0])],
+        levels=[level for request, _ in batch for level in _levels(request)],
+        blocks=[level for request, _ in batch for level in _whole(request)],
+        opening=frozenset([request.account.root for request, _ in batch if _opens_blocks(request)]),
         outcomes=[key for request, _ in batch for key in _outcomes(request)],
         payments=[key for asked in batch for key in _payments(*asked)],
         reservations=[key for asked in batch for key in _reservations(*asked)],
@@ -289,18 +324,43 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
 
 def wanted_to_read(account: Account, *, history: bool = False) -> Wanted:
     """Return what stating the balances of an account needs."""
-    return Wanted(roots=frozenset((account.root,)), levels=account.levels, history=history)
+    levels = account.levels
+    return Wanted(roots=frozenset((account.root,)), levels=levels, blocks=levels, history=history)
 
 
 def held_levels(reservations: Iterable[Reservation]) -> list[Account]:
     """Return the levels whose balances reservations hold a part of."""
-    return [each.account.level(hold.depth) for each in reservations for hold in each.holds]
+    return [hold.level_of(each.account) for each in reservations for hold in each.holds]
 
 
 def _levels(request: Request) -> tuple[Account, ...]:
     if isinstance(request, MoveAccount):
         return _names(request)
-    return () if isinstance(request, RootRequest) else counting_levels(request)
+    if isinstance(request, RootRequest):
+        return ()
+    path = counting_levels(request)
+    return (
+        path
+        if not named_blocks(request)
+        else (*path, *[block for level in path for block in _blocks_at(level, request)])
+    )
+
+
+def _blocks_at(level: Account, request: BudgetRequest) -> list[Account]:
+    return [level.of_block(block) for block in named_blocks(request)]
+
+
+def _whole(request: Request) -> tuple[Account, ...]:
+    """Return the levels of which a request needs every block."""
+    if isinstance(request, MoveAccount):
+        return _names(request)
+    if isinstance(request, RootRequest) or not needs_all_blocks(request):
+        return ()
+    return counting_levels(request)
+
+
+def _opens_blocks(request: Request) -> bool:
+    return isinstance(request, Reserve | Charge) and bool(request.blocks)
 
 
 def _names(request: MoveAccount) -> tuple[Account, Account]:

@@ -104,6 +104,7 @@ async def _used(store: Store, root: str) -> set[Account]:
     after: str | None = None
     while after != "":
         page = await store.balances(root, after or "", PAGE)
-        found.update(level for level, _ in page.balances)
+        # What is left of a level is spent for all of its blocks, known or not.
+        found.update(level for level, _ in page.balances if not level.block)
         after = page.after
     return found

@@ -30,13 +30,14 @@ def charge_ticket(
 ) -> bytes:
     """Return the ticket of one release, 40 bytes.
 
-    Without a policy statement, the ticket is that of version 1, from before there were statements.
+    Without blocks that alone pay for the release, the ticket is that of version 2, and without a policy statement
+    either that of version 1.
     """
     secret = ticket_key(key)
     stated = (policy_statement.encode(),) if policy_statement or blocks else ()
-    label = b"gris/ticket/v3" if blocks else b"gris/ticket/v2" if stated else b"gris/ticket/v1"
+    version = b"gris/ticket/v3" if blocks else b"gris/ticket/v2" if stated else b"gris/ticket/v1"
     message = length_prefixed(
-        label,
+        version,
         release_id.encode(),
         query_id.encode(),
         cost.information.to_bytes(8, "big"),

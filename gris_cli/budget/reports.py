@@ -116,13 +116,14 @@ def history_sheet(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEnt
 
 
 def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -> Sheet:
-    """Return charges, oldest first."""
+    """Return charges, oldest first; with the blocks that alone have paid, if some have."""
+    has_blocks = any(each.cost.blocks for each in charges)
     rows = [
         (
             format_timestamp(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
             _kind_text(each.kind), each.release_id, each.request_id, each.policy_statement,
             each.shared_cost.information if each.HasField("shared_cost") else None,
-            _reason_text(each),
+            _reason_text(each), *([" ".join(each.cost.blocks)] if has_blocks else ()),
         )
         for each in charges
     ]  # fmt: skip
@@ -131,6 +132,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
         Column("calls", "calls"), _text("kind", "kind"), _text("release_id", "release"),
         _text("request_id", "request"), _text("policy_statement", "published"),
         Column("shared_information", "above"), _text("reason", "reason"),
+        *((_text("blocks", "blocks"),) if has_blocks else ()),
     )  # fmt: skip
     more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
     return Sheet(columns, rows, more)

@@ -61,7 +61,10 @@ RULES = (
 )
 NAMES = ("ann", "bob", "{eve}")
 # What they are moved to: names with what Redis looks for in patterns, and one that is mostly used.
-NEW_NAMES = ("zoe", "[*?]\\", "bob")
+NEW_NAMES = ("zoe", "[?]\\", "bob")
+# Who pays: everybody, one of two blocks, or both.
+BLOCKS = ("0" * 16, "0123456789abcdef")
+PAYING = ((), BLOCKS[:1], BLOCKS[1:], BLOCKS)
 # What charges may say of their policy; none may change what is counted.
 STATEMENTS = ("", '{"domains": ["ä"]}', "a\0b\\")
 
@@ -100,22 +103,32 @@ class Step:
     pick: int
     name: int
     seconds: int
+    paying: int = 0
 
 
 # Most waits stay within a time to live; some cross a day, and some go back.
 WAITS = st.one_of(st.integers(0, 40), st.integers(-100, 200), st.integers(40_000, 90_000))
 COSTS = st.builds(Cost, st.integers(0, 7), st.integers(0, 3))
 STEPS = st.builds(
-    Step, st.sampled_from(Act), st.integers(0, 2), COSTS, st.integers(0, 30), st.integers(0, 2), WAITS
+    Step,
+    st.sampled_from(Act),
+    st.integers(0, 2),
+    COSTS,
+    st.integers(0, 30),
+    st.integers(0, 2),
+    WAITS,
+    st.sampled_from((0, 0, 1, 1, 2, 3)),
 )
 
 
-def _one_question(who: int, name: int, cost: Cost, parts: list[tuple[Act, int, int]]) -> list[Step]:
+def _one_question(
+    who: int, name: int, cost: Cost, paying: int, parts: list[tuple[Act, int, int]]
+) -> list[Step]:
     """Return steps about one question of one analyst, each after a change of the levels; the numbers are theirs."""
     acts = (
         (Act.RELEVEL, levels) if again else (act, pick) for act, levels, pick in parts for again in (1, 0)
     )
-    return [Step(act, who, cost, pick, name, 5) for act, pick in acts]
+    return [Step(act, who, cost, pick, name, 5, paying) for act, pick in acts]
 
 
 # The numbers mean the last reservation, some minutes to live and one release; 105 settles in the common currency.
@@ -125,32 +138,37 @@ SETTLE = st.tuples(st.just(Act.SETTLE), LEVELS, st.sampled_from([15, 105]))
 ASK = st.tuples(st.sampled_from([Act.DEDUCT, Act.RESERVE, Act.REFUND, Act.EVENING]), LEVELS, st.just(15))
 # Steps that go together while levels come and go would rarely meet by chance.
 QUESTIONS = st.builds(
-    lambda who, name, cost, first, second, more: _one_question(who, name, cost, [first, second, *more]),
+    lambda who, name, cost, paying, first, second, more: _one_question(
+        who, name, cost, paying, [first, second, *more]
+    ),
     st.integers(0, 2),
     st.integers(1, 2),
     COSTS,
+    st.integers(0, 3),
     st.one_of(HOLD, ASK),
     st.one_of(SETTLE, ASK),
     st.lists(ASK, max_size=3),
 )
 # A question that is paid for is asked again, and its payment given back before the free answer is shown.
 REFUNDS = st.builds(
-    lambda who, name, cost, more: _one_question(
+    lambda who, name, cost, paying, more: _one_question(
         who,
         name,
         cost,
+        paying,
         [(Act.DEDUCT, 0, 15), (Act.RESERVE, 0, 15), (Act.REFUND, 0, 0), (Act.SETTLE, 0, 15), *more],
     ),
     st.integers(0, 2),
     st.integers(1, 2),
     COSTS,
+    st.integers(0, 3),
     st.lists(st.one_of(ASK, SETTLE), max_size=3),
 )
 # Another currency is planned while something is open, and its moment comes: at midnight, or with the month.
 SUCCESSIONS = st.builds(
-    lambda who, before, hold, days, after: [
+    lambda who, before, hold, paying, days, after: [
         *before,
-        Step(Act.RESERVE, who, Cost(2, 1), hold, 1, 0),
+        Step(Act.RESERVE, who, Cost(2, 1), hold, 1, 0, paying),
         Step(Act.CURRENCY, who, NOTHING, 0, 0, 0),
         Step(Act.EVENING, who, NOTHING, 0, 0, 0),
         Step(Act.WAIT, who, NOTHING, 0, 0, days * 86_400 + 20),
@@ -159,6 +177,7 @@ SUCCESSIONS = st.builds(
     st.integers(0, 2),
     st.lists(STEPS, max_size=2),
     st.integers(0, 30),
+    st.integers(0, 3),
     st.sampled_from([0, 0, 1, 17]),
     st.lists(STEPS, min_size=2, max_size=5),
 )
@@ -316,7 +335,7 @@ class Player:
                 asked = reserve(
                     id_, step.cost, account=account, on=levels, query_id=query_id, ttl_seconds=ttl
                 )
-                return asked.but(forfeits=forfeits)
+                return asked.but(forfeits=forfeits, blocks=PAYING[step.paying])
             case Act.RELIMIT:
                 return self._set_limits(step, id_)
             case Act.CLOSE | Act.REOPEN | Act.MOVE:
@@ -325,7 +344,8 @@ class Player:
                 return self._administer(step, id_)
             case Act.DEDUCT:
                 ids = {"release_id": release_id if step.name else "", "query_id": query_id}
-                return _stated(charge(id_, step.cost, account=account, on=levels, **ids), step)
+                direct = charge(id_, step.cost, account=account, on=levels, **ids)
+                return _stated(direct.but(blocks=PAYING[step.paying]), step)
             case Act.FOREIGN:
                 return self._foreign(step, id_)
         return self._about_an_earlier_one(step, id_, release_id)
@@ -370,7 +390,8 @@ class Player:
         ids = {"settles": hold.request_id, "release_id": release_id}
         unit_id = hold.unit_id if step.pick % 7 else UNIT
         settling = charge(id_, cost, account=account, on=levels, unit_id=unit_id, **ids)
-        return _stated(settling.but(reservation_id=hold.reservation_id), step)
+        blocks = hold.blocks if step.pick % 11 else PAYING[step.paying]
+        return _stated(settling.but(reservation_id=hold.reservation_id, blocks=blocks), step)
 
     def _now_called(self, account: Account, step: Step) -> Account:
         """Return the present name of an account, mostly: not everybody has heard of it."""
@@ -388,7 +409,7 @@ def _stated(asked: Asked[Charge], step: Step) -> Asked[Charge]:
 def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for each kind
     match request:
         case Reserve():
-            return replace(request, query_id=request.query_id + "'")
+            return replace(request, blocks=() if request.blocks else BLOCKS)
         case Charge():
             return replace(request, policy_statement=request.policy_statement + "'")
         case CancelReservation():

@@ -15,6 +15,7 @@ from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import (
     AccountRequest,
+    BudgetRequest,
     CancelReservation,
     ChangeCurrency,
     Charge,
@@ -22,6 +23,9 @@ from budget_service.ledger.requests import (
     Request,
     RootRequest,
     SetLimits,
+    counting_levels,
+    named_blocks,
+    needs_all_blocks,
 )
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import (
@@ -89,7 +93,11 @@ class MemoryStore:
         now = root.now(self.clock())
         due = self._due(account.root, now)
         snapshot = Snapshot(
-            root=root, balances=self.kept, due=due, due_further=len(due) == self.expired_at_once
+            root=root,
+            balances=self.kept,
+            blocks={level: self._blocks(level) for level in account.levels},
+            due=due,
+            due_further=len(due) == self.expired_at_once,
         )
         return account_statement(self._with_history(account, snapshot), account, levels, now)
 
@@ -183,6 +191,17 @@ class MemoryStore:
     def _root(self, account: Account) -> RootRecord:
         return self.records.get(account.root, RootRecord())
 
+    def _blocks(self, level: Account) -> list[Account]:
+        return [each for each in self.kept if each.block and each.path == level.path]
+
+    def _paying(self, request: BudgetRequest) -> dict[Account, list[Account]]:
+        """Find the blocks that a request names, or all."""
+        names = named_blocks(request)
+        path = counting_levels(request)
+        if needs_all_blocks(request):
+            return {level: self._blocks(level) for level in path}
+        return {level: [level.of_block(each) for each in names] for level in path}
+
     def _due(self, root: str, now: Microseconds) -> tuple[Reservation, ...]:
         lapsed = [
             each
@@ -237,6 +256,8 @@ class MemoryStore:
         return Snapshot(
             root=root,
             balances=self.kept,
+            blocks=self._paying(request),
+            block_count=len(self._blocks(account.level(1))),
             due=due,
             due_further=due_further,
             reservation=reservation,
@@ -281,8 +302,8 @@ class MemoryStore:
     def _move(self, source: Account, target: Account) -> None:
         for kept in (self.kept, self.past):
             found: dict[Account, Any] = kept
-            if source in found:
-                found[target] = found.pop(source)
+            for level in [each for each in found if each.path == source.path]:
+                found[target.of_block(level.block)] = found.pop(level)
         for id_, each in self.reservations.items():
             if each.account == source:
                 self.reservations[id_] = replace(each, account=target)

@@ -70,8 +70,15 @@ class MemoryTransactions:
         loaded.balances = {
             level: self.balances[level] for level in (*wanted.levels, *held) if level in self.balances
         }
+        blocks = [each for each in self.balances if each.block and each.of_block("") in wanted.blocks]
+        loaded.balances |= {each: self.balances[each] for each in blocks}
+        loaded.note_blocks(wanted.blocks)
+        loaded.block_counts = {
+            root: sum(each.path == (root,) and each.block != "" for each in self.balances)
+            for root in wanted.opening
+        }
         if wanted.history:
-            loaded.past = {level: dict(self.past.get(level, {})) for level in wanted.levels}
+            loaded.past = {level: dict(self.past.get(level, {})) for level in (*wanted.levels, *blocks)}
             loaded.open = {
                 root: tuple(each for (name, _), each in self.reservations.items() if name == root)
                 for root in wanted.roots

@@ -29,6 +29,8 @@ Sums = tuple[int, int]
 # The days that something counts on: the start of one for each level of an account, from the widest.
 Windows = dict[Account, Microseconds]
 Levels = tuple[LevelLimit, ...]
+# The blocks that alone pay; none: everybody.
+Blocks = tuple[str, ...]
 
 REFUSALS_LAST = 3600 * SECOND
 ANSWERS_LAST = 35 * DAY
@@ -47,7 +49,7 @@ class Held:
 
 @dataclass
 class Model:
-    """`spent` is a list of (windows, cost); answers are short tuples.
+    """`spent` is a list of (windows, cost, blocks); answers are short tuples.
 
     A charge counts on every level of its account, whether the level has a limit then or not.
 
@@ -57,7 +59,7 @@ class Model:
     now: Microseconds = 0
     currency: tuple[str, Microseconds] = ("", 0)
     planned: tuple[str, Microseconds] = ("", 0)
-    spent: list[tuple[Windows, Cost]] = field(default_factory=list)
+    spent: list[tuple[Windows, Cost, Blocks]] = field(default_factory=list)
     held: dict[str, Held] = field(default_factory=dict)
     owners: dict[str, Account] = field(default_factory=dict)
     paid: dict[tuple[Account, Account, str, str], tuple[Microseconds, str]] = field(default_factory=dict)
@@ -144,18 +146,39 @@ class Model:
         for id_ in sorted(lapsed, key=lambda id_: (self.held[id_].ends_at, id_)):
             hold = self.held.pop(id_)
             if hold.request.forfeits:
-                self._spend(hold.windows, hold.cost, hold.request.unit_id)
+                self._spend(hold.windows, hold.cost, hold.request.unit_id, hold.request.blocks)
 
-    def sums(self, each: LevelLimit) -> tuple[Sums, Sums]:
-        """Return what is spent and what is held of what counts now at a level."""
-        if self._waits(each):
+    def sums(self, each: LevelLimit, blocks: Blocks = ()) -> tuple[Sums, Sums]:
+        """Return what is spent and what is held of what counts now at a level, for some blocks or for everybody."""
+        if self._waits(each, blocks):
             return _sum([each.limit.maximum]), (0, 0)
-        return self._sums(each, self.currency[1])
+        return self._worst(each, blocks or self._known())
 
-    def _sums(self, each: LevelLimit, since: Microseconds) -> tuple[Sums, Sums]:
-        first = max(since, self._first(each))
-        spent = [cost for windows, cost in self.spent if windows.get(each.level, -1) >= first]
-        held = [hold.cost for hold in self.held.values() if hold.windows.get(each.level, -1) >= first]
+    def _known(self) -> Blocks:
+        names = {block for _, _, blocks in self.spent for block in blocks}
+        return tuple(names | {block for hold in self.held.values() for block in hold.request.blocks})
+
+    def _worst(self, each: LevelLimit, blocks: Blocks) -> tuple[Sums, Sums]:
+        """Add what everybody has spent and held to what the block with most of it has."""
+        since = self.currency[1]
+        (spent, held), own = self._sums(each, since, ""), [self._sums(each, since, each_) for each_ in blocks]
+        most = [max((paid[unit] for paid, _ in own), default=0) for unit in (0, 1)]
+        both = [max((paid[unit] + kept[unit] for paid, kept in own), default=0) for unit in (0, 1)]
+        reserved = (held[0] + both[0] - most[0], held[1] + both[1] - most[1])
+        return (spent[0] + most[0], spent[1] + most[1]), reserved
+
+    def _sums(self, each: LevelLimit, since: Microseconds, block: str) -> tuple[Sums, Sums]:
+        first, level = max(since, self._first(each)), each.level
+        spent = [
+            cost
+            for windows, cost, blocks in self.spent
+            if windows.get(level, -1) >= first and block in (blocks or ("",))
+        ]
+        held = [
+            hold.cost
+            for hold in self.held.values()
+            if hold.windows.get(level, -1) >= first and block in (hold.request.blocks or ("",))
+        ]
         return _sum(spent), _sum(held)
 
     def _first(self, each: LevelLimit) -> Microseconds:
@@ -164,9 +187,12 @@ class Model:
     def _span(self, each: LevelLimit) -> Span:
         return each.limit.window.around(self.now)
 
-    def _waits(self, each: LevelLimit) -> bool:
+    def _waits(self, each: LevelLimit, blocks: Blocks) -> bool:
         """Tell whether something of the last currency counts at a level, which then has nothing left."""
-        has_old = self._sums(each, 0) != self._sums(each, self.currency[1])
+        has_old = any(
+            self._sums(each, 0, block) != self._sums(each, self.currency[1], block)
+            for block in ("", *(blocks or self._known()))
+        )
         return each.limit.mode is Mode.ENFORCE and has_old
 
     def _windows(self, account: Account, levels: Levels, widest: int = 1) -> Windows:
@@ -210,7 +236,7 @@ class Model:
         def windows(each: Windows) -> Windows:
             return {name(level): start for level, start in each.items()}
 
-        self.spent = [(windows(each), cost) for each, cost in self.spent]
+        self.spent = [(windows(each), cost, blocks) for each, cost, blocks in self.spent]
         self.held = {id_: replace(each, windows=windows(each.windows)) for id_, each in self.held.items()}
         self.owners = {id_: name(each) for id_, each in self.owners.items()}
         self.paid = {
@@ -259,16 +285,17 @@ class Model:
 
     def _write_off(self, account: Account, levels: Levels) -> Reported:
         (each,) = levels
-        used = _sum([Cost(*sums) for sums in self.sums(each)])
+        # For a block that nobody has named, so that nothing is left to any.
+        used = _sum([Cost(*sums) for sums in self.sums(each, ("none",))])
         left = [max(0, most - spent) for most, spent in zip(_sum([each.limit.maximum]), used, strict=True)]
         rest = Cost(*left) if each.limit.mode is Mode.ENFORCE else Cost(0, 0)
         if rest != Cost(0, 0):
-            self._spend(self._windows(account, levels, account.depth), rest, self.currency[0])
+            self._spend(self._windows(account, levels, account.depth), rest, self.currency[0], ())
         return ("charged", rest, False)
 
     def _reserve(self, request: Reserve, levels: Levels) -> Reported:
         recorded = self._paid(request, levels[-1], "query", request.query_id)
-        if not recorded and (refusal := self._refusal(levels, request.max_cost)):
+        if not recorded and (refusal := self._refusal(levels, request.max_cost, request.blocks)):
             return refusal
         cost = Cost(0, 0) if recorded else request.max_cost
         windows = {} if recorded else self._windows(request.account, levels)
@@ -286,13 +313,15 @@ class Model:
         )
         if hold and hold.request.unit_id != request.unit_id:
             return ("UNIT_MISMATCH",)
+        if hold and hold.windows and hold.request.blocks != request.blocks:
+            return ("BLOCKS_MISMATCH",)
         if known - {request.release_id}:
             return ("RELEASE_MISMATCH",)
         if hold and hold.paid_release_id and not self._was_paid(request, levels[-1]):
             return ("RESERVATION_OVER",)
         if not free and hold and not request.cost.within(hold.cost):
             return ("COST_ABOVE_RESERVATION",)
-        if not free and not hold and (refusal := self._refusal(levels, request.cost)):
+        if not free and not hold and (refusal := self._refusal(levels, request.cost, request.blocks)):
             return refusal
         self.held.pop(request.reservation_id, None)
         if free:
@@ -302,8 +331,9 @@ class Model:
         if Cost(0, 0) == request.cost == above:
             return ("charged", Cost(0, 0), False)
         own = {level: start for level, start in windows.items() if level == request.account}
-        self._spend(own, request.cost, request.unit_id)
-        self._spend({level: windows[level] for level in windows.keys() - own.keys()}, above, request.unit_id)
+        others = {level: windows[level] for level in windows.keys() - own.keys()}
+        self._spend(own, request.cost, request.unit_id, request.blocks)
+        self._spend(others, above, request.unit_id, request.blocks)
         leaf = levels[-1].level
         start = windows[leaf]
         for kind, id_ in (("release", request.release_id), ("query", query_id)):
@@ -311,10 +341,10 @@ class Model:
                 self.paid[request.account, leaf, kind, id_] = (start, request.release_id)
         return ("charged", request.cost, False)
 
-    def _spend(self, windows: Windows, cost: Cost, unit_id: str) -> None:
+    def _spend(self, windows: Windows, cost: Cost, unit_id: str, blocks: Blocks) -> None:
         if cost == Cost(0, 0):
             return
-        self.spent.append((windows, cost))
+        self.spent.append((windows, cost, blocks))
         self.currency = (self.currency[0] or unit_id, self.currency[1])
 
     def _paid(self, request: Reserve | Charge, leaf: LevelLimit, kind: str, id_: str) -> str:
@@ -324,11 +354,12 @@ class Model:
     def _was_paid(self, request: Charge, leaf: LevelLimit) -> bool:
         return (request.account, leaf.level, "release", request.release_id) in self.paid
 
-    def _refusal(self, levels: tuple[LevelLimit, ...], cost: Cost) -> Reported:
+    def _refusal(self, levels: Levels, cost: Cost, blocks: Blocks) -> Reported:
         enforced = [each for each in levels if each.limit.mode is Mode.ENFORCE]
-        if all(_room(self.sums(each), each.limit.maximum, cost) for each in enforced):
+        if all(_room(self.sums(each, blocks), each.limit.maximum, cost) for each in enforced):
             return ()
-        unspent = all(_room((self.sums(each)[0], (0, 0)), each.limit.maximum, cost) for each in enforced)
+        spent = [(each.limit.maximum, self.sums(each, blocks)[0]) for each in enforced]
+        unspent = all(_room((paid, (0, 0)), maximum, cost) for maximum, paid in spent)
         return ("held",) if unspent else ("exhausted",)
 
 

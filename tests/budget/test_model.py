@@ -15,6 +15,7 @@ from budget_service.ledger.outcomes import (
     ClockResumed,
     Exhausted,
     Held,
+    LevelStatus,
     LimitsSet,
     Outcome,
     Refused,
@@ -26,7 +27,7 @@ from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account, Cost, Mode, Unit
 from budget_service.ledger.windows import WindowRule
 from budget_service.server.audit import Verification, verify
-from tests.budget.histories import HISTORIES, RULES, Act, Player, Step
+from tests.budget.histories import HISTORIES, PAYING, RULES, Act, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.budget.model import Model, Reported
 from tests.support.budget_samples import Asked, SteppedClock
@@ -35,7 +36,8 @@ from tests.support.some import some
 
 # A day of one zone is in two of another, and then counts in both: the model knows no zones.
 ZONES = ("UTC", "Asia/Kolkata")
-NEW_LIMITS = (Act.RELEVEL, Act.REWINDOW, Act.RELIMIT)
+# What is written off counts for every block as if all was left to it.
+NEW_LIMITS = (Act.RELEVEL, Act.REWINDOW, Act.RELIMIT, Act.LOSE)
 
 
 def reported(answer: Answer) -> Reported:
@@ -129,10 +131,14 @@ async def _assert_same_balances(
         levels = player.levels(account)
         found = await store.read(account, levels)
         assert Currency(*model.currency, *model.planned) == found.currency
+        for blocks in PAYING[1:]:
+            for each, status in zip(levels, found.levels_for(blocks), strict=True):
+                spent, held = model.sums(each, blocks)
+                expected = replace(status, spent=Cost(*spent), reserved=Cost(*held))
+                # Where one of two waits for what it has spent in another currency, nothing is left to both.
+                assert (expected.remaining, expected.unspent) == (status.remaining, status.unspent)
         for each, status in zip(levels, found.levels, strict=True):
-            spent, held = model.sums(each)
-            assert spent == (status.spent.information, status.spent.calls)
-            assert held == (status.reserved.information, status.reserved.calls)
+            assert model.sums(each) == _sums(status)
             # A level that tracks may be above, and one whose limit was lowered, but that one gets no further; the
             # company enforces, also what its tracked analyst spends.
             now = status.spent + status.reserved
@@ -141,3 +147,8 @@ async def _assert_same_balances(
             within = all(now.of(unit) <= status.maximum.of(unit) for unit in grown)
             assert status.mode is Mode.TRACK or within
             used[each.level] = now
+
+
+def _sums(status: LevelStatus) -> tuple[tuple[int, int], tuple[int, int]]:
+    spent, reserved = status.spent, status.reserved
+    return (spent.information, spent.calls), (reserved.information, reserved.calls)

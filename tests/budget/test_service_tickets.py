@@ -158,3 +158,33 @@ async def test_a_ticket_of_one_question_does_not_settle_another(strict_stub: Stu
     )
     error = await failure(strict_stub.UpdateBudget(asked))
     assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ("query_id",))
+
+
+async def test_fewer_blocks_than_the_ticket_has_are_refused(strict_stub: Stub) -> None:
+    """An application cannot leave out one that pays, nor have everybody's budget spared."""
+    blocks = ("0" * 16, "f" * 16)
+    signed = TICKETS.ticket(Release("rel", "q", Cost(2, 1), UNIT, blocks=blocks))
+    for named in ((), blocks[:1], blocks[1:], blocks):
+        asked = charging(cost(2, 1), release_id="rel", query_id="q", charge_ticket=signed)
+        asked.request_id = f"charge-{len(named)}-{named[:1]}"
+        asked.cost.blocks.extend(named)
+        if named == blocks:
+            assert (await strict_stub.UpdateBudget(asked)).charged.information == 2
+        else:
+            found = await failure(strict_stub.UpdateBudget(asked))
+            assert found.reason == "TICKET_NOT_AUTHENTIC"
+
+
+async def test_blocks_that_are_not_well_formed_are_refused_by_name(strict_stub: Stub) -> None:
+    """In every request that has a cost."""
+    bad = cost(2, 1)
+    bad.blocks.extend(["0" * 16, "1" * 16, "2" * 16, "x"])
+    asked = (
+        (strict_stub.ReserveBudget, reserving(bad), "max_cost"),
+        (strict_stub.UpdateBudget, charging(bad), "cost"),
+        (strict_stub.CheckBudget, pb.CheckBudgetRequest(account=account(), cost=bad), "cost"),
+    )
+    for method, request, field in asked:
+        found = await failure(method(request))
+        assert found.code is grpc.StatusCode.INVALID_ARGUMENT
+        assert f"{field}.blocks[3]" in found.message

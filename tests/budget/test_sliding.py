@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from budget_service.ledger.outcomes import Charged, Exhausted, Held, Reserved
 from budget_service.ledger.requests import parse_move
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
+from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, blocks_of
 from budget_service.ledger.windows import DAY, Microseconds, Period, WindowRule, datetime_of
 from budget_service.stores.interface import Store
-from tests.budget.histories import HISTORIES, RULES, Act, Player, Step
+from tests.budget.histories import BLOCKS, HISTORIES, RULES, Act, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import ANALYST, SteppedClock, charge, levels, limit, reserve
 from tests.support.examples import examples
@@ -176,8 +176,18 @@ async def test_the_limit_holds_over_any_days_that_follow_each_other(history: lis
             if first_names.get(each.account, each.account).path[: len(account)] == account
         ]
         for last in {admitted_on(each, half_past_five) for each in charges}:
-            counted = (each for each in charges if last - days < admitted_on(each, half_past_five) <= last)
-            assert sum((each.cost for each in counted), NOTHING).within(maximum)
+            counted = [each for each in charges if last - days < admitted_on(each, half_past_five) <= last]
+            for block in ("", *BLOCKS):
+                # What is written off is counted as if no block had paid alone.
+                paid = [each for each in counted if not block or each.kind is not EntryKind.LOST]
+                of_block = [each for each in paid if is_paid_by(each, block)]
+                assert sum((each.cost for each in of_block), NOTHING).within(maximum)
+
+
+def is_paid_by(entry: JournalEntry, block: str) -> bool:
+    """Return whether an entry counts for a block; for no block, whether it does for everybody."""
+    blocks = blocks_of(entry.holds)
+    return not blocks or block in blocks
 
 
 def names_at_first(entries: Iterable[JournalEntry]) -> dict[Account, Account]:

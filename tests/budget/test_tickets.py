@@ -6,11 +6,15 @@ import hashlib
 import hmac
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from budget_service.ledger.values import Cost
 from budget_service.server.tickets import Release, TicketVerifier
+from dp_service.mechanisms.parameters import Cost as ReleaseCost
+from dp_service.releases.keys import NoiseKey
+from dp_service.releases.ticket import charge_ticket, is_ticket, ticket_key
 from gris_serving.key_files import KeyFileError
 from tests.support.budget_samples import OTHER_UNIT, UNIT
 
@@ -55,6 +59,40 @@ def test_a_statement_is_one_more_part_under_another_label() -> None:
     assert hmac.new(KEY, said, "sha256").digest() == ticket[8:]
     for other in (RELEASE, replace(stated, policy_statement="domain"), replace(stated, policy_statement="")):
         assert not verifier.is_authentic(ticket, other)
+
+
+@pytest.mark.parametrize("stated", ["", "domain \u00e9"])
+def test_blocks_are_the_last_part_under_a_label_of_their_own(stated: str) -> None:
+    """Neither fewer blocks nor others pay with the same ticket, and both services make the same one."""
+
+    def part(content: bytes) -> bytes:
+        return len(content).to_bytes(8, "big") + content
+
+    blocks = ("00000000000000aa", "0123456789abcdef")
+    release = replace(RELEASE, policy_statement=stated, blocks=blocks)
+    said = part(b"gris/ticket/v3") + part("rel-\u00e9".encode()) + part(b"query")
+    said += part((3).to_bytes(8, "big")) + part((1).to_bytes(8, "big")) + part(UNIT.encode())
+    said += part(stated.encode()) + part(b"00000000000000aa,0123456789abcdef")
+    verifier = TicketVerifier(KEY)
+    ticket = verifier.ticket(release)
+    assert hmac.new(KEY, said, "sha256").digest() == ticket[8:]
+    for other in ((), blocks[:1], blocks[1:], (*blocks, "f" * 16)):
+        assert not verifier.is_authentic(ticket, replace(release, blocks=other))
+    assert not verifier.is_authentic(ticket, replace(release, policy_statement="domain"))
+
+
+@pytest.mark.parametrize("blocks", [(), ("00000000000000aa",), ("00000000000000aa", "0123456789abcdef")])
+@pytest.mark.parametrize("stated", ["", "domain \u00e9"])
+def test_both_services_make_the_same_tickets(blocks: tuple[str, ...], stated: str) -> None:
+    """Of every form, from the same noise key; and dp_service refuses one for fewer blocks too."""
+    key = NoiseKey(KEY)
+    fields: dict[str, Any] = {"release_id": "rel-\u00e9", "query_id": "query", "unit_id": UNIT}
+    fields |= {"cost": ReleaseCost(3, 1), "policy_statement": stated, "blocks": blocks}
+    ticket = charge_ticket(key, **fields)
+    assert is_ticket(ticket, key, **fields)
+    assert is_ticket(ticket, key, **fields | {"blocks": blocks[1:]}) == (not blocks)
+    release = replace(RELEASE, policy_statement=stated, blocks=blocks)
+    assert TicketVerifier(ticket_key(key)).is_authentic(ticket, release)
 
 
 @pytest.mark.parametrize(

@@ -52,22 +52,27 @@ LATEST = sql.SQL(
     "SELECT entry, to_json(each) FROM gris.journal AS each "
     "WHERE root = %s AND entry < %s ORDER BY entry DESC LIMIT %s"
 )
-# The root's own balance, then those below it: between a root and its slash come the levels of other roots, and what
-# comes right after the slash is the digit 0.
+# The root's own balance, then those of its blocks and those below it: elsewhere between a root and its slash come the
+# levels of other roots, and what comes right after the slash is the digit 0.
 BALANCES = sql.SQL(
     """
     WITH page AS (
       (SELECT balance FROM gris.balances AS balance WHERE level = %s AND level > %s)
       UNION ALL
-      (SELECT balance FROM gris.balances AS balance WHERE level > %s AND level < %s ORDER BY level LIMIT %s)
+      SELECT * FROM (
+        (SELECT balance FROM gris.balances AS balance WHERE level > %s AND level < %s ORDER BY level LIMIT %s)
+        UNION ALL
+        (SELECT balance FROM gris.balances AS balance WHERE level > %s AND level < %s ORDER BY level LIMIT %s)
+        LIMIT %s
+      ) AS next
     )
     SELECT
       (SELECT max(entry) FROM gris.journal WHERE root = %s),
       (SELECT to_json(each) FROM gris.roots AS each WHERE root = %s),
       (SELECT coalesce(json_agg(balance), '[]') FROM page),
       (SELECT coalesce(json_agg(each), '[]') FROM gris.reservations AS each WHERE root = %s AND (
-        %s = '' OR account >= (SELECT min((balance).level) FROM page)
-        AND account < (SELECT max((balance).level || '0') FROM page))),
+        %s = '' OR account >= (SELECT min(split_part((balance).level, '*', 1)) FROM page)
+        AND account < (SELECT max(split_part((balance).level, '*', 1) || '0') FROM page))),
       (SELECT coalesce(json_agg(day), '[]') FROM gris.days AS day
        WHERE level IN (SELECT (balance).level FROM page)),
       coalesce(%s::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
@@ -90,7 +95,9 @@ CHECKPOINT_TIMEOUT_SECONDS = 60.0
 _CHECKPOINT = sql.SQL(
     "SELECT position, entries, digest, currency, states, "
     "coalesce((SELECT json_agg(each) FROM gris.checkpoint_sums AS each "
-    "WHERE each.root = checkpoints.root AND (%s::text[] IS NULL OR each.level = ANY(%s))), '[]') "
+    "WHERE each.root = checkpoints.root AND (%s::text[] IS NULL OR each.level = ANY(%s || ARRAY("
+    "SELECT level FROM unnest(%s::text[]) AS asked CROSS JOIN LATERAL (SELECT level FROM gris.checkpoint_sums AS own "
+    "WHERE own.root = checkpoints.root AND level > asked || '*' AND level < asked || '+') AS blocks)))), '[]') "
     "FROM gris.checkpoints WHERE root = %s"
 )
 SUMS = sql.SQL(
@@ -126,8 +133,9 @@ def read_matching(row: tuple[Any, ...], most: int) -> MatchingEntries:
 def balances_parameters(root: str, after: str, most: int, clock: Microseconds | None) -> tuple[Any, ...]:
     """Return the parameters of BALANCES; `after` is the last level before, `clock` replaces PostgreSQL's own."""
     # Bytes are compared, as PostgreSQL does for these columns.
-    first = max(f"{root}/", after, key=str.encode)
-    return root, after, first, f"{root}0", most, root, root, root, after, clock
+    blocks, below = (max(f"{root}{first}", after, key=str.encode) for first in "*/")
+    own = (root, after, blocks, f"{root}+", most)
+    return *own, below, f"{root}0", most, most, root, root, root, after, clock
 
 
 @reads("journal", itemgetter("entry"))
@@ -135,7 +143,7 @@ def read_entry(row: dict[str, Any]) -> JournalEntry:
     """Return the entry of a row of its table."""
     entry = JournalEntry(
         kind=EntryKind(row["kind"]),
-        account=text.read_account(row["account"]),
+        account=Account.of_text(row["account"]),
         cost=Cost(row["information"], row["calls"]),
         unit_id=row["unit_id"],
         request_id=text.unescaped(row["request_id"]),
@@ -160,12 +168,12 @@ def read_page(row: tuple[Any, ...], most: int) -> BalancePage:
     position, root, balances, reservations, days, clock = row
     past: dict[Account, list[PastDay]] = {}
     for each in days:
-        past.setdefault(text.read_account(each["level"]), []).append(text.read_past_day(each))
+        past.setdefault(Account.of_text(each["level"]), []).append(text.read_past_day(each))
     return BalancePage(
         position="" if position is None else str(position),
         root=text.read_root(root) if root else RootRecord(),
         clock=clock,
-        balances=tuple((text.read_account(each["level"]), text.read_balance(each)) for each in balances),
+        balances=tuple((Account.of_text(each["level"]), text.read_balance(each)) for each in balances),
         past=past,
         reservations=tuple(text.read_reservation(each) for each in reservations),
         after=balances[-1]["level"] if len(balances) >= most else "",
@@ -175,10 +183,10 @@ def read_page(row: tuple[Any, ...], most: int) -> BalancePage:
 async def load_checkpoint(
     connection: AsyncConnection[Any], root: str, levels: Sequence[Account] | None = None
 ) -> Checkpoint:
-    """Return the checkpoint of a root's journal with all sums, or those of some levels."""
+    """Return the checkpoint of a root's journal with all sums, or those of some levels and their blocks."""
     names = None if levels is None else [each.text for each in levels]
     return _read_checkpoint(
-        root, await (await connection.execute(_CHECKPOINT, (names, names, root))).fetchone()
+        root, await (await connection.execute(_CHECKPOINT, (names, names, names, root))).fetchone()
     )
 
 

@@ -49,6 +49,8 @@ def load_parameters(wanted: Wanted, clock: Microseconds | None, most_due: int) -
             [{"reservation_id": escaped(id_), "payer": payer} for (_, id_), payer in wanted.reservations]
         ),
         "history": wanted.history,
+        "blocks": json.encode(list(dict.fromkeys([level.text for level in wanted.blocks]))),
+        "opening": bool(wanted.opening),
     }
 
 
@@ -65,9 +67,9 @@ def read_administered(found: str | bytes, wanted: Wanted, loaded: Loaded) -> Non
     row = json.decode(found)
     (root,) = wanted.roots
     loaded.stored_limits = {root: row["stored_limits"]}
-    loaded.limits = {read_account(level): read_limit(level, each) for level, each in row["limits"] or ()}
-    loaded.states = {read_account(level): read_state(level, each) for level, each in row["states"] or ()}
-    loaded.occupied = frozenset(map(read_account, row["occupied"] or ()))
+    loaded.limits = {Account.of_text(level): read_limit(level, each) for level, each in row["limits"] or ()}
+    loaded.states = {Account.of_text(level): read_state(level, each) for level, each in row["states"] or ()}
+    loaded.occupied = frozenset(map(Account.of_text, row["occupied"] or ()))
 
 
 def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
@@ -78,15 +80,18 @@ def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
     loaded = Loaded(
         clock=row["clock"],
         roots={} if row["root"] is None else {root: read_root(row["root"])},
-        balances={read_account(each["level"]): read_balance(each) for each in row["balances"] or ()},
+        balances={Account.of_text(each["level"]): read_balance(each) for each in row["balances"] or ()},
         payments=dict.fromkeys(wanted.payments),
         due={root: due},
         due_further={root} if len(due) == most_due else set(),
     )
+    loaded.note_blocks(wanted.blocks)
+    loaded.block_counts = {root: row["block_count"]}
     if wanted.history:
-        loaded.past = {level: {} for level in wanted.levels}
+        loaded.past = {}
         for each in row["past"] or ():
-            loaded.past[read_account(each["level"])][each["day_start"]] = read_past_day(each)
+            days = loaded.past.setdefault(Account.of_text(each["level"]), {})
+            days[each["day_start"]] = read_past_day(each)
         loaded.open = {root: tuple([read_reservation(each) for each in row["open"] or ()])}
     for request_id, fingerprint, outcome, keep_until in row["outcomes"] or ():
         remembered = StoredOutcome(fingerprint, _read_outcome(request_id, outcome), keep_until)
@@ -146,8 +151,8 @@ def parse_limits(version: int, limits: dict[str, str], states: dict[str, str]) -
     """Return the stored limits and states of an account from their texts by level."""
     return StoredLimits(
         version,
-        {read_account(level): read_limit(level, each) for level, each in limits.items()},
-        {read_account(level): read_state(level, each) for level, each in states.items()},
+        {Account.of_text(level): read_limit(level, each) for level, each in limits.items()},
+        {Account.of_text(level): read_state(level, each) for level, each in states.items()},
     )
 
 
@@ -311,7 +316,7 @@ def _cost_fields(cost: Cost) -> dict[str, int]:
 
 
 def _hold_rows(account: Account, holds: Iterable[Hold]) -> list[dict[str, Any]]:
-    return [{"level": account.level(each.depth).text, "window_start": each.window_start} for each in holds]
+    return [{"level": each.level_of(account).text, "window_start": each.window_start} for each in holds]
 
 
 def _amounts(cost: Cost) -> tuple[int, int]:
@@ -342,7 +347,8 @@ def read_past_day(row: Mapping[str, Any]) -> PastDay:
 
 def read_holds(rows: list[dict[str, Any]]) -> tuple[Hold, ...]:
     """Return the spans that something counts in."""
-    return tuple(Hold(read_account(each["level"]).depth, each["window_start"]) for each in rows)
+    levels = [(Account.of_text(each["level"]), each["window_start"]) for each in rows]
+    return tuple([Hold(level.depth, start, level.block) for level, start in levels])
 
 
 def _day(row: Mapping[str, Any]) -> Day:
@@ -354,7 +360,7 @@ def read_reservation(row: Mapping[str, Any]) -> Reservation:
     """Return the reservation of a row of its table."""
     return Reservation(
         reservation_id=unescaped(row["reservation_id"]),
-        account=read_account(row["account"]),
+        account=Account.of_text(row["account"]),
         request_id=unescaped(row["request_id"]),
         query_id=unescaped(row["query_id"]),
         held=Cost(row["information"], row["calls"]),
@@ -369,8 +375,3 @@ def read_reservation(row: Mapping[str, Any]) -> Reservation:
 def read_currency(row: Mapping[str, Any]) -> Currency:
     """Return the currency of a row of a root."""
     return Currency(row["unit_id"], row["currency_since"], row["next_unit_id"], row["next_since"])
-
-
-def read_account(text: str) -> Account:
-    """Return an account from its path joined by slashes."""
-    return Account(tuple(text.split("/")))

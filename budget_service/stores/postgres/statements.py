@@ -21,12 +21,16 @@ _SQL = Path(__file__).parent / "sql"
 LOAD = Statement.of((_SQL / "load.sql").read_text(encoding="utf-8"))
 # Apart, since charges need nothing of it.
 LOAD_ADMINISTERED = Statement.of((_SQL / "load_administered.sql").read_text(encoding="utf-8"))
+_RENAMED = (
+    "SET level = %(target)s || substr(level, length(%(source)s) + 1) "
+    "WHERE level = %(source)s OR (level > %(source)s || '*' AND level < %(source)s || '+')"
+)
 # The levels above, which what is held names too, stay.
 MOVE = Statement.of(
-    "WITH moved_balance AS (UPDATE gris.balances SET level = %(target)s WHERE level = %(source)s), "
-    "moved_days AS (UPDATE gris.days SET level = %(target)s WHERE level = %(source)s) "
+    f"WITH moved_balance AS (UPDATE gris.balances {_RENAMED}), moved_days AS (UPDATE gris.days {_RENAMED}) "  # noqa: S608 - a constant
     "UPDATE gris.reservations SET account = %(target)s, holds = ARRAY(SELECT ROW("
-    "CASE each.level WHEN %(source)s THEN %(target)s ELSE each.level END, each.window_start)::gris.hold "
+    "CASE split_part(each.level, '*', 1) WHEN %(source)s THEN %(target)s || substr(each.level, length(%(source)s) + 1) "
+    "ELSE each.level END, each.window_start)::gris.hold "
     "FROM unnest(holds) WITH ORDINALITY AS each (level, window_start, place) ORDER BY place) "
     "WHERE root = %(root)s AND account = %(source)s"
 )

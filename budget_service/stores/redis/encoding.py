@@ -40,7 +40,7 @@ from budget_service.stores.interface import BalancePage
 
 FIELDS_AT_ONCE = 1000
 
-# Levels of an account and where the windows begin that something counts in.
+# Levels of an account, or blocks of them, and where the windows begin that something counts in.
 HoldRows: TypeAlias = list[tuple[str, Microseconds]]
 
 
@@ -49,7 +49,11 @@ def checkpoint_fields(checkpoint: Checkpoint) -> Iterator[list[str]]:
     yield ["position", checkpoint.position, "entries", str(checkpoint.entries)]
     yield ["digest", checkpoint.digest, "currency", encode_root(checkpoint)]
     yield ["states", encode_states(checkpoint.states)]
-    portion: list[str] = []
+    blocks: dict[str, list[str]] = {}
+    for level in checkpoint.spent:
+        if level.block:
+            blocks.setdefault(level.of_block("").text, []).append(level.block)
+    portion = [part for text, names in blocks.items() for part in (f"blocks:{text}", ",".join(names))]
     for level, spans in checkpoint.spent.items():
         sums = (f"{start},{cost.information},{cost.calls};" for start, cost in spans.items())
         portion += [f"level:{level.text}", "".join(sums)]
@@ -67,7 +71,7 @@ def parse_checkpoint(_root: str, fields: list[str]) -> Checkpoint:
     if not kept:
         return Checkpoint()
     spent = {
-        parse_account(name.removeprefix("level:")): _sums(text)
+        Account.of_text(name.removeprefix("level:")): _sums(text)
         for name, text in kept.items()
         if name.startswith("level:")
     }
@@ -142,7 +146,7 @@ def parse_reservation(reservation_id: str, text: str) -> Reservation:
     kept = json.decode(text, type=_ReservationText)
     return Reservation(
         reservation_id=reservation_id,
-        account=parse_account(kept.account),
+        account=Account.of_text(kept.account),
         request_id=kept.request_id,
         query_id=kept.query_id,
         held=Cost(kept.information, kept.calls),
@@ -157,7 +161,7 @@ def parse_reservation(reservation_id: str, text: str) -> Reservation:
 def parse_balances(root: str, reply: list[Any]) -> BalancePage:
     """Return the page that `balances.lua` found."""
     position, cursor, balances, reservations, past, clock, record = reply
-    found = tuple((parse_account(level), parse_balance(level, text)) for level, text in pairs(balances))
+    found = tuple((Account.of_text(level), parse_balance(level, text)) for level, text in pairs(balances))
     return BalancePage(
         position=position,
         root=RootRecord() if record[0] is None else parse_root(root, record),
@@ -173,8 +177,8 @@ def parse_all_limits(version: str, limits: list[str], states: list[str]) -> Stor
     """Return the limits and states of a root that `all_limits.lua` found."""
     return StoredLimits(
         int(version),
-        {parse_account(level): read_limit(level, each) for level, each in pairs(limits)},
-        {parse_account(level): read_state(level, each) for level, each in pairs(states)},
+        {Account.of_text(level): read_limit(level, each) for level, each in pairs(limits)},
+        {Account.of_text(level): read_state(level, each) for level, each in pairs(states)},
     )
 
 
@@ -184,7 +188,7 @@ def parse_entry(_position: str, fields: list[str]) -> JournalEntry:
     kept = dict(pairs(fields))
     entry = JournalEntry(
         kind=EntryKind(kept["kind"]),
-        account=parse_account(kept["account"]),
+        account=Account.of_text(kept["account"]),
         cost=Cost(int(kept["information"]), int(kept["calls"])),
         unit_id=kept["unit_id"],
         request_id=kept["request_id"],
@@ -218,11 +222,12 @@ def holds_text(account: Account, holds: Iterable[Hold]) -> str:
 
 
 def _hold_rows(account: Account, holds: Iterable[Hold]) -> HoldRows:
-    return [(account.level(each.depth).text, each.window_start) for each in holds]
+    return [(each.level_of(account).text, each.window_start) for each in holds]
 
 
 def _holds(kept: HoldRows) -> tuple[Hold, ...]:
-    return tuple([Hold(parse_account(level).depth, start) for level, start in kept])
+    levels = [(Account.of_text(text), start) for text, start in kept]
+    return tuple([Hold(level.depth, start, level.block) for level, start in levels])
 
 
 def balance_text(balance: Balance) -> str:
@@ -268,8 +273,3 @@ def parse_past_days(_level: str, fields: list[str]) -> list[PastDay]:
         for start, end in kept.items()
         if ":" not in start
     ]
-
-
-def parse_account(text: str) -> Account:
-    """Return an account from its path joined by slashes."""
-    return Account(tuple(text.split("/")))

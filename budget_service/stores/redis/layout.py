@@ -11,6 +11,7 @@ A script makes the keys of the payments for a reservation's question, which only
     gris:{ROOT}:limits         hash     level -> limits.limit_text
     gris:{ROOT}:accounts       hash     level -> account_states.state_text
     gris:{ROOT}:parents        set      levels with a balance below them
+    gris:{ROOT}:blocks:LEVEL   set      the blocks of a level, whose balances are those of LEVEL*BLOCK
     gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
                                         reserved since:leaves at:earlier days:rule:day start:day end:
                                         today:today
@@ -19,7 +20,7 @@ A script makes the keys of the payments for a reservation's question, which only
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
     gris:{ROOT}:checkpoint     hash     position, entries, digest, currency (encode_root), states;
-                                        level:LEVEL -> start,information,calls; each
+                                        level:LEVEL -> start,information,calls; each, blocks:LEVEL -> its blocks
     gris:{ROOT}:paid:PAYER//release//ID   string   start of the span in which the release was paid for, release id
     gris:{ROOT}:paid:PAYER//query//ID     string   the same for a question
     gris:{ROOT}:request:ID     string   keep_until:fingerprint:outcome
@@ -58,6 +59,11 @@ def keys_of(root: str, *names: str) -> list[str]:
 def days_key(level: Account) -> str:
     """Return the key of a level's past days."""
     return key_of(level.root, f"days:{level.text}")
+
+
+def blocks_key(level: Account) -> str:
+    """Return the key of the blocks of a level."""
+    return key_of(level.root, f"blocks:{level.text}")
 
 
 def request_key(root: str, request_id: str) -> str:

@@ -220,7 +220,11 @@ class RedisStore(RemoteStore):
         key = layout.key_of(root, "checkpoint")
         if levels is None:
             return text.parse_checkpoint(root, await self._scripts.read("HGETALL", key))
-        sums = [f"level:{level.text}" for level in levels]
+        listed = [f"blocks:{level.text}" for level in levels]
+        blocks = await self._scripts.read("HMGET", key, *listed) if levels else ()
+        pairs = zip(levels, blocks, strict=False)
+        own = [level.of_block(block) for level, each in pairs if each for block in each.split(",")]
+        sums = [f"level:{level.text}" for level in (*levels, *own)]
         names = ["position", "entries", "digest", "currency", "states", *sums]
         kept = await self._scripts.read("HMGET", key, *names)
         found = [part for pair in zip(names, kept, strict=True) if pair[1] is not None for part in pair]

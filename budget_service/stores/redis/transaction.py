@@ -23,7 +23,7 @@ from budget_service.ledger.windows import SECOND, Microseconds
 from budget_service.stores.damaged_rows import read_limit, read_state
 from budget_service.stores.interface import OutcomeUnknownError, StoreError, StoreUnavailableError
 from budget_service.stores.redis import encoding as text
-from budget_service.stores.redis.layout import days_key, keys_of, payment_key, request_key
+from budget_service.stores.redis.layout import blocks_key, days_key, keys_of, payment_key, request_key
 from budget_service.stores.redis.replication import LOST, Replication
 from budget_service.stores.redis.scripts import LOAD, WRITE, Scripts, reading
 from budget_service.stores.redis.writing import commands
@@ -185,11 +185,14 @@ class _Asked:
     most_due: int
     root: str = field(init=False)
     levels: list[Account] = field(init=False)
+    # Of which all blocks are wanted.
+    whole: list[Account] = field(init=False)
     outcomes: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         (self.root,) = self.wanted.roots
         self.levels = list(dict.fromkeys(self.wanted.levels))
+        self.whole = list(dict.fromkeys(self.wanted.blocks))
         self.outcomes = list(dict.fromkeys([request_id for _, request_id in self.wanted.outcomes]))
 
     @property
@@ -223,13 +226,28 @@ class _Asked:
                 "states": [level.text for level in wanted.states],
                 "below": [level.text for level in wanted.below],
                 "days": [days_key(level) for level in self.levels] if self.has_history else [],
+                "blocks": [(level.text, blocks_key(level), days_key(level)) for level in self.whole],
+                "opening": blocks_key(Account((root,))) if wanted.opening else False,
                 "has_open": self.has_history,
             }
         )
 
     def loaded(self, reply: list[Any]) -> Loaded:
         """Return what the script has answered."""
-        clock, record, balances, held, kept, reservations, paid, due, administered, past, open_ = reply
+        (
+            clock,
+            record,
+            balances,
+            held,
+            kept,
+            reservations,
+            paid,
+            due,
+            administered,
+            past,
+            open_,
+            *found_blocks,
+        ) = reply
         root, wanted = self.root, self.wanted
         found = tuple([text.parse_reservation(id_, each) for id_, each in text.pairs(due)])
         loaded = Loaded(
@@ -243,9 +261,12 @@ class _Asked:
             due={root: found},
             due_further={root} if len(found) == self.most_due else set(),
         )
-        for level, each in text.pairs(held):
+        blocks, days_of_blocks, count = found_blocks
+        for level, each in text.pairs([*held, *blocks]):
             if each is not None:
-                loaded.balances[text.parse_account(level)] = text.parse_balance(level, each)
+                loaded.balances[Account.of_text(level)] = text.parse_balance(level, each)
+        loaded.note_blocks(self.whole)
+        loaded.block_counts = {root: count}
         self._read_kept(kept, loaded)
         for (key, payer), each, payment in zip(wanted.reservations, reservations, paid, strict=True):
             self._read_reservation(loaded, key[1], payer, each, payment)
@@ -256,6 +277,8 @@ class _Asked:
                 level: _by_start(text.parse_past_days(level.text, days))
                 for level, days in zip(self.levels, past, strict=True)
             }
+            for (level, _), days in zip(text.pairs(blocks), days_of_blocks, strict=True):
+                loaded.past[Account.of_text(level)] = _by_start(text.parse_past_days(level, days))
             loaded.open = {root: tuple([text.parse_reservation(*each) for each in text.pairs(open_)])}
         return loaded
 
@@ -289,7 +312,7 @@ class _Asked:
             for level, each in zip(self.wanted.states, states, strict=True)
             if each is not None
         }
-        loaded.occupied = frozenset(map(text.parse_account, occupied))
+        loaded.occupied = frozenset(map(Account.of_text, occupied))
 
 
 def _revision(reply: list[Any]) -> str:

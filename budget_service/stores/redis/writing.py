@@ -15,7 +15,7 @@ from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.codec import encode_outcome
 from budget_service.stores.redis.encoding import balance_text, holds_text, reservation_text
-from budget_service.stores.redis.layout import days_key, key_of, payment_key, request_key
+from budget_service.stores.redis.layout import blocks_key, days_key, key_of, payment_key, request_key
 from budget_service.stores.transactions import Changes, Loaded
 
 Command: TypeAlias = tuple[str, ...]
@@ -72,12 +72,14 @@ def _balances(root: str, changes: Changes, known: Collection[Account]) -> Iterat
     balances = changes.balances
     pairs = [part for level, each in balances.items() for part in (level.text, balance_text(each))]
     yield from _portions("HSET", key_of(root, "balances"), pairs)
+    new = [level for level in balances if level not in known]
     parents = {
-        level.level(level.depth - 1).text: None
-        for level in balances
-        if level.depth > 1 and level not in known
+        level.level(level.depth - 1).text: None for level in new if level.depth > 1 and not level.block
     }
     yield from _portions("SADD", key_of(root, "parents"), list(parents))
+    for level in new:
+        if level.block:
+            yield "SADD", blocks_key(level.of_block("")), level.block
 
 
 def _days(changes: Changes) -> Iterator[Command]:
@@ -141,12 +143,16 @@ def _fields(key: str, texts: Mapping[Account, str | None]) -> Iterator[Command]:
 
 def _moved(source: Account, target: Account, loaded: Loaded) -> Iterator[Command]:
     root = source.root
-    balance = loaded.balances.get(target)
-    if balance is not None:
-        yield "HDEL", key_of(root, "balances"), source.text
-        yield "HSET", key_of(root, "balances"), target.text, balance_text(balance)
-    if loaded.past and loaded.past.get(source):
-        yield "RENAME", days_key(source), days_key(target)
+    blocks = loaded.blocks[target]
+    for level in (target, *blocks):
+        old, balance = source.of_block(level.block), loaded.balances.get(level)
+        if balance is not None:
+            yield "HDEL", key_of(root, "balances"), old.text
+            yield "HSET", key_of(root, "balances"), level.text, balance_text(balance)
+        if loaded.past and loaded.past.get(old):
+            yield "RENAME", days_key(old), days_key(level)
+    if blocks:
+        yield "RENAME", blocks_key(source), blocks_key(target)
     for each in loaded.open[root]:
         if each.account == source:
             # What is held names its days by the depth of their level, which stays.

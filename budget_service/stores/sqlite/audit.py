@@ -116,11 +116,12 @@ def load_balances(
 ) -> BalancePage:
     """Return balances of a root in the order of their levels, from the first after the level `after`."""
     query = "SELECT * FROM balances WHERE level >= ? AND level < ? AND level > ? ORDER BY level LIMIT ?"
-    # Between the root and its slash come the levels of other roots.
-    first = f"{root}/"
     own = [] if after else connection.execute("SELECT * FROM balances WHERE level = ?", (root,)).fetchall()
-    below = connection.execute(query, (first, root + AFTER_SLASH, after, most)).fetchall()
-    balances = tuple((_account(row[0]), rows.read_balance(*row)) for row in own + below)
+    # The root's blocks, and its levels. Elsewhere between the root and its slash come the levels of other roots.
+    below = connection.execute(query, (f"{root}*", f"{root}+", after, most)).fetchall()
+    rest = (f"{root}/", root + AFTER_SLASH, after, most - len(below))
+    below += connection.execute(query, rest).fetchall()
+    balances = tuple((Account.of_text(row[0]), rows.read_balance(*row)) for row in own + below)
     return BalancePage(
         position=_last_position(connection, root),
         root=rows.find_root(connection, root),
@@ -135,7 +136,7 @@ def load_balances(
 def load_checkpoint(
     connection: sqlite3.Connection, root: str, levels: Sequence[Account] | None = None
 ) -> Checkpoint:
-    """Return the checkpoint of a root's journal with all sums, or those of some levels."""
+    """Return the checkpoint of a root's journal with all sums, or those of some levels and their blocks."""
     query = "SELECT position, entries, digest, currency, states FROM checkpoints WHERE root = ?"
     row = connection.execute(query, (root,)).fetchone()
     if row is None:
@@ -144,7 +145,9 @@ def load_checkpoint(
     if levels is None:
         add_sums(spent, connection.execute(SUMS, (root,)))
     for level in levels or ():
-        add_sums(spent, connection.execute(f"{SUMS} AND level = ?", (root, level.text)))
+        text = level.text
+        within = f"{SUMS} AND (level = ? OR (level > ? AND level < ?))"
+        add_sums(spent, connection.execute(within, (root, text, f"{text}*", f"{text}+")))
     position, entries, digest, *texts = row
     with reading_row("checkpoints", root):
         (currency, time, ahead), states = decode_root(texts[0]), decode_states(texts[1])
@@ -220,7 +223,7 @@ def load_reservations(connection: sqlite3.Connection, root: str) -> tuple[Reserv
 
 def _load_held(connection: sqlite3.Connection, root: str, balances: Sequence[Any]) -> tuple[Reservation, ...]:
     """Return the reservations of a root that may hold on some balances."""
-    levels = [row[0] for row in balances]
+    levels = [row[0].partition("*")[0] for row in balances]
     # What is below a level comes after it, and before what comes right after its slash.
     bounds = min(levels, default=""), max((level + AFTER_SLASH for level in levels), default="")
     query = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND account >= ? AND account < ?"  # noqa: S608
@@ -231,7 +234,3 @@ def _last_position(connection: sqlite3.Connection, root: str) -> str:
     query = f"SELECT max(entry) FROM journal WHERE {OF_ROOT}"  # noqa: S608 - a constant
     (last,) = connection.execute(query, (root,)).fetchone()
     return "" if last is None else str(last)
-
-
-def _account(text: str) -> Account:
-    return Account(tuple(text.split("/")))

@@ -52,6 +52,10 @@ OCCUPIED = " UNION ALL ".join(
         ("accounts", "root = :root AND "),
     )
 )
+# A level's text, a star and the block; right after the star comes the plus.
+OF_BLOCKS = "FROM balances WHERE level > :level || '*' AND level < :level || '+'"
+BLOCKS = f"SELECT * {OF_BLOCKS}"
+COUNT_BLOCKS = f"SELECT count(*) {OF_BLOCKS}"
 BALANCE = "SELECT * FROM balances WHERE level = ?"
 BALANCES = f"SELECT * FROM balances WHERE level IN ({', '.join('?' * TOGETHER)})"  # noqa: S608 - a constant
 DUE = (
@@ -75,20 +79,27 @@ class Loader:
         self._balances: dict[Account, Balance] = {}
         # When the first open reservation of a root lapses, or somewhat before.
         self._ends: dict[str, Microseconds] = {}
+        # All blocks of a level, and how many a root has.
+        self._blocks: dict[Account, frozenset[Account]] = {}
+        self._block_counts: dict[str, int] = {}
 
     def trim(self) -> None:
         """Drop what is remembered if it has become too much."""
-        if max(len(self._balances), len(self._roots), len(self._ends)) > self._tuning.kept_balances:
+        kept = (self._balances, self._roots, self._ends, self._blocks, self._block_counts)
+        if max(map(len, kept)) > self._tuning.kept_balances:
             self.forget()
 
     def load(self, wanted: Wanted, clock: Microseconds) -> Loaded:
         """Return what is wanted. Roots and balances that the engine adds are remembered too."""
-        loaded = Loaded(clock, self._roots, self._balances)
+        loaded = Loaded(
+            clock, self._roots, self._balances, blocks=self._blocks, block_counts=self._block_counts
+        )
         for root in wanted.roots:
             self._load_due(root, loaded)
         named = self._load_named(wanted, loaded)
         held = [*named, *chain.from_iterable(loaded.due.values())]
         self._load_balances([*wanted.levels, *held_levels(held)] if held else wanted.levels)
+        self._load_blocks(wanted)
         for key, row in self._rows(OUTCOME, KNOWN_OUTCOMES, wanted.outcomes):
             with reading_row("outcomes", key[1]):
                 loaded.outcomes[key] = StoredOutcome(row[0], decode_outcome(row[1]), row[2])
@@ -98,7 +109,8 @@ class Loader:
         loaded.states = {level: state for each in wanted.states for level, state in self._state(each)}
         loaded.occupied = frozenset(filter(self._is_occupied, wanted.below))
         if wanted.history:
-            loaded.past = {level: self._past(level) for level in wanted.levels}
+            blocks = chain.from_iterable(self._blocks[level] for level in wanted.blocks)
+            loaded.past = {level: self._past(level) for level in (*wanted.levels, *blocks)}
             loaded.open = {root: audit.load_reservations(self._connection, root) for root in wanted.roots}
         return loaded
 
@@ -132,9 +144,9 @@ class Loader:
     def all_limits(self, root: str) -> StoredLimits:
         """Return every limit and state that is set in a root."""
         found = self._connection.execute("SELECT level, limit_text FROM limits WHERE root = ?", (root,))
-        limits = {Account(tuple(level.split("/"))): read_limit(level, text) for level, text in found}
+        limits = {Account.of_text(level): read_limit(level, text) for level, text in found}
         found = self._connection.execute("SELECT level, state FROM accounts WHERE root = ?", (root,))
-        states = {Account(tuple(level.split("/"))): read_state(level, text) for level, text in found}
+        states = {Account.of_text(level): read_state(level, text) for level, text in found}
         return StoredLimits(self.root(root).limits_version, limits, states)
 
     def _load_due(self, root: str, loaded: Loaded) -> None:
@@ -175,6 +187,21 @@ class Loader:
         for row in found:
             if row is not None:
                 self._balances[missing[row[0]]] = rows.read_balance(*row)
+
+    def _load_blocks(self, wanted: Wanted) -> None:
+        """Remember the blocks of levels with their balances, and how many there are of roots."""
+        for level in wanted.blocks:
+            if level in self._blocks:
+                continue
+            found = self._connection.execute(BLOCKS, {"level": level.text}).fetchall()
+            balances = {Account.of_text(row[0]): rows.read_balance(*row) for row in found}
+            self._blocks[level] = frozenset(balances)
+            self._balances.update(balances)
+        for root in wanted.opening:
+            if root not in self._block_counts:
+                (self._block_counts[root],) = self._connection.execute(
+                    COUNT_BLOCKS, {"level": root}
+                ).fetchone()
 
     def _load_payments(self, keys: Sequence[PaymentKey], loaded: Loaded) -> None:
         loaded.payments.update(dict.fromkeys(keys))

@@ -101,7 +101,7 @@ def read_reservation(*row: Any) -> Reservation:
     ) = row
     return Reservation(
         reservation_id=id_,
-        account=Account(tuple(account.split("/"))),
+        account=Account.of_text(account),
         request_id=request_id,
         query_id=query_id,
         held=Cost(information, calls),
@@ -138,7 +138,7 @@ def read_entry(_number: int, kind: str, account: str, *fields: Any) -> JournalEn
     policy_statement, *shared, reason = more
     entry = JournalEntry(
         kind=EntryKind(kind),
-        account=Account(tuple(account.split("/"))),
+        account=Account.of_text(account),
         cost=Cost(information, calls),
         unit_id=unit_id,
         request_id=request_id,
@@ -156,4 +156,9 @@ def read_entry(_number: int, kind: str, account: str, *fields: Any) -> JournalEn
 
 def holds_text(holds: Iterable[Hold]) -> str:
     """Return the text of the days that something counts on."""
-    return f"[{','.join([f'[{hold.depth},{hold.window_start}]' for hold in holds])}]"
+    return f"[{','.join([_hold_text(hold) for hold in holds])}]"
+
+
+def _hold_text(hold: Hold) -> str:
+    counted = f"{hold.depth},{hold.window_start}"
+    return f'[{counted},"{hold.block}"]' if hold.block else f"[{counted}]"

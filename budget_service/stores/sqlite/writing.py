@@ -90,8 +90,12 @@ def _write_states(connection: sqlite3.Connection, changes: Changes) -> None:
 def _move(connection: sqlite3.Connection, source: Account, target: Account) -> None:
     names = {"root": source.root, "source": source.text, "target": target.text}
     # What is held names its days by the depth of their level, which stays.
-    connection.execute("UPDATE balances SET level = :target WHERE level = :source", names)
-    connection.execute("UPDATE days SET level = :target WHERE level = :source", names)
+    for table in ("balances", "days"):
+        connection.execute(
+            f"UPDATE {table} SET level = :target || substr(level, length(:source) + 1) "  # noqa: S608 - constants
+            "WHERE level = :source OR (level > :source || '*' AND level < :source || '+')",
+            names,
+        )
     connection.execute(
         "UPDATE reservations SET account = :target WHERE root = :root AND account = :source", names
     )

@@ -43,6 +43,12 @@ LATE = "late"
 LOWERED = tuple(("roomy", f"c{number}") for number in range(4))
 
 
+# Roots some of whose charges are paid for by blocks of members alone.
+DIVIDED = ("shared", "last")
+Blocks = tuple[str, ...]
+PAYING: tuple[Blocks, ...] = ((), (), ("0" * 16,), ("f" * 16,), ("0" * 16, "f" * 16))
+
+
 @dataclass
 class Accounts:
     """Chooses accounts so that many callers meet at the edge of a limit; the edge moves on when somebody is refused."""
@@ -69,6 +75,10 @@ class Accounts:
             path, most = ("last", f"a{self._last}"), ONE_UNIT
         self.used.add(path)
         return path, most
+
+    def choose_blocks(self, path: Path) -> Blocks:
+        """Return which blocks alone pay for a charge of an account; none: everybody."""
+        return self.rng.choice(PAYING) if path[0] in DIVIDED else ()
 
     @property
     def late_company(self) -> Path:

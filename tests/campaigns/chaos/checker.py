@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tests.campaigns.chaos.accounts import LATE, LOWERED
-from tests.campaigns.chaos.history import NOTHING, Amount, Entry, Fate, History, Level, Path, Reported, Truth
+from tests.campaigns.chaos.history import (
+    NOTHING,
+    Amount,
+    Entry,
+    Fate,
+    History,
+    Level,
+    Path,
+    Reported,
+    Sum,
+    Truth,
+)
 
 
 class Fault(Enum):
@@ -126,7 +137,7 @@ def _journal_findings(charges: Iterable[Reported], journal: Iterable[Entry]) -> 
 
 
 def _is_of(entry: Entry, reported: Reported, cost: Amount) -> bool:
-    return (entry.account, entry.cost) == (reported.account, cost)
+    return (entry.account, entry.cost, entry.blocks) == (reported.account, cost, reported.blocks)
 
 
 def _is_allowed(entry: Entry, reported: Reported | None) -> bool:
@@ -191,23 +202,25 @@ def _shared_findings(
 def _balance_findings(
     charges: Iterable[Reported], forfeited: Iterable[Entry], truth: Truth, held: Mapping[str, Amount]
 ) -> Iterator[Finding]:
-    least: dict[Path, Amount] = defaultdict(lambda: NOTHING)
-    most: dict[Path, Amount] = defaultdict(lambda: NOTHING)
+    least: dict[Path, Sum] = defaultdict(Sum)
+    most: dict[Path, Sum] = defaultdict(Sum)
     for reported in charges:
         counted = reported.most if reported.fate is Fate.UNKNOWN else reported.spent
         for depth in range(1, len(reported.account) + 1):
             path = reported.account[:depth]
             is_shared = depth < len(reported.account) and counted != NOTHING
-            least[path] = least[path].plus(reported.spent)
-            most[path] = most[path].plus(held.get(reported.reservation_id, counted) if is_shared else counted)
+            least[path].add(reported.spent, reported.blocks)
+            above = held.get(reported.reservation_id, counted) if is_shared else counted
+            most[path].add(above, reported.blocks)
     for entry in forfeited:
         for depth in entry.depths:
             path = entry.account[:depth]
-            least[path], most[path] = least[path].plus(entry.cost), most[path].plus(entry.cost)
+            least[path].add(entry.cost, entry.blocks)
+            most[path].add(entry.cost, entry.blocks)
     for path, level in truth.levels.items():
-        if not least[path].within(level.spent):
+        if not least[path].spent.within(level.spent):
             yield Finding(Fault.BELOW, "/".join(path))
-        if not level.spent.within(most[path]):
+        if not level.spent.within(most[path].spent):
             yield Finding(Fault.ABOVE, "/".join(path))
 
 
@@ -231,12 +244,12 @@ def _may_be_above(path: Path) -> bool:
 
 
 def _rebuilt(journal: Iterable[Entry]) -> Mapping[Path, Amount]:
-    sums: dict[Path, Amount] = defaultdict(lambda: NOTHING)
+    sums: dict[Path, Sum] = defaultdict(Sum)
     for entry in journal:
         for depth in entry.depths:
             path = entry.account[:depth]
-            sums[path] = sums[path].plus(entry.cost_at(depth))
-    return sums
+            sums[path].add(entry.cost_at(depth), entry.blocks)
+    return {path: each.spent for path, each in sums.items()}
 
 
 def _seen_findings(seen: Iterable[tuple[Path, Level]]) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.budget.v1 import budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
 
-from tests.campaigns.chaos.accounts import Accounts
+from tests.campaigns.chaos.accounts import Accounts, Blocks
 from tests.campaigns.chaos.history import NOTHING, Amount, Fate, History, Level, Path, Replay, Reported
 
 UNIT = "0123456789abcdef" * 2
@@ -108,21 +108,24 @@ class Client:
     async def charge(self) -> None:
         """Deduct directly; now and then without waiting for the answer to be found out."""
         account, most = self.load.accounts.choose()
-        await self._ask(_charge(self.load, account, most), insistent=self.load.rng.random() < INSISTENT_SHARE)
+        request = _charge(self.load, account, most, self.load.accounts.choose_blocks(account))
+        await self._ask(request, insistent=self.load.rng.random() < INSISTENT_SHARE)
 
     async def settle(self) -> None:
         """Reserve, think, and charge no more than was held."""
         account, most = self.load.accounts.choose()
-        if reservation_id := await self._reserve(account, most, HOLD_SECONDS):
+        blocks = self.load.accounts.choose_blocks(account)
+        if reservation_id := await self._reserve(account, most, HOLD_SECONDS, blocks):
             await asyncio.sleep(self.load.rng.random() * 0.05)
             cost = Amount(self.load.rng.randint(1, most.information), most.calls)
-            request = _charge(self.load, account, cost, reservation_id)
+            request = _charge(self.load, account, cost, blocks, reservation_id)
             await self._ask(request, insistent=self.load.rng.random() < INSISTENT_SHARE)
 
     async def give_back(self) -> None:
         """Reserve, and release or forget."""
         account, most = self.load.accounts.choose()
-        reservation_id = await self._reserve(account, most, SHORTEST_HOLD_SECONDS)
+        blocks = self.load.accounts.choose_blocks(account)
+        reservation_id = await self._reserve(account, most, SHORTEST_HOLD_SECONDS, blocks)
         if reservation_id and self.load.rng.random() < 0.5:
             id_ = self.load.new_id()
             await self._ask(
@@ -176,8 +179,8 @@ class Client:
         answer = await self._stub().GetBudget(request, timeout=ATTEMPT_SECONDS)
         return {tuple(each.path): _level(each) for each in answer.levels}
 
-    async def _reserve(self, account: Path, most: Amount, seconds: int) -> str:
-        reported = await self._ask(_reservation(self.load, account, most, seconds))
+    async def _reserve(self, account: Path, most: Amount, seconds: int, blocks: Blocks) -> str:
+        reported = await self._ask(_reservation(self.load, account, most, seconds, blocks))
         if reported.fate is not Fate.ACKNOWLEDGED:
             return ""
         return pb.ReserveBudgetResponse.FromString(reported.answer).reservation_id
@@ -221,10 +224,12 @@ async def connected(load: Load) -> AsyncIterator[Client]:
         yield Client(load, stubs)
 
 
-def _reservation(load: Load, account: Path, most: Amount, seconds: int) -> pb.ReserveBudgetRequest:
+def _reservation(
+    load: Load, account: Path, most: Amount, seconds: int, blocks: Blocks = ()
+) -> pb.ReserveBudgetRequest:
     request = pb.ReserveBudgetRequest(
         account=pb.Account(path=account),
-        max_cost=cost_message(most),
+        max_cost=cost_message(most, blocks),
         query_id=f"query-{load.new_id()}",
         request_id=load.new_id(),
     )
@@ -232,11 +237,13 @@ def _reservation(load: Load, account: Path, most: Amount, seconds: int) -> pb.Re
     return request
 
 
-def _charge(load: Load, account: Path, cost: Amount, reservation_id: str = "") -> pb.UpdateBudgetRequest:
+def _charge(
+    load: Load, account: Path, cost: Amount, blocks: Blocks, reservation_id: str = ""
+) -> pb.UpdateBudgetRequest:
     request_id = load.new_id()
     return pb.UpdateBudgetRequest(
         account=pb.Account(path=account),
-        cost=cost_message(cost),
+        cost=cost_message(cost, blocks),
         request_id=request_id,
         reservation_id=reservation_id,
         # Without a release, only the request id keeps a repeat from being charged again.
@@ -263,12 +270,13 @@ def _reported(request: Asked, fate: Fate, spent: Amount = NOTHING, answer: bytes
         answer=answer,
         held=_amount(request.max_cost) if isinstance(request, pb.ReserveBudgetRequest) else NOTHING,
         reservation_id="" if isinstance(request, pb.ReserveBudgetRequest) else request.reservation_id,
+        blocks=tuple(request.cost.blocks) if isinstance(request, pb.UpdateBudgetRequest) else (),
     )
 
 
-def cost_message(amount: Amount) -> cost_pb2.Cost:
+def cost_message(amount: Amount, blocks: Blocks = ()) -> cost_pb2.Cost:
     """Return an amount in the currency of the campaign."""
-    return cost_pb2.Cost(information=amount.information, calls=amount.calls, unit_id=UNIT)
+    return cost_pb2.Cost(information=amount.information, calls=amount.calls, unit_id=UNIT, blocks=blocks)
 
 
 def _amount(cost: cost_pb2.Cost) -> Amount:

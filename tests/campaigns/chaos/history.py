@@ -28,6 +28,25 @@ class Amount(NamedTuple):
 NOTHING = Amount(0, 0)
 
 
+@dataclass
+class Sum:
+    """What was spent at a level: by everybody, under no name, and by each block alone."""
+
+    paid: dict[str, Amount] = field(default_factory=dict)
+
+    def add(self, cost: Amount, blocks: tuple[str, ...]) -> None:
+        """Add a cost of some blocks, or of everybody."""
+        for block in blocks or ("",):
+            self.paid[block] = self.paid.get(block, NOTHING).plus(cost)
+
+    @property
+    def spent(self) -> Amount:
+        """What everybody has spent with the most that a block has, in each unit."""
+        own = [each for block, each in self.paid.items() if block]
+        most = Amount(*(max(amounts) for amounts in zip(*own, strict=True))) if own else NOTHING
+        return self.paid.get("", NOTHING).plus(most)
+
+
 class Fate(Enum):
     """What a client knows of a request when it stops asking.
 
@@ -42,7 +61,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True)
 class Reported:
-    """One request and what became of it.
+    """One request and what became of it. A charge may be paid for by some `blocks` alone.
 
     `most` is what it may spend (nothing unless it is a charge), `spent` what the answer says it did, `held` what it may
     hold (nothing unless it reserves); `reservation_id` is the one that it makes or ends. `answer` is the answer or
@@ -57,6 +76,7 @@ class Reported:
     answer: bytes = b""
     held: Amount = NOTHING
     reservation_id: str = ""
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +113,7 @@ class Entry:
     shared: Amount | None = None
     kind: str = ""
     limit: Amount | None = None
+    blocks: tuple[str, ...] = ()
 
     def cost_at(self, depth: int) -> Amount:
         """Return what counts at a level of the account."""

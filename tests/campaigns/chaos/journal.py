@@ -63,14 +63,16 @@ def _entry(line: Sequence[Any]) -> Entry:
     kind, request_id, release_id, query_id, account, information, calls, holds, *shares, reason = line
     shared = None if shares[0] is None else Amount(*map(int, shares))
     path = tuple(account.split("/"))
-    depths = tuple(_depth(level) for level, _ in json.loads(holds))
+    counted = [_hold(*each) for each in json.loads(holds)]
+    depths = tuple(sorted({depth for depth, _ in counted}))
+    blocks = tuple(sorted({block for _, block in counted if block}))
     is_forfeited = kind == "forfeited"
     # The connector keeps its request ids to itself; its charges go by the release, and what it held by the question.
     if path[:2] == CONNECTORS:
         request_id = f"{CONNECTOR_RELEASE}{query_id}" if is_forfeited else release_id
     cost = Amount(int(information), int(calls))
     limit = _limit(reason) if kind == "limit" else None
-    return Entry(request_id, path, cost, depths, is_forfeited, shared, kind, limit)
+    return Entry(request_id, path, cost, depths, is_forfeited, shared, kind, limit, blocks)
 
 
 def _limit(change: str) -> Amount | None:
@@ -79,6 +81,9 @@ def _limit(change: str) -> Amount | None:
     return Amount(int(information), int(calls)) if information else None
 
 
-def _depth(level: int | str) -> int:
-    # SQLite keeps the depth of a level, the others its path.
-    return level if isinstance(level, int) else len(level.split("/"))
+def _hold(level: int | str, _day: int, block: str = "") -> tuple[int, str]:
+    # SQLite keeps the depth of a level, and behind the day the block; the others its path, and the block behind a star.
+    if isinstance(level, int):
+        return level, block
+    path, _, block = level.partition("*")
+    return len(path.split("/")), block

@@ -30,6 +30,12 @@ WITH record AS MATERIALIZED (
     SELECT * FROM gris.payments AS each
     WHERE each.payer = named.payer AND each.kind = 'query' AND each.id = (named.reservation).query_id
   ) AS payment
+), whole AS MATERIALIZED (
+  -- Behind a level and a star come its blocks, and what comes right after the star is the plus.
+  SELECT each.level FROM json_array_elements_text(%(blocks)s::json) AS asked
+  CROSS JOIN LATERAL (
+    SELECT level FROM gris.balances WHERE level > asked || '*' AND level < asked || '+'
+  ) AS each
 )
 SELECT json_build_object(
   'clock', (SELECT clock FROM clock),
@@ -39,7 +45,11 @@ SELECT json_build_object(
       SELECT json_array_elements_text(%(levels)s::json)
       UNION SELECT hold.level FROM due CROSS JOIN unnest(due.holds) AS hold
       UNION SELECT hold.level FROM named CROSS JOIN unnest((named.reservation).holds) AS hold
+      UNION SELECT level FROM whole
     ))
+  ),
+  'block_count', (
+    SELECT count(*) FROM gris.balances WHERE %(opening)s AND level > %(root)s || '*' AND level < %(root)s || '+'
   ),
   'outcomes', (
     SELECT json_agg(json_build_array(request_id, fingerprint, outcome, keep_until)) FROM gris.outcomes
@@ -50,7 +60,9 @@ SELECT json_build_object(
   'due', (SELECT json_agg(each ORDER BY expires_at, reservation_id) FROM due AS each),
   'past', (
     SELECT json_agg(day) FROM gris.days AS day
-    WHERE %(history)s AND level = ANY (ARRAY(SELECT json_array_elements_text(%(levels)s::json)))
+    WHERE %(history)s AND level = ANY (ARRAY(
+      SELECT json_array_elements_text(%(levels)s::json) UNION SELECT level FROM whole
+    ))
   ),
   'open', (SELECT json_agg(each) FROM gris.reservations AS each WHERE %(history)s AND root = %(root)s)
 )::text

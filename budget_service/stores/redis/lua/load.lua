@@ -6,6 +6,7 @@ local root_key, balances_key, reservations_key, ends_key, limits_key, accounts_k
 local asked = cmsgpack.unpack(ARGV[1])
 
 local damage = misfit(asked.kept) or misfit(asked.days)
+for _, level in ipairs(asked.blocks) do damage = damage or misfit({level[2]}) end
 if damage then return damage end
 
 if asked.turn ~= '' then
@@ -93,9 +94,28 @@ end
 
 local past, open = {}, {}
 for index, key in ipairs(asked.days) do past[index] = redis.call('HGETALL', key) end
+
+-- The balances of all blocks of some levels, and their past days.
+local blocks, past_of_blocks = {}, {}
+for _, level in ipairs(asked.blocks) do
+  local name, blocks_key, days_key = unpack(level)
+  local texts = {}
+  for index, block in ipairs(redis.call('SMEMBERS', blocks_key)) do texts[index] = name .. '*' .. block end
+  for index, balance in ipairs(fields(balances_key, texts)) do
+    table.insert(blocks, texts[index])
+    table.insert(blocks, balance)
+    if asked.has_open then
+      local key = days_key .. string.sub(texts[index], #name + 1)
+      damage = misfit({key})
+      if damage then return damage end
+      table.insert(past_of_blocks, redis.call('HGETALL', key))
+    end
+  end
+end
 if asked.has_open then open = redis.call('HGETALL', reservations_key) end
 
 return {
   string.format('%.0f', time), root, fields(balances_key, asked.levels), held,
   #asked.kept > 0 and redis.call('MGET', unpack(asked.kept)) or {}, reservations, paid, due, administered, past, open,
+  blocks, past_of_blocks, asked.opening and redis.call('SCARD', asked.opening) or 0,
 }

@@ -3,6 +3,7 @@
 
 local TYPES = {
   root = 'hash', turn = 'string', limits = 'hash', accounts = 'hash', parents = 'set', balances = 'hash', days = 'hash',
+  blocks = 'set',
   reservations = 'hash', ends = 'zset', journal = 'stream', checkpoint = 'hash', paid = 'string', request = 'string',
 }
 

@@ -129,7 +129,8 @@ class BudgetServiceServicer(object):
 
     def ReserveBudget(self, request, context):
         """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-        that only records, or has no limit, would not fit into 64 bits.
+        that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS: the
+        root has as many blocks as it may have, and one of these is not among them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -140,7 +141,8 @@ class BudgetServiceServicer(object):
         FAILED_PRECONDITION with reason RESERVATION_OVER: the reservation was settled, cancelled or lapsed before, or the
         payment that made it free was refunded; RELEASE_MISMATCH: this question was paid for with another release.
         INVALID_ARGUMENT with reason COST_ABOVE_RESERVATION: the cost is more than the reservation holds; QUERY_MISMATCH:
-        the reservation is for another question; SUM_OVERFLOW as for ReserveBudget. PERMISSION_DENIED with reason
+        the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; SUM_OVERFLOW as for ReserveBudget.
+        FAILED_PRECONDITION with reason TOO_MANY_BLOCKS as for ReserveBudget. PERMISSION_DENIED with reason
         TICKET_NOT_AUTHENTIC: dp_service did not make the ticket for this charge.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -60,7 +60,8 @@ class BudgetServiceStub:
         gris_api.budget.v1.budget_pb2.ReserveBudgetResponse,
     ]
     """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-    that only records, or has no limit, would not fit into 64 bits.
+    that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS: the
+    root has as many blocks as it may have, and one of these is not among them.
     """
 
     UpdateBudget: grpc.UnaryUnaryMultiCallable[
@@ -71,7 +72,8 @@ class BudgetServiceStub:
     FAILED_PRECONDITION with reason RESERVATION_OVER: the reservation was settled, cancelled or lapsed before, or the
     payment that made it free was refunded; RELEASE_MISMATCH: this question was paid for with another release.
     INVALID_ARGUMENT with reason COST_ABOVE_RESERVATION: the cost is more than the reservation holds; QUERY_MISMATCH:
-    the reservation is for another question; SUM_OVERFLOW as for ReserveBudget. PERMISSION_DENIED with reason
+    the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; SUM_OVERFLOW as for ReserveBudget.
+    FAILED_PRECONDITION with reason TOO_MANY_BLOCKS as for ReserveBudget. PERMISSION_DENIED with reason
     TICKET_NOT_AUTHENTIC: dp_service did not make the ticket for this charge.
     """
 
@@ -134,7 +136,8 @@ class BudgetServiceAsyncStub:
         gris_api.budget.v1.budget_pb2.ReserveBudgetResponse,
     ]
     """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-    that only records, or has no limit, would not fit into 64 bits.
+    that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS: the
+    root has as many blocks as it may have, and one of these is not among them.
     """
 
     UpdateBudget: grpc.aio.UnaryUnaryMultiCallable[
@@ -145,7 +148,8 @@ class BudgetServiceAsyncStub:
     FAILED_PRECONDITION with reason RESERVATION_OVER: the reservation was settled, cancelled or lapsed before, or the
     payment that made it free was refunded; RELEASE_MISMATCH: this question was paid for with another release.
     INVALID_ARGUMENT with reason COST_ABOVE_RESERVATION: the cost is more than the reservation holds; QUERY_MISMATCH:
-    the reservation is for another question; SUM_OVERFLOW as for ReserveBudget. PERMISSION_DENIED with reason
+    the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; SUM_OVERFLOW as for ReserveBudget.
+    FAILED_PRECONDITION with reason TOO_MANY_BLOCKS as for ReserveBudget. PERMISSION_DENIED with reason
     TICKET_NOT_AUTHENTIC: dp_service did not make the ticket for this charge.
     """
 
@@ -212,7 +216,8 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse]]:
         """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-        that only records, or has no limit, would not fit into 64 bits.
+        that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS: the
+        root has as many blocks as it may have, and one of these is not among them.
         """
 
     @abc.abstractmethod
@@ -225,7 +230,8 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         FAILED_PRECONDITION with reason RESERVATION_OVER: the reservation was settled, cancelled or lapsed before, or the
         payment that made it free was refunded; RELEASE_MISMATCH: this question was paid for with another release.
         INVALID_ARGUMENT with reason COST_ABOVE_RESERVATION: the cost is more than the reservation holds; QUERY_MISMATCH:
-        the reservation is for another question; SUM_OVERFLOW as for ReserveBudget. PERMISSION_DENIED with reason
+        the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; SUM_OVERFLOW as for ReserveBudget.
+        FAILED_PRECONDITION with reason TOO_MANY_BLOCKS as for ReserveBudget. PERMISSION_DENIED with reason
         TICKET_NOT_AUTHENTIC: dp_service did not make the ticket for this charge.
         """
 

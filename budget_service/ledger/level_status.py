@@ -1,0 +1,39 @@
+"""The state of a level with a limit, for those who pay, from its balance and those of their blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.outcomes import LevelStatus
+from budget_service.ledger.values import NOTHING, LevelLimit
+from budget_service.ledger.windows import Microseconds, Window
+
+
+def status_of(each: LevelLimit, balance: Balance, own: Sequence[Balance], since: Microseconds) -> LevelStatus:
+    """Return the state of a level.
+
+    Args:
+        each: The level and its limit.
+        balance: What everybody has paid there.
+        own: What each block that pays has paid alone.
+        since: When the present currency began. Where charges in an older one still count, nothing is left.
+    """
+    limit, depth = each.limit, each.level.depth
+    old = [paid.counted_window(as_one=True) for paid in (balance, *own) if paid.reserved_since < since]
+    if old:
+        ends = [window.end for window in old if window.end is not None]
+        window = Window(min(each.start for each in old), max(ends) if len(ends) == len(old) else None)
+        return LevelStatus(depth, limit.maximum, limit.mode, window, limit.maximum, NOTHING)
+    spent, reserved = balance.counted_with(own)
+    return LevelStatus(depth, limit.maximum, limit.mode, _window_of(balance, own), spent, reserved)
+
+
+def _window_of(balance: Balance, own: Sequence[Balance]) -> Window:
+    """Return the span from the oldest charge that counts to when the block with most of it has budget again."""
+    window = balance.counted_window()
+    if not own:
+        return window
+    most = max(own, key=lambda each: each.spent.information + each.reserved.information)
+    ends = [end for end in (window.end, most.counted_window().end) if end is not None]
+    return Window(min([window.start, *[each.counts_from for each in own]]), min(ends, default=None))

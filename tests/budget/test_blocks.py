@@ -1,0 +1,387 @@
+"""Blocks of members: what one block alone pays is no other block's affair, on every store."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from budget_service.ledger import rules
+from budget_service.ledger.account_statement import check
+from budget_service.ledger.limits import AppliedLimits
+from budget_service.ledger.outcomes import (
+    Answer,
+    Cancelled,
+    Charged,
+    Exhausted,
+    Held,
+    LimitsSet,
+    Outcome,
+    Reason,
+    Refused,
+    Reserved,
+)
+from budget_service.ledger.requests import MoveAccount, WriteOff
+from budget_service.ledger.usage import Usage
+from budget_service.ledger.values import (
+    MAX_BLOCKS,
+    Account,
+    Cost,
+    InvalidFieldError,
+    LevelLimit,
+    Unit,
+    parse_blocks,
+)
+from budget_service.ledger.windows import DAY
+from budget_service.server.audit import Verification, verify
+from budget_service.server.checkpoints import make_checkpoint
+from budget_service.server.policy_statements import ArchivedStatementsError, policy_statements_of
+from budget_service.server.refunds import with_charge, without_charge
+from budget_service.server.responses import budget_message
+from budget_service.stores.interface import Store
+from budget_service.stores.write_off import write_off
+from tests.support.budget_samples import (
+    ANALYST,
+    COLLEAGUE,
+    COMPANY,
+    ONE,
+    UNIT,
+    Asked,
+    SteppedClock,
+    cancel,
+    charge,
+    limit,
+    reserve,
+)
+
+A, B, C = "00000000000000aa", "00000000000000bb", "0123456789abcdef"
+OWN, ABOVE = limit(10, 10), limit(16, 16)
+ON = (LevelLimit(COMPANY, ABOVE), LevelLimit(ANALYST, OWN))
+COLLEAGUES = (LevelLimit(COMPANY, ABOVE), LevelLimit(COLLEAGUE, OWN))
+
+
+async def outcome(store: Store, asked: Asked[object]) -> Outcome:  # type: ignore[type-var]
+    """Return what a store answers."""
+    answer: Answer = await store.apply(*asked)
+    return answer.outcome
+
+
+async def paid(store: Store, id_: str, information: int, *blocks: str, account: Account = ANALYST) -> Outcome:
+    """Charge some blocks, or everybody."""
+    on = ON if account == ANALYST else COLLEAGUES
+    return await outcome(
+        store, charge(id_, Cost(information, 0), account=account, on=on, release_id=id_).but(blocks=blocks)
+    )
+
+
+async def left(store: Store, account: Account = ANALYST) -> dict[str, int]:
+    """Return what is left to everybody, to each block, and to one that was never named."""
+    found = await store.read(account, ON if account == ANALYST else COLLEAGUES)
+    asked = {"all": (), "A": (A,), "B": (B,), "C": (C,), "AB": (A, B)}
+    return {
+        name: min(each.remaining.information for each in found.levels_for(blocks))
+        for name, blocks in asked.items()
+    }
+
+
+async def assert_sound(store: Store) -> None:
+    """Compare all balances with the journal."""
+    found = Verification()
+    await verify(store, "acme", found)
+    assert found.differences == []
+
+
+async def test_blocks_do_not_pay_for_each_other(any_store: Store) -> None:
+    """What everybody pays counts for each of them, and a question about everybody costs the block with least left."""
+    assert isinstance(await paid(any_store, "a", 6, A), Charged)
+    assert isinstance(await paid(any_store, "b", 7, B), Charged)
+    assert await left(any_store) == {"all": 3, "A": 4, "B": 3, "C": 10, "AB": 3}
+    assert isinstance(await paid(any_store, "all", 2), Charged)
+    assert await left(any_store) == {"all": 1, "A": 2, "B": 1, "C": 8, "AB": 1}
+    assert isinstance(await paid(any_store, "all again", 2), Exhausted)
+    assert isinstance(await paid(any_store, "both", 2, A, B), Exhausted)
+    assert isinstance(await paid(any_store, "both again", 1, A, B), Charged)
+    assert isinstance(await paid(any_store, "c", 8, C), Charged)
+    assert await left(any_store) == {"all": 0, "A": 1, "B": 0, "C": 0, "AB": 0}
+    await assert_sound(any_store)
+
+
+async def test_a_charge_says_what_is_left_to_those_who_pay(any_store: Store) -> None:
+    """Not what is left to others."""
+    await paid(any_store, "a", 6, A)
+    found = await paid(any_store, "b", 1, B)
+    assert isinstance(found, Charged)
+    assert [each.remaining.information for each in found.levels] == [15, 9]
+    found = await paid(any_store, "all", 1)
+    assert isinstance(found, Charged)
+    assert [each.remaining.information for each in found.levels] == [9, 3]
+
+
+async def test_levels_above_count_the_blocks_of_all_accounts_below(any_store: Store) -> None:
+    """A colleague's question about another block does not touch what the company may spend on this one."""
+    await paid(any_store, "a", 9, A)
+    assert await left(any_store, COLLEAGUE) == {"all": 7, "A": 7, "B": 10, "C": 10, "AB": 7}
+    await paid(any_store, "b", 9, B, account=COLLEAGUE)
+    assert await left(any_store) == {"all": 1, "A": 1, "B": 7, "C": 10, "AB": 1}
+    await assert_sound(any_store)
+
+
+async def test_one_batch_sees_the_blocks_that_it_opens(any_store: Store) -> None:
+    """Of requests that are decided together, a later one about everybody counts what an earlier one has made A pay."""
+    together = [paid(any_store, f"a {number}", 3, A) for number in range(4)]
+    together += [paid(any_store, f"all {number}", 3) for number in range(4)]
+    found = await asyncio.gather(*together)
+    assert sum(isinstance(each, Charged) for each in found) == 3
+    assert (await left(any_store))["A"] == 1
+    await assert_sound(any_store)
+
+
+async def test_a_reservation_is_settled_by_the_blocks_that_it_was_made_for(any_store: Store) -> None:
+    """Fewer would make the others pay nothing; more were not asked whether they have it."""
+    await any_store.apply(*reserve("r", Cost(4, 1), on=ON).but(blocks=(A, B)))
+    assert await left(any_store) == {"all": 6, "A": 6, "B": 6, "C": 10, "AB": 6}
+    settling = charge("s", Cost(3, 1), on=ON, settles="r")
+    for number, blocks in enumerate([(), (A,), (A, B, C)]):
+        refused = await outcome(any_store, settling.but(request_id=f"s{number}", blocks=blocks))
+        assert refused == Refused(Reason.BLOCKS_MISMATCH)
+    assert isinstance(await outcome(any_store, settling.but(blocks=(A, B))), Charged)
+    assert await left(any_store) == {"all": 7, "A": 7, "B": 7, "C": 10, "AB": 7}
+    await assert_sound(any_store)
+
+
+async def test_what_reservations_hold_is_that_of_their_blocks(any_store: Store, clock: SteppedClock) -> None:
+    """It is held, not exhausted, returns when it is cancelled, and is charged when it is forfeited."""
+    await any_store.apply(*reserve("a", Cost(8, 1), on=ON, forfeits=True).but(blocks=(A,)))
+    await any_store.apply(*reserve("b", Cost(9, 1), on=ON).but(blocks=(B,)))
+    assert isinstance(await paid(any_store, "all", 2), Held)
+    assert isinstance(await paid(any_store, "c", 2, C), Charged)
+    assert await outcome(any_store, cancel("x", ends="b", on=ON)) == Cancelled(Cost(9, 1), UNIT)
+    clock.step(seconds=61)
+    # Neither of them names the block whose reservation lapses.
+    assert isinstance(await paid(any_store, "c2", 1, C), Charged)
+    assert await left(any_store) == {"all": 2, "A": 2, "B": 10, "C": 7, "AB": 2}
+    assert isinstance(await paid(any_store, "a2", 3, A), Exhausted)
+    await assert_sound(any_store)
+
+
+async def test_each_unit_is_that_of_the_block_with_least_of_it(any_store: Store) -> None:
+    """Another block may have spent the calls than the information."""
+    for id_, cost, block in (("a", Cost(6, 1), A), ("b", Cost(1, 8), B)):
+        await any_store.apply(*charge(id_, cost, on=ON).but(blocks=(block,)))
+    status = (await any_store.read(ANALYST, ON)).levels[-1]
+    assert (status.spent, status.remaining) == (Cost(6, 8), Cost(4, 2))
+
+
+async def test_a_moved_account_keeps_what_its_blocks_have_spent(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """On present and past days, and held; nothing stays behind under the old name."""
+    await paid(any_store, "old", 3, A)
+    clock.step(days=1)
+    await paid(any_store, "new", 1, A)
+    await any_store.apply(*reserve("r", Cost(2, 1), on=ON, ttl_seconds=600).but(blocks=(B,)))
+    # A level of another account whose name goes on with what comes right behind the star.
+    neighbour = Account(("acme", "ann+"))
+    await any_store.apply(*charge("n", Cost(1, 1), account=neighbour, on=(LevelLimit(neighbour, OWN),)))
+    target = Account(("acme", "zoe"))
+    moving = MoveAccount(account=ANALYST, target=target, request_id="m", reason="married")
+    assert isinstance(await outcome(any_store, Asked(moving, AppliedLimits())), LimitsSet)
+    page = await any_store.balances("acme", "", 1000)
+    levels = {level for level, _ in page.balances}
+    assert {level for level in levels if level.path == ANALYST.path} == set()
+    assert {level.block for level in levels if level.path == target.path} == {"", A, B}
+    assert neighbour in levels
+    on = (LevelLimit(COMPANY, ABOVE), LevelLimit(target, OWN))
+    version = (await any_store.limits(target)).version
+    found = await any_store.read(target, on)
+    assert found.levels_for((A,))[-1].remaining == Cost(6, 10)
+    assert found.levels_for((B,))[-1].remaining == Cost(8, 9)
+    # The sum of a window that the level did not have comes from the past days, which have moved too.
+    sliding = (LevelLimit(target, limit(10, 10, days=3)),)
+    assert (await any_store.read(target, sliding)).levels_for((A,))[-1].remaining == Cost(6, 10)
+    asked = charge("t", Cost(7, 0), account=target, on=on).but(blocks=(A,))
+    refused = await outcome(any_store, asked.by(replace(asked.limits, version=version)))
+    assert isinstance(refused, Exhausted)
+    await assert_sound(any_store)
+    await make_checkpoint(any_store, "acme")
+    await assert_sound(any_store)
+
+
+async def test_a_write_off_leaves_nothing_to_any_block(any_store: Store) -> None:
+    """Whoever paid for what was lost, nobody pays for it twice: not even a block that the ledger has never heard of."""
+    await paid(any_store, "a", 6, A)
+    await paid(any_store, "all", 1)
+    lost = Asked(WriteOff(account=ANALYST, request_id="w"), AppliedLimits(ON[1:]))
+    found = await outcome(any_store, lost)
+    assert isinstance(found, Charged)
+    assert found.charged == Cost(9, 10)
+    assert await left(any_store) == dict.fromkeys(("all", "A", "B", "C", "AB"), 0)
+    assert isinstance(await paid(any_store, "c", 1, C), Exhausted)
+    await assert_sound(any_store)
+
+
+async def test_a_restored_ledger_takes_no_block_for_an_account(any_store: Store) -> None:
+    """All levels are written off, once each."""
+    await paid(any_store, "a", 6, A)
+    count = await write_off(any_store, lambda level: ABOVE if level == COMPANY else OWN, [])
+    assert count == 2
+    assert await left(any_store) == dict.fromkeys(("all", "A", "B", "C", "AB"), 0)
+
+
+async def test_a_refund_is_given_to_those_who_paid(any_store: Store, clock: SteppedClock) -> None:
+    """On the day on which they did."""
+    await paid(any_store, "a", 6, A, B)
+    await paid(any_store, "all", 1)
+    clock.step(days=1)
+    asked = await with_charge(any_store, without_charge(ANALYST, "a", "wrong", "refund"))
+    assert asked.blocks == (A, B)
+    assert await outcome(any_store, Asked(asked, AppliedLimits(ON))) == Cancelled(Cost(6, 0), UNIT)
+    assert await left(any_store) == dict.fromkeys(("all", "A", "B", "C", "AB"), 9)
+    await assert_sound(any_store)
+
+
+async def test_blocks_that_were_idle_meet_new_windows(any_store: Store, clock: SteppedClock) -> None:
+    """A block that paid nothing since its level's window has changed counts by the new one, as its level does."""
+    before = (LevelLimit(ANALYST, limit(10, 10, days=2)),)
+    await any_store.apply(*charge("a", Cost(6, 0), on=before).but(blocks=(A,)))
+    clock.step(days=1)
+    await any_store.apply(*charge("b", Cost(5, 0), on=before).but(blocks=(B,)))
+    clock.step(days=1)
+    found = await any_store.read(ANALYST, before)
+    assert [found.levels_for((each,))[0].remaining.information for each in (A, B)] == [10, 5]
+    after = (LevelLimit(ANALYST, limit(10, 10, zone="Asia/Kolkata")),)
+    await any_store.apply(*charge("c", Cost(1, 0), on=after).but(blocks=(C,)))
+    found = await any_store.read(ANALYST, after)
+    assert [found.levels_for((each,))[0].remaining.information for each in (A, B, C)] == [4, 5, 9]
+    await assert_sound(any_store)
+
+
+async def test_checkpoints_hold_the_sums_of_blocks(any_store: Store, clock: SteppedClock) -> None:
+    """They are verified without the entries, and statements of charges of a block that were archived are missed."""
+    stated = charge("a", Cost(2, 0), on=ON).but(blocks=(A,), policy_statement=ONE)
+    await any_store.apply(*stated)
+    clock.step(days=1)
+    await paid(any_store, "b", 1, B)
+    await make_checkpoint(any_store, "acme")
+    sums = (await any_store.checkpoint("acme", [ANALYST])).spent
+    assert {level.block for level in sums if level.path == ANALYST.path} >= {A, B}
+    levels = (await any_store.read(ANALYST, ON)).levels
+    assert (await policy_statements_of(any_store, ANALYST, levels))[2].statements == (ONE,)
+    while await any_store.drop_checkpointed("acme", 100):
+        pass
+    await paid(any_store, "c", 1, C)
+    await assert_sound(any_store)
+    with pytest.raises(ArchivedStatementsError):
+        await policy_statements_of(any_store, ANALYST, levels)
+
+
+async def test_balances_come_in_pages_with_their_blocks(any_store: Store) -> None:
+    """Those of the root too, and none of roots whose names begin alike."""
+    for number, account in enumerate([("acme", "ann"), ("acme-b", "ann"), ("acme", "ann b"), ("acme+", "x")]):
+        asked = charge(
+            f"{number}", Cost(1, 1), account=Account(account), on=(LevelLimit(Account(account), OWN),)
+        )
+        await any_store.apply(*asked.but(blocks=(A, B)))
+    found: set[Account] = set()
+    after: str | None = None
+    while after != "":
+        page = await any_store.balances("acme", after or "", 2)
+        found |= {level for level, _ in page.balances}
+        after = page.after
+    expected = [COMPANY, ANALYST, Account(("acme", "ann b"))]
+    assert found == {level.of_block(block) for level in expected for block in ("", A, B)}
+
+
+async def test_a_root_has_a_bounded_number_of_blocks(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks that it knows may still be asked about, and everybody."""
+    monkeypatch.setattr(rules, "MAX_BLOCKS_OF_ROOT", 2)
+    assert isinstance(await paid(any_store, "a", 1, A), Charged)
+    found = await asyncio.gather(paid(any_store, "b", 1, B), paid(any_store, "c", 1, C))
+    assert found[1] == Refused(Reason.TOO_MANY_BLOCKS)
+    other = reserve("r", Cost(1, 1), account=COLLEAGUE, on=COLLEAGUES).but(blocks=(C,))
+    assert await outcome(any_store, other) == Refused(Reason.TOO_MANY_BLOCKS)
+    assert isinstance(await paid(any_store, "ab", 1, A, B, account=COLLEAGUE), Charged)
+    assert isinstance(await paid(any_store, "all", 1), Charged)
+
+
+async def test_a_refused_request_opens_no_block(any_store: Store) -> None:
+    """What was never charged or reserved leaves nothing."""
+    assert isinstance(await paid(any_store, "a", 11, A), Exhausted)
+    page = await any_store.balances("acme", "", 100)
+    assert {level.block for level, _ in page.balances} == {""}
+
+
+@pytest.mark.parametrize("make", [lambda: reserve("r", on=ON), lambda: charge("r", on=ON)])
+async def test_blocks_are_a_part_of_what_was_asked(any_store: Store, make: object) -> None:
+    """The same request for other blocks is another one."""
+    asked: Asked[object] = make().but(blocks=(A,))  # type: ignore[operator, type-var]
+    assert isinstance(await outcome(any_store, asked), Reserved | Charged)
+    assert (await any_store.apply(*asked)).replayed
+    for other in ((), (B,), (A, B)):
+        assert await outcome(any_store, asked.but(blocks=other)) == Refused(Reason.REQUEST_ID_REUSED)
+
+
+async def test_what_is_left_to_blocks_is_told_where_it_differs(any_store: Store) -> None:
+    """Each block that has paid alone, and last what is left to every other one."""
+    await paid(any_store, "all", 1)
+    found = await any_store.read(ANALYST, ON)
+    assert not budget_message(found, ANALYST).levels[1].remaining_of_blocks
+    await paid(any_store, "b", 2, B)
+    await paid(any_store, "a", 4, A)
+    await any_store.apply(*reserve("r", Cost(1, 0), account=COLLEAGUE, on=COLLEAGUES).but(blocks=(C,)))
+    levels = budget_message(await any_store.read(ANALYST, ON), ANALYST).levels
+    told = [[(*each.blocks, each.information) for each in level.remaining_of_blocks] for level in levels]
+    # What a colleague has reserved above is nobody else's affair.
+    assert told == [[(A, 11), (B, 13), (C, 15), (15,)], [(A, 5), (B, 7), (9,)]]
+    assert [level.remaining.information for level in levels] == [11, 5]
+
+
+async def test_a_check_is_answered_for_those_who_would_pay(any_store: Store) -> None:
+    """As the charge would be."""
+    await paid(any_store, "a", 6, A)
+    found = await any_store.read(ANALYST, ON)
+    assert check(found, Cost(5, 0), UNIT, ANALYST, (B,)) is None
+    for blocks in ((), (A,), (A, B)):
+        assert isinstance(check(found, Cost(5, 0), UNIT, ANALYST, blocks), Exhausted)
+
+
+async def test_the_usage_of_an_account_is_that_of_its_worst_block(any_store: Store) -> None:
+    """Never a sum over blocks, since no member is of two."""
+    for id_, information, blocks in (("a", 3, (A,)), ("b", 4, (B,)), ("all", 2, ()), ("ab", 1, (A, B))):
+        await paid(any_store, id_, information, *blocks)
+    start = (await any_store.latest("acme", "", 1))[0][1].time // DAY * DAY
+    usage = Usage(start, 1, 2)
+    for _, entry in await any_store.journal("acme", "", "", 100):
+        usage.add(entry)
+    assert [usage.curve(Unit.INFORMATION, most).exhausted for most in (7, 8)] == [(1,), (0,)]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "field"),
+    [
+        ([f"{number:016x}" for number in range(MAX_BLOCKS + 1)], "cost.blocks"),
+        ([B, A], "cost.blocks[1]"),
+        ([A, A], "cost.blocks[1]"),
+        ([A, A.upper()], "cost.blocks[1]"),
+        ([""], "cost.blocks[0]"),
+        ([A, B, C, "0123456789abcdeg"], "cost.blocks[3]"),
+        ([A + "0"], "cost.blocks[0]"),
+        (["\u0661" * 16], "cost.blocks[0]"),
+        ([A + "\n"], "cost.blocks[0]"),
+        (["*" * 16], "cost.blocks[0]"),
+    ],
+)
+def test_other_blocks_are_refused_by_name(blocks: list[str], field: str) -> None:
+    """At most 16 of 16 lower-case hexadecimal characters, each once, in order."""
+    with pytest.raises(InvalidFieldError) as refused:
+        parse_blocks(blocks, "cost.blocks")
+    assert refused.value.field == field
+
+
+def test_good_blocks_are_taken() -> None:
+    """None, one or sixteen."""
+    most = [f"{number:016x}" for number in range(MAX_BLOCKS)]
+    assert [parse_blocks(each, "cost.blocks") for each in ([], [A], most)] == [(), (A,), tuple(most)]
