@@ -77,12 +77,13 @@ class ChargeResponseBuilder:
         self._levels = [LevelMessageBuilder(self._message.levels.add()) for _ in range(levels)]
 
     def filled(
-        self, outcome: Charged, account: Account, unit_id: str, *, replayed: bool
+        self, outcome: Charged, account: Account, unit_id: str, blocks: tuple[str, ...], *, replayed: bool
     ) -> pb.UpdateBudgetResponse:
         """Return a charge, and what is left after it, as a new message."""
         message = self._message
         message.already_paid, message.replayed = outcome.already_paid, replayed
         self._charged.unit_id = unit_id
+        self._charged.blocks[:] = blocks
         _write(self._charged, outcome.charged)
         for builder, status in zip(self._levels, outcome.levels, strict=True):
             builder.fill(status, account, unit_id)
@@ -98,10 +99,10 @@ class ChargeResponseBuilders:
         self._builders = [ChargeResponseBuilder(levels) for levels in range(MAX_SEGMENTS + 1)]
 
     def filled(
-        self, outcome: Charged, account: Account, unit_id: str, *, replayed: bool
+        self, outcome: Charged, account: Account, unit_id: str, blocks: tuple[str, ...], *, replayed: bool
     ) -> pb.UpdateBudgetResponse:
         """Return a charge, and what is left after it, as a new message."""
-        return self._builders[len(outcome.levels)].filled(outcome, account, unit_id, replayed=replayed)
+        return self._builders[len(outcome.levels)].filled(outcome, account, unit_id, blocks, replayed=replayed)
 
 
 def cost_message(cost: Cost, unit_id: str, blocks: tuple[str, ...] = ()) -> cost_pb2.Cost:

@@ -174,7 +174,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     def _updated(self, answer: Answer, request: Charge) -> pb.UpdateBudgetResponse:
         outcome = success(answer, Charged, request)
         return self._charge_response_builders.filled(
-            outcome, request.account, request.unit_id, replayed=answer.replayed
+            outcome, request.account, request.unit_id, request.blocks, replayed=answer.replayed
         )
 
     async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
