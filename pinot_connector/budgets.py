@@ -45,7 +45,7 @@ class Level:
     `remaining` is what may still be reserved, never below 0. On a level above the account, `reserved` is 0 and
     `remaining` does not count what others hold now. `window_end` is None where the budget is never refreshed.
     `over_limit`: what was spent and what is reserved are together more than the limit. `remaining_of_blocks`: what is
-    left for questions about one block of members alone, where that is more; the last one is of each block without one.
+    left for questions about one block of members alone; the last one is of each block that is not named.
     """
 
     path: tuple[str, ...]
