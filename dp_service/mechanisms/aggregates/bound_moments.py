@@ -131,7 +131,7 @@ class BoundMoments:
     """
 
     name: ClassVar[MechanismName] = MechanismName.BOUND_MOMENTS
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     units: Fraction

@@ -71,7 +71,7 @@ class BoundGauss:
     """
 
     name: ClassVar[MechanismName] = MechanismName.BOUND_GAUSS
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     units: Fraction

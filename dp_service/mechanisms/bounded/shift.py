@@ -80,7 +80,7 @@ class Shift:
     """
 
     name: ClassVar[MechanismName] = MechanismName.BOUND_GAUSS
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     units: Fraction

@@ -60,7 +60,7 @@ class TwoLooks:
     """
 
     name: ClassVar[MechanismName] = MechanismName.BOUND_GAUSS
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     units: int
