@@ -214,7 +214,7 @@ class EpsilonTable:
         return file.getvalue()
 
 
-def file_name(epsilon_per: Fraction, *, gaussian: bool) -> str:
+def file_name(epsilon_per: Fraction, *, gaussian: bool = False) -> str:
     """Return how the file with a currency's table is called."""
     return f"adaptive-{'gaussian-' if gaussian else ''}{epsilon_per.numerator}-{epsilon_per.denominator}.npz"
 

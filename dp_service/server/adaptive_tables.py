@@ -19,7 +19,7 @@ class AdaptiveTables:
     stated by the other bounds. A table that was read stays in use if its file goes away or is damaged.
     """
 
-    def __init__(self, directory: Path, epsilon_per: Fraction, *, gaussian: bool) -> None:
+    def __init__(self, directory: Path, epsilon_per: Fraction, *, gaussian: bool = False) -> None:
         """Look for the table of a currency in a directory, which need not exist."""
         self._path = directory / file_name(epsilon_per, gaussian=gaussian)
         self._currency = (epsilon_per, gaussian)
