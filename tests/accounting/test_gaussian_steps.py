@@ -145,6 +145,8 @@ def test_the_masses_of_a_step_are_complete() -> None:
         assert step.weights.sum() == pytest.approx(1, abs=1e-12)
         assert (step.weights * x).sum() == pytest.approx(1, abs=1e-12)
         assert step.below < 2**-76
+        beyond = math.erfc((step.reach * 0.15 / 48 / 0.075 + 0.0375) / math.sqrt(2)) / 2
+        assert (step.weights[-1] >= beyond) == above
     assert gaussian_step(0.15, 1, above=False) is None
 
 
