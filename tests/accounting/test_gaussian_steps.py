@@ -107,7 +107,7 @@ def interval_normal(x: object) -> object:
     term = total = x
     for n in range(1, 900):
         term = term * x * x / (2 * n + 1)  # type: ignore[operator]
-        total = total + term  # type: ignore[operator]
+        total = total + term
     rest = abs(term) * iv.mpf([0, 2])  # type: ignore[arg-type]
     spread = iv.exp(-x * x / 2) / iv.sqrt(2 * iv.pi)  # type: ignore[operator]
     return iv.mpf(1) / 2 + spread * (total + rest * iv.mpf([-1, 1]))
@@ -246,7 +246,7 @@ def test_rounding_errors_are_covered(e: str) -> None:
             for position in range(-old.grid.first - 12, -old.grid.first + 40, 7):
                 exact = exact_step(old, position)
                 found = new.values[position] if position < new.values.size else new.rest
-                assert exact <= mpf(float(found))  # type: ignore[operator]
+                assert exact <= mpf(float(found))
 
 
 @pytest.mark.slow
