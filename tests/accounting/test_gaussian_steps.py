@@ -42,7 +42,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return float(brentq(lambda epsilon: gaussian_delta(mu, epsilon) - delta, 0, 200))
 
 
-def test_a_eleventh_more_variance_is_enough_for_every_variance() -> None:
+def test_an_eleventh_more_variance_is_enough_for_every_variance() -> None:
     """A directed net from 1/11 to 0.9: there v(b) <= b - 1 / m(a)^2 <= 1/11, from Pr[0] at a in intervals.
 
     m(a)^2 <= 1 / r, r = b - 1/11, says Pr[0] <= 2 Phi(1 / (2 sqrt r)) - 1 = erf(1 / sqrt(8 r)).
