@@ -25,6 +25,7 @@ from bench.sums import CLAMP, CURRENCY, UNITS, Floats, Integers, members_totals,
 from dp_service.mechanisms import Histogram
 from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, SumShare
 from dp_service.mechanisms.bounded import ContributionBound
+from dp_service.noise.gaussian_price import variance_for
 from dp_service.values.bounds import Clamp
 from dp_service.values.squares import Squares
 
@@ -130,7 +131,7 @@ def _apart(numbers: Sequence[Integers], largest: Sequence[int], groups: int) -> 
     noise = noise_of()
     true = [(numbers[0].size, 1), *zip((int(each.sum()) for each in numbers), largest, strict=True)]
     return [
-        (value + noise.discrete_gaussian(Fraction(most) ** 2 / (2 * rho), groups, str(place))).astype(float)
+        (value + noise.discrete_gaussian(variance_for(most**2, rho), groups, str(place))).astype(float)
         for place, (value, most) in enumerate(true)
     ]
 

@@ -33,6 +33,7 @@ from dp_service.mechanisms import Currency, Histogram
 from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, SumShare
 from dp_service.mechanisms.bounded import ContributionBound
 from dp_service.noise import KeyedNoise, KeyedStream
+from dp_service.noise.gaussian_price import variance_for
 from dp_service.values.bounds import Clamp
 
 PURCHASES = Path(__file__).parent.parent / "examples" / "online_retail" / "purchases.parquet"
@@ -118,8 +119,10 @@ def noise_of() -> KeyedNoise:
 def split(asked: BoundMoments, totals: Integers, groups: int) -> tuple[Integers, Floats]:
     """Release a count and a sum apart, for half of rho each: a member moves the sum by at most 3000."""
     noise = noise_of()
-    counts = totals.size + noise.discrete_gaussian(1 / asked.rho, groups, "counts")
-    sums = int(totals.sum()) + noise.discrete_gaussian(CLAMP.high**2 / asked.rho, groups, "sums")
+    counts = totals.size + noise.discrete_gaussian(variance_for(1, asked.rho / 2), groups, "counts")
+    sums = int(totals.sum()) + noise.discrete_gaussian(
+        variance_for(CLAMP.high**2, asked.rho / 2), groups, "sums"
+    )
     return counts, sums.astype(np.float64)
 
 

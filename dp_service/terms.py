@@ -30,7 +30,7 @@ class MechanismName(StrEnum):
 class CountNoise(StrEnum):
     """The law of the noise in counts that are drawn apart from the selection, by its name in a policy.
 
-    GAUSSIAN is worth its price in zCDP only.
+    GAUSSIAN is worth its price in zCDP and Gaussian DP only.
     """
 
     LAPLACE = "laplace"

@@ -36,7 +36,7 @@ accounts:
     limit: {information: 1000000000000, calls: 1000000000000}
   - path: [demo, "*"]
     limit: {information: 3000, calls: 30}
-  # What published domains cost everyone who sees them. A root of its own: these units are worth their zCDP only.
+  # What published domains cost everyone who sees them. A root of its own: these units are of Gaussian noise.
   - path: [domains]
     limit: {information: 1000000000000, calls: 1000000000000}
   - path: [domains, "*"]

@@ -27,7 +27,7 @@ _BOUNDS = {
     Bound.BASIC: "adding up",
     Bound.DONG_DURFEE_ROGERS: "Dong, Durfee and Rogers 2020, the paper's",
     Bound.DURFEE_ROGERS: "Durfee and Rogers 2019, lemma 4.4",
-    Bound.ZCDP: "zCDP, converted tightly; covers Gaussian noise",
+    Bound.ZCDP: "zCDP, converted tightly",
     Bound.ADAPTIVE: "the smallest for any adaptive choice",
 }
 
@@ -78,16 +78,15 @@ class Budget:
 
 
 def with_table(budget: Budget, *, quick: bool) -> Budget:
-    """Return the budget with the table of its adaptive bound, made if needed; Gaussian noise has no such bound.
+    """Return the budget with the table of its adaptive bound, made if needed.
 
     Raises:
         ValueError: An argument is out of range; the message names it.
     """
     # What is wrong with the budget is said before a table is made.
     budget.guarantees()
-    if budget.gaussian:
-        return budget
-    return replace(budget, table=table_for(budget.epsilon_per, budget.information, quick=quick))
+    table = table_for(budget.epsilon_per, budget.information, gaussian=budget.gaussian, quick=quick)
+    return replace(budget, table=table)
 
 
 def guarantee_sheet(budget: Budget) -> Sheet:
@@ -97,7 +96,8 @@ def guarantee_sheet(budget: Budget) -> Sheet:
         (each.bound.value, _BOUNDS[each.bound], each.epsilon, each.delta, each is best or each == best)
         for each in budget.guarantees()
     ]
-    only = "" if len(rows) > 1 else "Gaussian noise and published domains are covered by this bound alone"
+    is_covered_by_few = budget.gaussian or budget.domains
+    only = "Gaussian noise and published domains are covered by no other bound" if is_covered_by_few else ""
     needed = 0.0 if budget.table is None else budget.table.needed(budget.information, budget.slack)
     is_tight = best.bound is Bound.ADAPTIVE and needed and not budget.domains
     return Sheet(
@@ -139,7 +139,7 @@ def table_sheet(table: EpsilonTable, directory: Path) -> Sheet:
                 table.epsilon_per,
                 table.units,
                 table.epsilon(table.units, Fraction("1e-9")),
-                str(directory / file_name(table.epsilon_per)),
+                str(directory / file_name(table.epsilon_per, gaussian=table.gaussian)),
             )
         ],
     )

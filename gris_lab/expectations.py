@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from dp_service.accounting.accuracy import GumbelThreshold, LaplaceThreshold
 from dp_service.mechanisms import Currency, KnownGumb, KnownLap, UnkGumb, UnkLap
+from dp_service.mechanisms.count_noise import gaussian_variance
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
 from dp_service.releases.kinds.gumbel import gumbel_gap, gumbel_threshold
 from dp_service.releases.kinds.laplace import laplace_threshold
@@ -84,7 +85,7 @@ def _known(mechanism: KnownLap | KnownGumb) -> tuple[Cell, ...]:
     gap, gaussian = LaplaceThreshold(inverse_scale, 0).needed(MOSTLY), None
     if isinstance(mechanism, KnownGumb):
         gap = gumbel_gap(epsilon_per, mechanism.tau)
-        gaussian = gaussian_half_width(1 / inverse_scale**2, 1 - MOSTLY)
+        gaussian = gaussian_half_width(gaussian_variance(inverse_scale), 1 - MOSTLY)
     return (mechanism.name.value, epsilon_per, gap, noise_half_width(inverse_scale, 1 - MOSTLY), gaussian)
 
 
@@ -116,7 +117,7 @@ def _needed(mechanism: UnkLap | UnkGumb) -> tuple[Cell, ...]:
     gaussian: int | None = None
     if isinstance(mechanism, UnkGumb):
         threshold = gumbel_threshold(mechanism)
-        gaussian = gaussian_half_width(1 / inverse_scale**2, 1 - MOSTLY)
+        gaussian = gaussian_half_width(gaussian_variance(inverse_scale), 1 - MOSTLY)
     else:
         threshold = laplace_threshold(mechanism)
     return (

@@ -36,13 +36,19 @@ _STAGES = (_Stage(8, 6, 4 * MAX_WORK), _Stage(64, 3, MAX_WORK / 3))
 
 
 def table_for(
-    epsilon_per: Fraction, information: int, *, quick: bool = False, directory: Path | None = None
+    epsilon_per: Fraction,
+    information: int,
+    *,
+    gaussian: bool = False,
+    quick: bool = False,
+    directory: Path | None = None,
 ) -> EpsilonTable | None:
     """Return the table of a currency for so many units, made or extended if needed.
 
     Args:
         epsilon_per: What one unit buys.
         information: The largest number of units that will be asked for.
+        gaussian: Whether units may also be of Gaussian noise.
         quick: Whether to take only what is in the cache.
         directory: Where the table is kept instead of the cache.
 
@@ -56,10 +62,10 @@ def table_for(
     from dp_service.accounting.epsilon_table import extended, work_of  # noqa: PLC0415
 
     require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
-    if work_of(epsilon_per, information) > MAX_WORK:
+    if work_of(epsilon_per, information, gaussian=gaussian) > MAX_WORK:
         return None
     kept_in = directory or cache_directory()
-    found = kept_table(epsilon_per, kept_in)
+    found = kept_table(epsilon_per, kept_in, gaussian=gaussian)
     if quick or found.units >= information:
         return found
     with progress("the adaptive bound", information - found.units) as advance:
@@ -68,7 +74,9 @@ def table_for(
     return made
 
 
-def make_table(epsilon_per: Fraction, information: int, directory: Path) -> EpsilonTable:
+def make_table(
+    epsilon_per: Fraction, information: int, directory: Path, *, gaussian: bool = False
+) -> EpsilonTable:
     """Return a table that is kept in a directory, made or extended if needed.
 
     Raises:
@@ -77,7 +85,7 @@ def make_table(epsilon_per: Fraction, information: int, directory: Path) -> Epsi
     from dp_service.accounting.checks import require_units  # noqa: PLC0415 - `gris --help` should be quick
 
     require_units("information", information, at_least=1)
-    made = table_for(epsilon_per, information, directory=directory)
+    made = table_for(epsilon_per, information, gaussian=gaussian, directory=directory)
     if made is None:
         raise ValueError("information must be smaller for a table to be made in minutes")
     if not keep(made, directory):
@@ -89,29 +97,29 @@ def table_beyond(target: Target, split: Split, epsilon_per: Fraction) -> Epsilon
     """Return a table that reaches beyond the units that a target allows; None if it would take too long to make."""
     from dp_service.accounting.solving import information_for  # noqa: PLC0415 - loads numpy
 
-    found = None if target.gaussian else table_for(epsilon_per, 0, quick=True)
+    found = table_for(epsilon_per, 0, gaussian=target.gaussian, quick=True)
     while (
         found is not None
         and information_for(target, split, epsilon_per=epsilon_per, table=found) >= found.units
     ):
         allowed = information_for(target, split, epsilon_per=epsilon_per, table=found)
         # A tenth more than what the other bounds allow is nearly always enough.
-        found = table_for(epsilon_per, allowed + allowed // 10 + 10)
+        found = table_for(epsilon_per, allowed + allowed // 10 + 10, gaussian=target.gaussian)
     return found
 
 
 def with_adaptive_bound(target: Target, found: Sequence[Solution], *, information: int) -> list[Solution]:
-    """Return solutions with the larger epsilon_per that the adaptive bound allows; none is larger for Gaussian noise.
+    """Return solutions with the larger epsilon_per that the adaptive bound allows.
 
     A coarse grid finds about where it is, and the grid of the tables the rest. Both give bounds, so where the second
     would take too long, what the first has found holds too.
     """
     from dp_service.accounting.epsilon_table import work_of  # noqa: PLC0415 - loads numpy
 
-    work = max(work_of(each.epsilon_per, information) for each in found)
+    work = max(work_of(each.epsilon_per, information, gaussian=target.gaussian) for each in found)
     solutions = list(found)
     for stage in _STAGES:
-        if work <= stage.most_work and not target.gaussian:
+        if work <= stage.most_work:
             with progress("the adaptive bound", len(found) * stage.most_often * information) as advance:
                 solutions = [_enlarged(target, each, information, stage, advance) for each in solutions]
     return solutions
@@ -129,14 +137,18 @@ def _enlarged(
         information=information,
         least=found.epsilon_per,
         worked_out=partial(
-            BudgetEpsilons.of, units=information, resolution=stage.resolution, advance=advance
+            BudgetEpsilons.of,
+            units=information,
+            gaussian=target.gaussian,
+            resolution=stage.resolution,
+            advance=advance,
         ),
         most_often=stage.most_often,
     )
     return replace(found, epsilon_per=epsilon_per)
 
 
-def kept_table(epsilon_per: Fraction, directory: Path) -> EpsilonTable:
+def kept_table(epsilon_per: Fraction, directory: Path, *, gaussian: bool = False) -> EpsilonTable:
     """Return the table of a currency that is in a directory, or one without any units."""
     from dp_service.accounting.epsilon_table import (  # noqa: PLC0415 - loads numpy
         TableError,
@@ -146,11 +158,12 @@ def kept_table(epsilon_per: Fraction, directory: Path) -> EpsilonTable:
     )
 
     try:
-        table = table_from((directory / file_name(epsilon_per)).read_bytes())
+        table = table_from((directory / file_name(epsilon_per, gaussian=gaussian)).read_bytes())
     except (OSError, TableError):
         # It is made anew, and replaces what is there.
-        return new_table(epsilon_per)
-    return table if table.epsilon_per == epsilon_per else new_table(epsilon_per)
+        return new_table(epsilon_per, gaussian=gaussian)
+    is_asked_for = (table.epsilon_per, table.gaussian) == (epsilon_per, gaussian)
+    return table if is_asked_for else new_table(epsilon_per, gaussian=gaussian)
 
 
 def keep(table: EpsilonTable, directory: Path) -> bool:
@@ -159,7 +172,7 @@ def keep(table: EpsilonTable, directory: Path) -> bool:
 
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        write_whole(directory / file_name(table.epsilon_per), table.to_bytes())
+        write_whole(directory / file_name(table.epsilon_per, gaussian=table.gaussian), table.to_bytes())
     except OSError:
         return False
     return True

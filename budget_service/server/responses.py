@@ -102,7 +102,9 @@ class ChargeResponseBuilders:
         self, outcome: Charged, account: Account, unit_id: str, blocks: tuple[str, ...], *, replayed: bool
     ) -> pb.UpdateBudgetResponse:
         """Return a charge, and what is left after it, as a new message."""
-        return self._builders[len(outcome.levels)].filled(outcome, account, unit_id, blocks, replayed=replayed)
+        return self._builders[len(outcome.levels)].filled(
+            outcome, account, unit_id, blocks, replayed=replayed
+        )
 
 
 def cost_message(cost: Cost, unit_id: str, blocks: tuple[str, ...] = ()) -> cost_pb2.Cost:

@@ -1,4 +1,4 @@
-"""The smallest epsilon of bounded-range units that are chosen one after the other: the value iteration.
+"""The smallest epsilon of units that are chosen one after the other: the value iteration.
 
 V_K(exp(epsilon)) is the largest delta of any strategy that spends at most K units, each on a mechanism of range e:
 
@@ -7,7 +7,8 @@ V_K(exp(epsilon)) is the largest delta of any strategy that spends at most K uni
     p_t    = (exp(e) - exp(t)) / (exp(e) - 1).
 
 `docs/proofs/adaptive-accounting.md` proves this, section by section: what takes part (6), and why the tables made here
-bound V_k from above and from below (7). `docs/proofs/calls.md` proves what calls add. Gaussian noise takes no part.
+bound V_k from above and from below (7). `docs/proofs/calls.md` proves what calls add. Where Gaussian noise takes part,
+V_k is the larger of this and E V_(k-1)(x exp(h Z - h^2 / 2)), h = e / 2: see `gaussian_steps`.
 
 A table holds values at x_i = exp(i h), h = e / resolution, so that one unit leads from cells of the grid to cells.
 Float errors are bounded next to the code, and added (from above) or subtracted (from below).
@@ -24,11 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability
+from dp_service.accounting.gaussian_steps import gaussian_step
 
 Floats = NDArray[np.float64]
 
 RESOLUTION = 64
 """Grid points for one e. Epsilon from above is too large by a part in about 4 RESOLUTION^2."""
+
+GAUSSIAN_RESOLUTION = 72
+"""The same where Gaussian noise takes part, which makes epsilon too large by a part in about RESOLUTION^2."""
 
 # The grid begins below exp(-8). Further down V_k lies between 1 - x and a straight line to (0, 1).
 _LOW_END = 8.0
@@ -49,14 +54,18 @@ _MARGIN = 2.0**-48
 
 @dataclass(frozen=True)
 class PrivacyLossGrid:
-    """The points exp(i `step`), i from `first` on; `unit` steps make up one e, rounded up or down."""
+    """The points exp(i `step`), i from `first` on; `unit` steps make up one e, rounded up or down.
+
+    `gaussian` says whether a unit may also be one of Gaussian noise.
+    """
 
     step: float
     unit: int
     first: int
+    gaussian: bool = False
 
     @classmethod
-    def of(cls, epsilon_per: Fraction, resolution: int, *, towards: float) -> PrivacyLossGrid:
+    def of(cls, epsilon_per: Fraction, resolution: int, *, towards: float, gaussian: bool) -> PrivacyLossGrid:
         """Return a grid for an e rounded up (`towards` inf) or down (`towards` 0)."""
         require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
         if not isinstance(resolution, int) or resolution < 1:
@@ -64,7 +73,7 @@ class PrivacyLossGrid:
         step = float(epsilon_per / resolution)
         excess = Fraction(step) * resolution - epsilon_per
         step = math.nextafter(step, towards) if (excess < 0 if towards else excess > 0) else step
-        return cls(step, resolution, -math.ceil(_LOW_END / step))
+        return cls(step, resolution, -math.ceil(_LOW_END / step), gaussian)
 
     @property
     def e(self) -> float:
@@ -126,13 +135,18 @@ class UpperTable:
 
     def with_another_unit(self) -> UpperTable:
         """Return the table of V_(k+1)."""
-        grid, unit = self.grid, self.grid.unit
+        grid = self.grid
+        drawn = gaussian_step(grid.step, grid.unit, above=True) if grid.gaussian else None
+        reach = grid.unit if drawn is None else drawn.reach
         # The line from (0, 1) through the first value.
-        below = 1 - (1 - self.values[0]) * np.exp(np.arange(-unit, 0) * grid.step) * (1 - _RELATIVE_ERROR)
-        padded = np.concatenate([below, self.values, np.full(2 * unit, self.rest)])
+        below = 1 - (1 - self.values[0]) * np.exp(np.arange(-reach, 0) * grid.step) * (1 - _RELATIVE_ERROR)
+        wide = np.concatenate([below, self.values, np.full(2 * reach, self.rest)])
+        padded = wide[reach - grid.unit : wide.size - (reach - grid.unit)]
         best = _best_on_grid(grid, padded)
         _raise_to_best_in_cells(grid, padded, best)
         best += _errors(grid, padded)
+        if drawn is not None:
+            np.maximum(best, drawn.from_above(wide), out=best)
         # V_k falls in x, so what bounds it at a point bounds it further on. Rounding may have left a step upwards.
         np.minimum.accumulate(best, out=best)
         rest = self.rest + _NEGLIGIBLE
@@ -171,36 +185,47 @@ class LowerTable:
 
     def with_another_unit(self) -> LowerTable:
         """Return the table of V_(k+1)."""
-        grid, unit = self.grid, self.grid.unit
-        below = -np.expm1(grid.logs(-unit, 0)) * (1 - _RELATIVE_ERROR)
-        padded = np.concatenate([below, self.values, np.zeros(2 * unit)])
-        values = _best_on_grid(grid, padded) * (1 - _RELATIVE_ERROR)
+        grid = self.grid
+        drawn = gaussian_step(grid.step, grid.unit, above=False) if grid.gaussian else None
+        reach = grid.unit if drawn is None else drawn.reach
+        below = -np.expm1(grid.logs(-reach, 0)) * (1 - _RELATIVE_ERROR)
+        wide = np.concatenate([below, self.values, np.zeros(2 * reach)])
+        values = _best_on_grid(grid, wide[reach - grid.unit : wide.size - (reach - grid.unit)]) * (
+            1 - _RELATIVE_ERROR
+        )
+        if drawn is not None:
+            np.maximum(values, drawn.from_below(wide), out=values)
         return LowerTable(grid, values[: np.count_nonzero(values > _NEGLIGIBLE)])
 
 
-def upper_tables(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Iterator[UpperTable]:
+def upper_tables(
+    epsilon_per: Fraction, *, resolution: int = RESOLUTION, gaussian: bool = False
+) -> Iterator[UpperTable]:
     """Yield upper bounds of V_0, V_1, V_2 and so on without end.
 
     Args:
         epsilon_per: e; one unit pays for one e-bounded-range mechanism.
         resolution: Grid points for one e.
+        gaussian: Whether one unit may also pay for Gaussian noise of mu = e / 2.
 
     Raises:
         ValueError: Not 0 < epsilon_per <= 10, or `resolution` is not positive.
     """
-    grid = PrivacyLossGrid.of(epsilon_per, resolution, towards=math.inf)
+    grid = PrivacyLossGrid.of(epsilon_per, resolution, towards=math.inf, gaussian=gaussian)
     table = UpperTable(grid, -np.expm1(grid.logs(0, -grid.first)) * (1 + _RELATIVE_ERROR), 0.0)
     while True:
         yield table
         table = table.with_another_unit()
 
 
-def lower_tables(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Iterator[LowerTable]:
+def lower_tables(
+    epsilon_per: Fraction, *, resolution: int = RESOLUTION, gaussian: bool = False
+) -> Iterator[LowerTable]:
     """Yield lower bounds of V_0, V_1, V_2 and so on: what a strategy reaches that uses t = 0, h, 2h, ..., e only.
 
     Arguments and errors are those of `upper_tables`.
     """
-    grid = PrivacyLossGrid.of(epsilon_per, resolution, towards=0.0)
+    grid = PrivacyLossGrid.of(epsilon_per, resolution, towards=0.0, gaussian=gaussian)
     table = LowerTable(grid, -np.expm1(grid.logs(0, -grid.first)) * (1 - _RELATIVE_ERROR))
     while True:
         yield table
@@ -208,9 +233,9 @@ def lower_tables(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Iter
 
 
 def _best_on_grid(grid: PrivacyLossGrid, padded: Floats) -> Floats:
-    """Return the maximum over t = 0, h, ..., e at each point, `unit` points more than the table has.
+    """Return the maximum over t = 0, h, ..., e at each point.
 
-    `padded` has `unit` values before those of the table and twice as many after them.
+    `padded` has `unit` values before those of the table, and `unit` more after them than are returned.
     """
     unit, size = grid.unit, padded.size - 2 * grid.unit
     best = padded[unit : unit + size].copy()

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability, require_units
 from dp_service.accounting.rounding import INTERVALS, interval, rounded_up
+from dp_service.noise.gaussian_price import rho_of_units
 from dp_service.noise.interval_arithmetic import Interval
 
 # Below this the drift's three terms cancel in too many digits, and e^2 / 8 is too large by less than one part in 10^19.
@@ -67,9 +68,9 @@ def durfee_rogers(portions: Sequence[Portion], slack: Fraction) -> float:
 def rho_of(portion: Portion) -> Fraction:
     """Return the rho of the zCDP that the mechanisms have together: k e^2 / 8, exactly.
 
-    Laplace noise, the exponential mechanism, and Gaussian noise of variance 4 tau^2 / e^2 all keep it.
+    Laplace noise, the exponential mechanism, and Gaussian noise of `variance_for` all keep it.
     """
-    return portion.information * portion.epsilon_per**2 / 8
+    return rho_of_units(portion.epsilon_per, portion.information)
 
 
 def _drift(epsilon_per: Fraction) -> Interval:

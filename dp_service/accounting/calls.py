@@ -15,11 +15,11 @@ mechanisms of one unit each, u being the information that the answer costs, and 
   P' = (1 - delta) Q' + delta J' with an (e/2)-DP pair Q, Q' (Kairouz, Oh and Viswanath 2017: it is a function of their
   canonical pair), which is e-bounded-range. So g = 1 - delta, b = delta J, c = 0. The same holds for a published
   domain, by the definition of approximate zCDP.
-- BoundGauss over an unknown domain is delta-approximate rho-zCDP, with u units of e^2/8 each: by definition
-  P = (1 - delta) Q + delta J and P' = (1 - delta) Q' + delta J', with Q and Q' rho-zCDP apart. So g = 1 - delta,
-  b = delta J, c = 0. Over a known domain g = 1, b = 0. A unit is then worth its zCDP alone, and where a policy has
-  Gaussian noise, (epsilon, slack) is of no other bound. The same holds for BoundMoments, and for QuantilesOfNames,
-  whose choices are zCDP of so many units given the names.
+- BoundGauss over an unknown domain is delta-approximate rho-zCDP and sqrt(2 rho)-GDP, with u units of e^2/8 each: by
+  definition P = (1 - delta) Q + delta J and P' = (1 - delta) Q' + delta J', with Q and Q' as far apart as over a known
+  domain. So g = 1 - delta, b = delta J, c = 0. Over a known domain g = 1, b = 0. Where a policy has Gaussian noise,
+  (epsilon, slack) is of a bound that covers it. The same holds for BoundMoments, and for QuantilesOfNames, whose
+  choices are so many bounded-range steps given the names.
 - UnkGumb. The threshold index is one unit, and counts have fresh noise, one unit each. Given the index, let C be the
   candidates of both neighbours, and N those of the first alone. Q peels C and bottom: one unit for each element met,
   and for bottom. P peels C, N and bottom. Let w be bottom's weight and W that of all of N: W <= delta w, as the

@@ -1,6 +1,7 @@
 """From a budget to a guarantee, for analysts who choose each question by the answers so far.
 
-A budget of k information units and l calls pays for at most k epsilon_per-bounded-range mechanisms and l times delta.
+A budget of k information units and l calls pays for at most k epsilon_per-bounded-range mechanisms and l times delta,
+or for as much Gaussian noise where a policy permits that.
 """
 
 from __future__ import annotations
@@ -105,14 +106,15 @@ def guarantees(
         information: The information units that may be spent on all questions together.
         calls: The calls that may be spent on them.
         slack: The part of delta that buys the better composition (delta' in the papers).
-        gaussian: Whether the policy permits Gaussian noise anywhere. Then only zCDP covers it, for every account.
+        gaussian: Whether the policy permits Gaussian noise anywhere. Then only zCDP and the adaptive bound with
+            Gaussian steps cover it, for every account.
         domains: The published domains that the account can see, over all columns and refreshes in the window.
             A domain is approximate zCDP. The adaptive bound adds their epsilon at half of `slack`; the three bounds
             for bounded range alone are left out.
         call_rule: Whether calls add 2 calls delta, or calls delta and a little epsilon; both hold (see `calls`). The
             adaptive bound adds that epsilon by either rule, as its proof counts calls in this way only.
-        table: The epsilons of this currency by the adaptive bound. Without one, or where it holds none for so many
-            units and this slack, the bound is left out.
+        table: The epsilons of this currency by the adaptive bound, with Gaussian steps if `gaussian`. Without one, or
+            where it holds none for so many units and this slack, the bound is left out.
 
     Returns:
         One guarantee for each bound. Its delta is the sum of what the calls add, slack, and the domains' deltas, at
@@ -131,7 +133,9 @@ def guarantees(
     epsilons = {Bound.ZCDP: _zcdp_epsilon(portion, slack, domains)}
     if not gaussian and not domains:
         epsilons |= _bounded_range_epsilons(portion, slack)
-    if not gaussian and table is not None:
+    if table is not None:
+        if gaussian and not table.gaussian:
+            raise ValueError("table must be one with Gaussian steps, as the policy permits Gaussian noise")
         epsilons |= _adaptive_epsilon(table, portion, slack, domains)
     return tuple(
         Guarantee(

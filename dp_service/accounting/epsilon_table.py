@@ -1,6 +1,7 @@
 """The epsilon of every number of units of one currency, by the adaptive bound: made once, then read.
 
-Making a table takes tens of seconds for thousands of units, so a table can be kept as bytes, and extended later. Who
+A table is of units in bounded range, or of those and Gaussian ones. Making one takes tens of seconds for thousands of
+units, of Gaussian ones a minute or two, so a table can be kept as bytes, and extended later. Who
 reads one waits for nothing.
 """
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.accounting.adaptive import (
+    GAUSSIAN_RESOLUTION,
     RESOLUTION,
     LowerTable,
     PrivacyLossGrid,
@@ -28,6 +30,7 @@ from dp_service.accounting.adaptive import (
     upper_tables,
 )
 from dp_service.accounting.checks import require_probability, require_units
+from dp_service.noise.gaussian_price import rho_of_units
 
 Steps = NDArray[np.int32]
 
@@ -98,6 +101,10 @@ class AdaptiveEpsilons(Protocol):
     def epsilon_per(self) -> Fraction:
         """What one unit buys."""
 
+    @property
+    def gaussian(self) -> bool:
+        """Whether units may also be of Gaussian noise."""
+
     def epsilon(self, information: int, slack: Fraction) -> float:
         """Return the epsilon of so many units, rounded up; inf if it was not worked out."""
 
@@ -109,6 +116,7 @@ class BudgetEpsilons:
     epsilon_per: Fraction
     units: int
     row: Steps
+    gaussian: bool = False
 
     @classmethod
     def of(
@@ -116,7 +124,8 @@ class BudgetEpsilons:
         epsilon_per: Fraction,
         units: int,
         *,
-        resolution: int = RESOLUTION,
+        gaussian: bool = False,
+        resolution: int | None = None,
         advance: Callable[[], None] = lambda: None,
     ) -> BudgetEpsilons:
         """Work them out; `advance` is called after each unit.
@@ -124,11 +133,12 @@ class BudgetEpsilons:
         Raises:
             ValueError: Not 0 < epsilon_per <= 10.
         """
-        upper = next(upper_tables(epsilon_per, resolution=resolution))
+        points = resolution or _resolution(gaussian=gaussian)
+        upper = next(upper_tables(epsilon_per, resolution=points, gaussian=gaussian))
         for _ in range(units):
             upper = upper.with_another_unit()
             advance()
-        return cls(epsilon_per, units, _steps_up(epsilon_per, upper))
+        return cls(epsilon_per, units, _steps_up(epsilon_per, upper), gaussian)
 
     def epsilon(self, information: int, slack: Fraction) -> float:
         """Return the epsilon of the budget, rounded up, which is enough for fewer units too; inf for more."""
@@ -144,6 +154,11 @@ class EpsilonTable:
     rows: _Rows
     upper: UpperTable
     lower: LowerTable
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether units may also be of Gaussian noise."""
+        return self.upper.grid.gaussian
 
     @property
     def units(self) -> int:
@@ -185,7 +200,13 @@ class EpsilonTable:
             enough=_packed(self.rows.enough),
             needed=_packed(self.rows.needed),
             steps=np.array([self.upper.grid.step, self.lower.grid.step]),
-            grids=np.array([[grid.unit, grid.first] for grid in (self.upper.grid, self.lower.grid)]),
+            # A third number says that Gaussian noise takes part.
+            grids=np.array(
+                [
+                    [grid.unit, grid.first, *([1] if grid.gaussian else [])]
+                    for grid in (self.upper.grid, self.lower.grid)
+                ]
+            ),
             upper=self.upper.values,
             rest=np.array([self.upper.rest]),
             lower=self.lower.values,
@@ -193,19 +214,22 @@ class EpsilonTable:
         return file.getvalue()
 
 
-def file_name(epsilon_per: Fraction) -> str:
+def file_name(epsilon_per: Fraction, *, gaussian: bool = False) -> str:
     """Return how the file with a currency's table is called."""
-    return f"adaptive-{epsilon_per.numerator}-{epsilon_per.denominator}.npz"
+    return f"adaptive-{'gaussian-' if gaussian else ''}{epsilon_per.numerator}-{epsilon_per.denominator}.npz"
 
 
-def new_table(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> EpsilonTable:
+def new_table(
+    epsilon_per: Fraction, *, gaussian: bool = False, resolution: int | None = None
+) -> EpsilonTable:
     """Return the table of a currency with no unit yet.
 
     Raises:
         ValueError: Not 0 < epsilon_per <= 10.
     """
-    upper = next(upper_tables(epsilon_per, resolution=resolution))
-    lower = next(lower_tables(epsilon_per, resolution=resolution))
+    points = resolution or _resolution(gaussian=gaussian)
+    upper = next(upper_tables(epsilon_per, resolution=points, gaussian=gaussian))
+    lower = next(lower_tables(epsilon_per, resolution=points, gaussian=gaussian))
     return EpsilonTable(epsilon_per, _rows(epsilon_per, upper, lower), upper, lower)
 
 
@@ -223,16 +247,23 @@ def extended(table: EpsilonTable, units: int, advance: Callable[[], None] = lamb
     return EpsilonTable(table.epsilon_per, rows, upper, lower)
 
 
-def work_of(epsilon_per: Fraction, units: int) -> float:
+def work_of(epsilon_per: Fraction, units: int, *, gaussian: bool = False) -> float:
     """Return about how many points of the grid a table of so many units works out; 4 million take a second.
 
     It is infinite if one row has too many to be held in memory: an epsilon_per of less than 0.0003, or very many units.
+    A point takes about three times as long where Gaussian noise takes part.
     """
-    rho = units * float(epsilon_per) ** 2 / 8
+    rho = float(rho_of_units(epsilon_per, units))
     # The table goes from exp(-8) to where delta is 2^-73.
-    span = 8 + min(units * float(epsilon_per), rho + 2 * math.sqrt(rho * 73 * math.log(2)))
-    points = RESOLUTION * span / float(epsilon_per)
-    return units * points if points <= _MOST_POINTS else math.inf
+    span = 8 + min(
+        math.inf if gaussian else units * float(epsilon_per), rho + 2 * math.sqrt(rho * 73 * math.log(2))
+    )
+    points = _resolution(gaussian=gaussian) * span / float(epsilon_per)
+    return units * points * (3 if gaussian else 1) if points <= _MOST_POINTS else math.inf
+
+
+def _resolution(*, gaussian: bool) -> int:
+    return GAUSSIAN_RESOLUTION if gaussian else RESOLUTION
 
 
 def table_from(content: bytes) -> EpsilonTable:

@@ -3,10 +3,10 @@
 Source: Canonne, Kamath and Steinke 2020 for the discrete Gaussian; Bun and Steinke 2016 for zCDP.
 
 Why both are private. A member moves a count by at most tau. Laplace noise of scale 2 tau / e makes each
-count (e / 2)-DP, hence e-BR and (e^2 / 8)-zCDP. Gaussian noise of variance 4 tau^2 / e^2 makes it tau^2 /
-(2 variance) = (e^2 / 8)-zCDP as well, at 71 % of the standard deviation. But it is neither e-BR nor e-DP
-for any e: a unit of information pays for it **only where the guarantee is accounted in zCDP**, and a
-policy whose budget is accounted otherwise must not offer it.
+count (e / 2)-DP, hence e-BR and (e^2 / 8)-zCDP. Gaussian noise of variance 4 tau^2 / e^2 makes it (e^2 / 8)-zCDP as
+well, and with 1/11 more (e / 2)-GDP (`gaussian_price`), at 71 % of the standard deviation. But it is neither e-BR nor
+e-DP for any e: a unit of information pays for it **only where the guarantee is accounted in zCDP or by the adaptive
+bound with Gaussian steps**, and a policy whose budget is accounted otherwise must not offer it.
 """
 
 from fractions import Fraction
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms.parameters import require_drawable
-from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
+from dp_service.noise.discrete_gaussian import MAX_VARIANCE
+from dp_service.noise.gaussian_price import variance_for
 from dp_service.noise.source import NoiseSource
 from dp_service.terms import CountNoise
 
@@ -32,13 +33,13 @@ def draw_count_noise(
 def require_drawable_counts(law: CountNoise, inverse_scale: Fraction) -> None:
     """Raise ValueError, in terms of the caller's parameters, unless counts can get noise of this law and scale."""
     require_drawable(inverse_scale)
-    if law is CountNoise.GAUSSIAN and not MIN_VARIANCE <= gaussian_variance(inverse_scale) <= MAX_VARIANCE:
+    if law is CountNoise.GAUSSIAN and gaussian_variance(inverse_scale) > MAX_VARIANCE:
         raise ValueError(
-            "epsilon_per and tau must give Gaussian count noise a variance 4 tau^2 / epsilon_per^2 from "
-            f"{MIN_VARIANCE} to {MAX_VARIANCE}, got {gaussian_variance(inverse_scale)}"
+            "epsilon_per and tau must give Gaussian count noise a variance of at most "
+            f"{MAX_VARIANCE}, got {gaussian_variance(inverse_scale)}"
         )
 
 
 def gaussian_variance(inverse_scale: Fraction) -> Fraction:
-    """Return 4 tau^2 / e^2, the square of the Laplace scale 2 tau / e that has the same zCDP."""
-    return 1 / inverse_scale**2
+    """Return the variance of noise for one unit, where the Laplace scale of the same zCDP is 2 tau / e."""
+    return variance_for(1, inverse_scale**2 / 2)

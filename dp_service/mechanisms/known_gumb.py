@@ -39,7 +39,7 @@ class KnownGumb:
     hence 2k e-DP and (2k e^2 / 8)-zCDP, or half of it, for neighbours under unrestricted sensitivity, e =
     epsilon_per. (The choices together are not 2k e-BR: ranges do not add up when later choices depend on
     earlier ones.) Cost: information 2k or k, calls 0. Counts get Pr[Z = z] proportional to exp(-e |z| / (2
-    tau)); with `count_noise` Gaussian each unit is worth its zCDP and nothing in e-DP.
+    tau)); with `count_noise` Gaussian each unit is worth its zCDP and GDP, and nothing in e-DP.
 
     Raises:
         ValueError: A parameter is no positive integer, or the scale cannot be drawn.

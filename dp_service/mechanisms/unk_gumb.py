@@ -49,7 +49,7 @@ class UnkGumb:
     sequence of e-BR choices and one delta, for neighbours under unrestricted sensitivity. Cost of j
     elements: information 2j + 2 if they end in bottom and 2k + 1 if not; without counts j + 2 and k + 1;
     calls 1. Counts get Pr[Z = z] proportional to exp(-e |z| / (2 tau)); with `count_noise` Gaussian each
-    unit is worth e^2 / 8 of zCDP and nothing in e-DP.
+    unit is worth its zCDP and GDP, and nothing in e-DP.
 
     Raises:
         ValueError: A parameter is no positive integer, k > d_bar, or the scale cannot be drawn.

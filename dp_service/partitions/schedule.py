@@ -8,6 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 
+from dp_service.noise.gaussian_price import variance_for
 from dp_service.partitions.grid import ADAPTIVE, OWN_ELEMENTS, WeightGrid
 from dp_service.partitions.parameters import Method, Parameters
 from dp_service.partitions.threshold import threshold_of_equals, threshold_of_sorted
@@ -52,10 +53,10 @@ _BUFFERS = {Weighting.EQUAL: 0, Weighting.POLICY: 5, Weighting.GREEDY: 2, Weight
 class Round:
     """One weighted histogram with noise.
 
-    It is `delta`-approximate `rho`-zCDP: `variance` is that of the noise, in squared units of `grid`. An element is
-    released if its noisy weight exceeds `threshold`, in units. `enough` is the weight beyond which more is wasted.
-    `cuts`, in rising order with `threshold` last, are what a noisy weight is compared with: where there are two, an
-    element that exceeds neither is left out of the rounds that follow.
+    It is `delta`-approximate `rho`-zCDP and `delta`-approximate sqrt(2 rho)-GDP: `variance` is that of the noise, in
+    squared units of `grid`. An element is released if its noisy weight exceeds `threshold`, in units. `enough` is the
+    weight beyond which more is wasted. `cuts`, in rising order with `threshold` last, are what a noisy weight is
+    compared with: where there are two, an element that exceeds neither is left out of the rounds that follow.
     """
 
     number: int
@@ -119,7 +120,7 @@ def _round(
     is_last: bool,
 ) -> Round:
     rho, delta = share * parameters.rho, share * parameters.delta
-    variance = Fraction(grid.sensitivity**2) / (2 * rho)
+    variance = variance_for(grid.sensitivity**2, rho)
     threshold = _threshold(weighting, grid, variance, delta, parameters.delta_0)
     sigma = math.isqrt(int(variance))
     # Only MAD2R looks at weights below the threshold: what its first round finds light is not carried into the second.

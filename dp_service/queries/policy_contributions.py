@@ -1,8 +1,8 @@
 """The block `contributions` of a table: what its keys mean together, and with the rest of the policy.
 
-Bounded contributions get Gaussian noise, whose units are worth their zCDP and nothing in epsilon-DP or bounded range.
-So a policy with such a block has the currency of Gaussian counts: no ledger ever adds its units to others, and every
-guarantee under it is accounted by zCDP alone.
+Bounded contributions get Gaussian noise, whose units are worth nothing in epsilon-DP or bounded range. So a policy with
+such a block has the currency of Gaussian counts: no ledger ever adds its units to others, and every guarantee under it
+is accounted by bounds that cover it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
+from dp_service.noise.discrete_gaussian import MAX_VARIANCE
+from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.answer_columns import FIRST_COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy_choice import faults_of_choice
@@ -157,14 +158,10 @@ def _of_shift(block: Contributions) -> _Found:
 def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
     """Yield that no such noise can be drawn; a calendar's periods are known with a question only."""
     least = block.units if block.choice is None else block.choice.units[0]
-    rho = least * policy.currency.epsilon_per**2 / 8
+    rho = rho_of_units(policy.currency.epsilon_per, least)
     for key, bound, part in _looks(block):
         if any(variance > MAX_VARIANCE for variance in _variances(table, block, bound, part * rho)):
             yield key, "expected less, or a smaller tau or more units: the noise is too large to be drawn"
-    # Over a domain of one element a member counts in one, and all units go into it.
-    most = block.units * policy.currency.epsilon_per**2 / 8
-    if any(variance < MIN_VARIANCE for variance in _variances(table, block, 1, most)):
-        yield "units", "expected fewer, or a smaller epsilon_per: the noise is too small to be drawn"
 
 
 def _looks(block: Contributions) -> Iterator[tuple[str, int, Fraction]]:
@@ -182,10 +179,10 @@ def _variances(table: Table, block: Contributions, bound: int, rho: Fraction) ->
     """Yield the variance of each measure's noise."""
     periods = block.periods if isinstance(block.periods, int) else 1
     if table.measures.distinct_members:
-        yield periods * bound / (2 * rho)
+        yield variance_for(periods * bound, rho)
     for offered in table.measures.offered:
         if offered.measure is not Measure.DISTINCT_MEMBERS:
-            yield periods**2 * offered.tau**2 * bound / (2 * rho)
+            yield variance_for(periods**2 * offered.tau**2 * bound, rho)
 
 
 def _check_rest(table: Table, fault: Fault) -> None:

@@ -68,7 +68,10 @@ def _of_header(policy: Policy) -> _Warnings:
             "above 1e-6: with a million members, the guarantee may fail for one of them at every call",
         )
     if policy.count_noise is CountNoise.GAUSSIAN:
-        yield ("count_noise",), "gaussian: the guarantee of every account holds by zCDP accounting only"
+        yield (
+            ("count_noise",),
+            "gaussian: only zCDP and the adaptive bound with Gaussian steps hold, for every account",
+        )
 
     if (blocks := policy.currency.blocks) is not None:
         yield (

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
+from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table
 
@@ -21,7 +22,7 @@ def faults_of_totals(policy: Policy, table: Table, block: Contributions) -> Iter
             yield "totals.one_value", f"{name}: expected a column that questions may group by"
     if len(set(totals.one_value)) < len(totals.one_value):
         yield "totals.one_value", "expected each column once"
-    rho = block.units * policy.currency.epsilon_per**2 / 8
+    rho = rho_of_units(policy.currency.epsilon_per, block.units)
     if any(variance > MAX_VARIANCE for variance in _variances(table, block, totals.share, rho)):
         yield (
             "totals.share",
@@ -38,13 +39,13 @@ def _variances(table: Table, block: Contributions, share: Fraction, rho: Fractio
     periods = block.periods if isinstance(block.periods, int) else 1
     weights = sum(column.weight for column in table.values)
     for tau in (1, *(() if table.measures.events is None else (table.measures.events.tau,))):
-        of_total = (periods * block.delta_0 * tau) ** 2 / (2 * share * rho)
-        of_row = periods**2 * block.delta_0 * tau**2 / (2 * (1 - share) * rho)
-        for variance in (of_total, of_row):
-            yield variance
+        of_total = (periods * block.delta_0 * tau) ** 2, share * rho
+        of_row = periods**2 * block.delta_0 * tau**2, (1 - share) * rho
+        for distance, paid in (of_total, of_row):
+            yield variance_for(distance, paid)
             for column in table.values if block.sums is not None else ():
                 of_rows = column.bounds.rows.width if table.measures.events else 0
                 width = max(column.bounds.totals.width, of_rows)
                 # A count of its own takes at most 15/16 of a column's share.
                 part = (1 - block.sums.share) * Fraction(column.weight, weights) / 16 if block.sums else 1
-                yield width**2 * variance / part
+                yield variance_for(width**2 * distance, paid * part)

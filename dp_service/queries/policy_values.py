@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 
-from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
+from dp_service.noise.discrete_gaussian import MAX_VARIANCE
+from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS
@@ -240,18 +241,16 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     """Yield that no such noise can be drawn; a calendar's periods are known with a question only."""
     if bounded.sums is None:
         return
-    rho = bounded.units * policy.currency.epsilon_per**2 / 8
+    rho = rho_of_units(policy.currency.epsilon_per, bounded.units)
     counted = 1 if bounded.names is None else 1 - bounded.names.share
     # As many as one question may ask for: this one, beside those that take most of the units.
     others = sorted(each.weight for each in table.values if each is not column)
     weights = column.weight + sum(others[-(MAXIMUM_AGGREGATES - 1) :])
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
-    widest, narrowest = zip(*(_widths(column, tau, bounded) for tau in _summed_rows(table)), strict=True)
+    widest = max(_square_width(column, tau, bounded) for tau in _summed_rows(table))
     most = max(bounded.delta_0, bounded.buckets or 0)
-    if max(widest) * most / (2 * rho * least * _share_of_sum(column)) > MAX_VARIANCE:
+    if variance_for(widest * most, rho * least * _share_of_sum(column)) > MAX_VARIANCE:
         yield "expected narrower bounds, a smaller tau or more units: the noise is too large to be drawn"
-    if min(narrowest) / (2 * rho * (1 - bounded.sums.share)) < MIN_VARIANCE:
-        yield "expected a finer quantum or fewer units: the noise is too small to be drawn"
 
 
 def _share_of_sum(column: ValueColumn) -> Fraction:
@@ -261,10 +260,9 @@ def _share_of_sum(column: ValueColumn) -> Fraction:
     return 1 - max(column.bounds.totals.count_share, column.bounds.rows.count_share)
 
 
-def _widths(column: ValueColumn, tau: int | None, bounded: Contributions) -> tuple[int, int]:
-    """Return by how much, in square, a member moves the sum of one element: in all periods together, and in one."""
+def _square_width(column: ValueColumn, tau: int | None, bounded: Contributions) -> int:
+    """Return by how much, in square, a member moves the sums of one element in all periods together."""
     periods = bounded.periods if isinstance(bounded.periods, int) else 1
     if tau is None:
-        return column.bounds.totals.width**2 * periods, column.bounds.totals.width**2
-    once = column.bounds.rows.width**2 * tau**2
-    return once * periods**2, once
+        return column.bounds.totals.width**2 * periods
+    return column.bounds.rows.width**2 * tau**2 * periods**2

@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import zip_longest
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
+from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.parameters.aggregates import SummedValue, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions
 from dp_service.parameters.numbers import THE_COUNT, PartName, Share, ShownNumber
@@ -105,11 +106,10 @@ def require_drawable(sums: SumsReleased, bounded: BoundedContributions, *, tau: 
     """
     units = bounded.units - (0 if bounded.names is None else bounded.names.units)
     distance = bounded.delta_0 * bounded.periods * (tau**2 * bounded.periods if bounded.of_events else 1)
-    of_unit = Fraction(distance) / (2 * units * unit**2 / 8)
+    rho = rho_of_units(unit, units)
     for column in sums.columns:
-        # None is too small: each has a part of the units of which all would not be too many for a count.
         most = max((column.high - column.low) ** 2 / column.share, 1 / (column.count_share or Fraction(1)))
-        if most * of_unit > MAX_VARIANCE:
+        if variance_for(most * distance, rho) > MAX_VARIANCE:
             raise QuestionError(
                 "aggregates",
                 f"expected numbers whose noise can be drawn, and that of {column.called} cannot: ask for fewer at once",

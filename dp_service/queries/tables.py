@@ -57,10 +57,11 @@ class Events(Stated):
 class Currency(Stated):
     """The currency of a deployment: what one information unit and one call are worth, and how members are divided.
 
-    `count_noise` belongs to it. If any count is Gaussian, a unit is worth its zCDP and nothing in bounded range or
-    epsilon-DP, for every account. A ledger must not add up units of both kinds: a later policy without Gaussian counts
-    would account for them by bounds that do not cover what was released. So do `blocks`: what was charged to a block
-    says nothing about who was in it under another division.
+    `count_noise` belongs to it. If any count is Gaussian, a unit pays for Gaussian noise as well, for every account,
+    and only bounds that cover it hold. A ledger must not add up units of both kinds: a later policy without Gaussian
+    counts would account for them by bounds that do not cover what was released. The label of the Gaussian kind says
+    that its noise has the variance of `variance_for`: units that paid for less are of another currency. So
+    do `blocks`: what was charged to a block says nothing about who was in it under another division.
     """
 
     epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
@@ -71,7 +72,7 @@ class Currency(Stated):
     @property
     def unit_id(self) -> str:
         """The name of the currency, 32 hexadecimal characters: equal exactly if numbers, noise and blocks are."""
-        kind = () if self.count_noise is CountNoise.LAPLACE else (self.count_noise.value.encode(),)
+        kind = () if self.count_noise is CountNoise.LAPLACE else (b"gaussian/gdp",)
         blocks = () if self.blocks is None else (self.blocks.digest,)
         encoded = length_prefixed(
             b"gris/unit/v1", _ratio(self.epsilon_per), _ratio(self.delta), *kind, *blocks

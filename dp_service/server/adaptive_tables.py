@@ -19,10 +19,10 @@ class AdaptiveTables:
     stated by the other bounds. A table that was read stays in use if its file goes away or is damaged.
     """
 
-    def __init__(self, directory: Path, epsilon_per: Fraction) -> None:
+    def __init__(self, directory: Path, epsilon_per: Fraction, *, gaussian: bool = False) -> None:
         """Look for the table of a currency in a directory, which need not exist."""
-        self._path = directory / file_name(epsilon_per)
-        self._epsilon_per = epsilon_per
+        self._path = directory / file_name(epsilon_per, gaussian=gaussian)
+        self._currency = (epsilon_per, gaussian)
         self._seen: _Version | None = None
         self._table: EpsilonTable | None = None
 
@@ -40,8 +40,8 @@ class AdaptiveTables:
                 return False
             self._seen = version
             table = table_from(self._path.read_bytes())
-            if table.epsilon_per != self._epsilon_per:
-                raise TableError("it is the table of another epsilon_per")
+            if (table.epsilon_per, table.gaussian) != self._currency:
+                raise TableError("it is the table of another epsilon_per, or of other noise")
         except FileNotFoundError:
             return False
         except OSError as error:

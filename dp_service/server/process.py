@@ -29,6 +29,7 @@ from dp_service.server.key_file import read_key_files
 from dp_service.server.practice import PracticeServicer
 from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
+from dp_service.terms import CountNoise
 from gris_serving import health, logs
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
@@ -325,8 +326,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         content = options.policy.read_bytes()
         keys = read_key_files(options.key_file, options.previous_key_file)
         served = ServedPolicy(usable_policy(content, str(options.policy), keys.current))
+        currency = served.content.policy.currency
         tables = (
-            AdaptiveTables(options.adaptive_tables, served.content.policy.currency.epsilon_per)
+            AdaptiveTables(
+                options.adaptive_tables,
+                currency.epsilon_per,
+                gaussian=currency.count_noise is CountNoise.GAUSSIAN,
+            )
             if options.adaptive_tables
             else None
         )

@@ -11,9 +11,11 @@ from gris_cli.inputs import named_errors
 from gris_cli.plan.flags import (
     EPSILON_PER,
     INFORMATION,
+    GaussianFlag,
     InformationFlag,
     MaybeEpsilonPerFlag,
     PolicyFlag,
+    is_gaussian,
 )
 
 
@@ -23,6 +25,7 @@ def table(
     epsilon_per: MaybeEpsilonPerFlag = None,
     policy: PolicyFlag = None,
     information: InformationFlag = INFORMATION,
+    gaussian: GaussianFlag = False,
     directory: Path | None = flag(
         None, "Where the table is kept; by default in the cache of the user.", file_okay=False
     ),
@@ -41,5 +44,10 @@ def table(
     e = EPSILON_PER if named is None else named.currency.epsilon_per
     kept_in = directory or cache_directory()
     with named_errors():
-        made = make_table(e if epsilon_per is None else epsilon_per, information, kept_in)
+        made = make_table(
+            e if epsilon_per is None else epsilon_per,
+            information,
+            kept_in,
+            gaussian=gaussian or is_gaussian(named),
+        )
     print_sheets({"table": table_sheet(made, kept_in)}, as_json=as_json)

@@ -8,6 +8,7 @@ from math import ceil
 
 from dp_service.accounting.rounding import fraction_up
 from dp_service.accounting.zcdp import epsilon_of_zcdp
+from dp_service.noise.gaussian_price import rho_of_units
 from dp_service.queries.tables import Currency
 from dp_service.terms import CountNoise
 from pinot_connector.budgets import Cost
@@ -36,15 +37,15 @@ def price_of(rho: Fraction, delta: Fraction, currency: Currency) -> Cost:
     """Return the price in a currency: information units of rho = epsilon_per^2 / 8 each, calls of delta each.
 
     Both are rounded up, so the units that a ledger adds up never stand for less than what was published. The noise is
-    Gaussian, so a unit is worth its zCDP and nothing in bounded range: it is counted in the currency of Gaussian
-    counts, and a ledger refuses to add it to units of other noise.
+    Gaussian, so it is counted in the currency of Gaussian counts, and a ledger refuses to add it to units of other
+    noise.
 
     >>> currency = Currency.model_validate({"epsilon_per": "0.15", "delta": "1e-10"})
     >>> price_of(Fraction(1, 10), Fraction(1, 10**8), currency).information
     36
     """
     return Cost(
-        information=ceil(8 * rho / currency.epsilon_per**2),
+        information=ceil(rho / rho_of_units(currency.epsilon_per, 1)),
         calls=ceil(delta / currency.delta),
         unit_id=currency.model_copy(update={"count_noise": CountNoise.GAUSSIAN}).unit_id,
     )

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound
-from dp_service.mechanisms.bounded.bound_gauss import rho_of
 from dp_service.mechanisms.bounded.contribution_bound import Counted
+from dp_service.noise.gaussian_price import rho_of_units
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.terms import ColumnType
 from gris_data.policy.draft import Draft
@@ -57,7 +57,7 @@ class Looks:
     @property
     def rho(self) -> float:
         """What is left of the units for counts, in the currency of a draft."""
-        return float(rho_of(CURRENCY, (1 - self.share) * self.units))
+        return float(rho_of_units(CURRENCY.epsilon_per, (1 - self.share) * self.units))
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ _CURRENCY = (
     "says what a budget is worth."
 )
 _LAPLACE = "; at 0.15 the noise in most counts is at most 40"
-_GAUSSIAN = "`contributions` needs Gaussian noise in counts; guarantees are then in zCDP."
+_GAUSSIAN = "`contributions` needs Gaussian noise in counts; guarantees count it."
 _TIME = (
     "Questions may be about a range of this column{buckets}. DECIDE: days begin at midnight of `zone`; write yours, "
     "such as Europe/Berlin.{range} If rows keep arriving, {arriving} `refresh: day`: questions then see days that are "

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+from dp_service.noise.gaussian_price import rho_of_units
 from dp_service.noise.stream import SEED_BYTES
 from dp_service.queries.asked_numbers import AskedQuantile, Measure
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
@@ -106,7 +107,7 @@ def published(request: Request) -> Made:
         raise InputError("expected a name, such as a date, and no plain hash of the data", "data_version")
     policy = policy_of(request.policy)
     resolution = _question(request, policy)
-    rho = policy.currency.epsilon_per**2 / 8
+    rho = rho_of_units(policy.currency.epsilon_per, 1)
     # One choice, and no call: a price states no delta.
     price = replace(price_of(rho, NO_DELTA, policy.currency), calls=0)
     now = datetime.datetime.now(datetime.UTC)

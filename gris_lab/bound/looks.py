@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms import Currency, Histogram, UnkGumb
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, TwoLooks
-from dp_service.mechanisms.bounded.bound_gauss import rho_of
+from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from gris_lab.bound.contributions import MOST_ELEMENTS, BoundedCounts, Floats
 from gris_lab.simulation import Draws
 
@@ -261,7 +261,7 @@ class Sketch:
 
 
 def _sigma(question: Question, units: Fraction, bound: int) -> float:
-    return math.sqrt(bound / (2 * rho_of(question.currency, units)))
+    return math.sqrt(variance_for(bound, rho_of_units(question.currency.epsilon_per, units)))
 
 
 def _threshold(question: Question, sigma: float, bound: int) -> float:

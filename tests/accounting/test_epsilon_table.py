@@ -18,6 +18,7 @@ from dp_service.accounting.epsilon_table import (
     EpsilonTable,
     TableError,
     extended,
+    file_name,
     new_table,
     table_from,
 )
@@ -146,9 +147,19 @@ def test_calls_add_their_epsilon_by_either_rule(table: EpsilonTable) -> None:
     assert by_bound(table, calls=1)[Bound.ADAPTIVE] - by_bound(table)[Bound.ADAPTIVE] == pytest.approx(1e-8)
 
 
-def test_gaussian_noise_has_no_adaptive_bound(table: EpsilonTable) -> None:
-    """It is no bounded-range step, so a table changes nothing."""
-    assert {Bound.ZCDP} == set(by_bound(table, gaussian=True))
+def test_gaussian_noise_has_the_bound_of_a_table_with_gaussian_steps(table: EpsilonTable) -> None:
+    """One of bounded range alone is refused; the other holds for any noise, and is kept in a file of its own."""
+    with pytest.raises(ValueError, match=r"^table must be one with Gaussian steps"):
+        by_bound(table, gaussian=True)
+    mixed = table_from(extended(new_table(E, gaussian=True), 100).to_bytes())
+    assert mixed.gaussian
+    assert not table.gaussian
+    found = by_bound(mixed, gaussian=True)
+    assert {Bound.ZCDP, Bound.ADAPTIVE} == set(found)
+    assert table.epsilon(100, SLACK) < found[Bound.ADAPTIVE] < 4.519 < found[Bound.ZCDP]
+    assert mixed.needed(100, SLACK) > 4.50
+    assert found[Bound.ADAPTIVE] == BudgetEpsilons.of(E, 100, gaussian=True).epsilon(100, SLACK)
+    assert file_name(E, gaussian=True) != file_name(E, gaussian=False)
 
 
 def test_domains_are_added_to_the_adaptive_bound(table: EpsilonTable) -> None:

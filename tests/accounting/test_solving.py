@@ -126,6 +126,7 @@ class Steep:
 
     epsilon_per: Fraction
     begin: Fraction
+    gaussian: bool = False
 
     def epsilon(self, _information: int, _slack: Fraction) -> float:
         """Return the epsilon of any budget."""

@@ -492,7 +492,7 @@ def test_hundreds_of_thousands_of_elements_are_answered_as_ten_are(client: Priva
 
 
 def test_guarantee_and_explanation_say_what_holds(client: PrivateClient) -> None:
-    """Every account is accounted by zCDP alone; lower ends hold before bounding too, upper ends do not."""
+    """By bounds that cover Gaussian noise; lower ends hold before bounding too, upper ends do not."""
     guarantee = client.guarantee().own.guarantee
     assert guarantee is not None
     assert [Bound.ZCDP] == list(guarantee.composed)

@@ -78,10 +78,25 @@ async def test_a_budget_within_the_table_is_worth_its_epsilon(
     assert 4 == len(found.shared.composed)
 
 
-async def test_gaussian_counts_have_no_adaptive_bound(tables: AdaptiveTables) -> None:
-    """Whatever table there is."""
-    found = await described(GAUSSIAN, tables, 80)
+async def test_gaussian_counts_have_the_bound_of_a_table_of_their_own(
+    tables: AdaptiveTables, table: EpsilonTable, tmp_path: Path
+) -> None:
+    """That of bounded range is not used, not even under the name of the other."""
+    of_gaussian = AdaptiveTables(tmp_path, E, gaussian=True)
+    path = tmp_path / file_name(E, gaussian=True)
+    path.write_bytes(table.to_bytes())
+    assert not of_gaussian.poll()
+    found = await described(GAUSSIAN, of_gaussian, 20)
     assert [dp_pb2.COMPOSITION_BOUND_ZCDP] == [each.bound for each in found.composed]
+    made = extended(new_table(E, gaussian=True), 20)
+    path.write_bytes(made.to_bytes())
+    assert of_gaussian.poll()
+    found = await described(GAUSSIAN, of_gaussian, 20)
+    assert 2 == len(found.composed)
+    assert dp_pb2.COMPOSITION_BOUND_ADAPTIVE == found.bound
+    assert made.epsilon(20, SLACK) < found.epsilon <= made.epsilon(20, SLACK) + 1e-7
+    assert table.epsilon(20, SLACK) < found.epsilon
+    assert tables.table is not None
 
 
 @pytest.mark.parametrize("e", ["0.15", "0.2"])
@@ -142,7 +157,10 @@ def test_a_table_of_another_currency_is_refused(tmp_path: Path, caplog: pytest.L
     assert not found.poll()
     assert found.table is None
     ((event, fields),) = logged_events(caplog)
-    assert ("table.refused", "it is the table of another epsilon_per") == (event, fields["problem"])
+    assert ("table.refused", "it is the table of another epsilon_per, or of other noise") == (
+        event,
+        fields["problem"],
+    )
 
 
 @pytest.mark.usefixtures("starts_processes")

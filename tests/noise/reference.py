@@ -141,7 +141,7 @@ def rows(seed: bytes, counts: list[int], n: int) -> tuple[list[int], list[int]]:
 def count_noise(seed: bytes, law: str, x: Fraction, size: int) -> list[int]:
     """Noise for counts."""
     if law == "discrete_gaussian":
-        return gaussian(seed, ["counts"], 1 / x**2, size)
+        return gaussian(seed, ["counts"], 1 / x**2 + Fraction(1, 11), size)
     return [laplace(seed, ["counts"], x, i) for i in range(size)]
 
 
@@ -220,7 +220,7 @@ def unk_gumb(seed: bytes, counts: list[int], p: Parameters) -> Release:
 def bound_gauss(seed: bytes, counts: list[int], p: Parameters) -> Release:
     """The elements above the threshold with their noisy counts, or all of a known domain."""
     distance = p.periods * p.delta_0 * (p.periods * p.tau**2 if p.of_events else 1)
-    v = distance / (2 * p.units * p.e**2 / 8)
+    v = distance / (2 * p.units * p.e**2 / 8) + Fraction(1, 11)
     elements, true = rows(seed, counts, len(counts))
     drawn = gaussian(seed, ["counts"], v, len(counts))
     threshold = hiding_threshold(p, v)

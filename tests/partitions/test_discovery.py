@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from dp_service.bounding.contributions import Contributions
 from dp_service.bounding.order import kept
+from dp_service.noise.gaussian_price import variance_for
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover, rounds
 from dp_service.partitions.element_noise import element_keys
 from dp_service.partitions.grid import WeightGrid
@@ -156,7 +157,7 @@ def test_the_rounds_share_the_budget_exactly() -> None:
         turns = rounds(parameters(method))
         assert Fraction(1, 2) == sum(turn.rho for turn in turns)
         assert Fraction(1, 1000) == sum(turn.delta for turn in turns)
-        assert all(turn.variance == Fraction(turn.grid.sensitivity**2) / (2 * turn.rho) for turn in turns)
+        assert all(turn.variance == variance_for(turn.grid.sensitivity**2, turn.rho) for turn in turns)
 
 
 @pytest.mark.parametrize(

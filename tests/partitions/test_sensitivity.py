@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dp_service.noise.gaussian_price import variance_for
 from dp_service.partitions import Method, Parameters, Round, adaptive, rounds
 from dp_service.partitions.grid import WeightGrid
 from dp_service.partitions.schedule import Grids
@@ -130,7 +131,7 @@ def test_rounding_by_the_weights_of_others_moves_them_by_more_than_one() -> None
     change = weights([newcomer, *members], turn) - weights(members, turn)
     squared = sum(int(each) ** 2 for each in change)
     assert turn.grid.units**2 < squared <= turn.grid.sensitivity**2
-    assert turn.variance == Fraction(turn.grid.sensitivity**2) / (2 * turn.rho)
+    assert turn.variance == variance_for(turn.grid.sensitivity**2, turn.rho)
 
 
 def test_greedy_weights_fill_one_element_after_the_other() -> None:

@@ -46,7 +46,7 @@ def test_another_currency_has_another_name() -> None:
 
 
 def test_units_that_may_have_paid_for_gaussian_counts_are_another_currency() -> None:
-    """They are worth their zCDP only, and a ledger must not add them to others."""
+    """They are worth nothing in bounded range, and a ledger must not add them to others."""
     unstated = parse_policy(with_column("{type: string}")).currency
     gaussian = parse_policy("count_noise: gaussian\n" + with_column("{type: string}")).currency
     laplace = parse_policy("count_noise: laplace\n" + with_column("{type: string}")).currency

@@ -10,7 +10,7 @@ computed from bounded members, which the mechanisms cannot see: if they were not
   asks for; `quantiles_of_names` does it in two looks;
 * `drill_down`: totals beside rows of pairs, and what the shown rows leave of them.
 
-Sums are accounted in zCDP only, as all Gaussian noise is; quantiles in bounded range, as every choice is.
+Sums are accounted as all Gaussian noise is; quantiles in bounded range, as every choice is.
 
 Papers, as the modules name them: Berger and Boos 1994; Bun and Steinke 2016 (arXiv:1605.02065); Dong, Durfee and Rogers
 2020 (arXiv:1909.13830); Durfee and Rogers 2019 (arXiv:1905.04273); Fieller 1954; Kaplan, Schnapp and Stemmer 2022

@@ -16,15 +16,15 @@ formed from the same rows (`dp_service.values.member_sums`). With W = high - low
 c changes B by at most W c, because each of the c terms is within +-W. Let D be the squared l2 distance of the n of all
 groups. Then that of all B is at most W^2 D, and with shares theta + theta_b = 1 and
 
-    sigma_n^2 = D / (2 theta rho), sigma_b^2 = W^2 D / (2 theta_b rho)
+    sigma_n^2 = D / (2 theta rho) + 1/11, sigma_b^2 = W^2 D / (2 theta_b rho) + 1/11
 
-the n cost theta rho and the B theta_b rho: together rho-zCDP. Several columns have a B and a share each. A column that
-may be NULL where others are not has its own n_j, one more coordinate with the distance and a share of n. All parameters
-are exact rationals, so rho is met exactly and never exceeded.
+the n cost theta rho and the B theta_b rho: together rho-zCDP, and sqrt(2 rho)-GDP (`gaussian_price`). Several columns
+have a B and a share each. A column that may be NULL where others are not has its own n_j, one more coordinate with the
+distance and a share of n. All parameters are exact rationals, so rho is never exceeded.
 
 Over an unknown domain a group is released if it reaches m and N > T, with T from sigma_n alone (`threshold`). The B of
 a hidden group is never shown. So whatever only one member brings is hidden with probability at least 1 - delta, and
-given that, the two laws are rho-zCDP apart: delta-approximate rho-zCDP.
+given that, the two laws are rho-zCDP and sqrt(2 rho)-GDP apart: delta-approximately both.
 
 Why centred. Adding and removing a member moves an uncentred sum by max(|low|, |high|), but B and N separate what a
 member adds by being there from what it adds by its value. With theta = |low + high| / (W + |low + high|) the SUM has
@@ -45,12 +45,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms.aggregates.released import ReleasedColumn, ReleasedMoments
-from dp_service.mechanisms.bounded.bound_gauss import BoundGauss, rho_of
+from dp_service.mechanisms.bounded.bound_gauss import BoundGauss
 from dp_service.mechanisms.bounded.contribution_bound import ContributionBound
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.parameters import Cost, Currency, require_outcome, require_rational
 from dp_service.mechanisms.rows import Rows
-from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
+from dp_service.noise.discrete_gaussian import MAX_VARIANCE
+from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.noise.source import NoiseSource
 from dp_service.terms import MechanismName
 from dp_service.values.bounds import Clamp
@@ -111,9 +112,10 @@ class BoundMoments:
     what a member can change: over MEMBERS sums are over members' totals, over EVENTS they are over rows, at most tau of
     a member and group. `min_count` is m, None over a known domain.
 
-    Guarantee: with rho = units * epsilon_per^2 / 8, rho-zCDP over a known domain and delta-approximate rho-zCDP over
-    an unknown one, for member-level neighbours whose contributions are bounded by `bound`, if each B is formed within
-    its clamp from the rows that its count counts. Cost: information `units`, calls 0 or 1, whatever is shown.
+    Guarantee: with rho = units * epsilon_per^2 / 8, rho-zCDP and sqrt(2 rho)-GDP over a known domain, and
+    delta-approximately so over an unknown one, for member-level neighbours whose contributions are bounded by `bound`,
+    if each B is formed within its clamp from the rows that its count counts. Cost: information `units`, calls 0 or 1,
+    whatever is shown.
 
     >>> half = Fraction(1, 2)
     >>> asked = BoundMoments(
@@ -121,7 +123,7 @@ class BoundMoments:
     ...     (SumShare(Clamp(0, 3000), half),),
     ... )
     >>> round(float(asked.count_variance), 2), round(math.sqrt(asked.sum_variance(0)))
-    (71.11, 25298)
+    (71.2, 25298)
 
     Raises:
         ValueError: A parameter is out of range, shares do not add up to 1, or noise cannot be drawn; the message names
@@ -129,7 +131,7 @@ class BoundMoments:
     """
 
     name: ClassVar[MechanismName] = MechanismName.BOUND_MOMENTS
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     units: Fraction
@@ -149,7 +151,7 @@ class BoundMoments:
         _require_drawable("units, epsilon_per, delta_0, tau, periods and share", self.counts.variance)
         for place in range(len(self.columns)):
             _require_drawable("low, high, share and units", self.sum_variance(place))
-            _require_drawable("count_share and units", self.own_count_variance(place) or MIN_VARIANCE)
+            _require_drawable("count_share and units", self.own_count_variance(place) or Fraction(0))
 
     @cached_property
     def counts(self) -> BoundGauss:
@@ -160,7 +162,7 @@ class BoundMoments:
     @property
     def rho(self) -> Fraction:
         """The zCDP that the units stand for: e^2 / 8 each."""
-        return rho_of(self.currency, self.units)
+        return rho_of_units(self.currency.epsilon_per, self.units)
 
     @property
     def count_variance(self) -> Fraction:
@@ -170,12 +172,12 @@ class BoundMoments:
     def sum_variance(self, column: int) -> Fraction:
         """Return the parameter sigma_b^2 of a column."""
         summed = self.columns[column]
-        return summed.clamp.width**2 * self.bound.squared_distance / (2 * self.rho * summed.share)
+        return variance_for(summed.clamp.width**2 * self.bound.squared_distance, self.rho * summed.share)
 
     def own_count_variance(self, column: int) -> Fraction | None:
         """Return the parameter of the noise in a column's own count, None if it has none."""
         share = self.columns[column].count_share
-        return None if share is None else self.bound.squared_distance / (2 * self.rho * share)
+        return None if share is None else variance_for(self.bound.squared_distance, self.rho * share)
 
     @property
     def threshold(self) -> int | None:
@@ -296,7 +298,7 @@ def share_for_sum(clamp: Clamp) -> Fraction:
 
 
 def _require_drawable(names: str, variance: Fraction) -> None:
-    if not MIN_VARIANCE <= variance <= MAX_VARIANCE:
+    if variance > MAX_VARIANCE:
         raise ValueError(
-            f"{names} must give a noise variance from {MIN_VARIANCE} to {MAX_VARIANCE}, got {float(variance):g}"
+            f"{names} must give a noise variance of at most {MAX_VARIANCE}, got {float(variance):g}"
         )

@@ -82,7 +82,7 @@ class DrillDown:
         ValueError: The totals have a threshold, another currency, or a bound that is not that of the rows' totals.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     rows: Released
     totals: Released

@@ -37,7 +37,7 @@ class MomentsOfNames:
     """
 
     name: ClassVar[MechanismName] = MechanismName.BOUND_MOMENTS
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     looks: TwoLooks
     share: Fraction

@@ -41,7 +41,7 @@ class QuantilesOfNames:
     """
 
     name: ClassVar[MechanismName] = MechanismName.QUANTILE_GUMB
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     looks: TwoLooks
     values: RankedValues

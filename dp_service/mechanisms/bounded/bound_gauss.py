@@ -8,13 +8,14 @@ h' be the histograms of neighbours, h' that of the data with the additional memb
 
 Known domain: v_i = h_i + N_i for every element. The counts differ by at most D in squared l2 distance, and integer
 shifts of a discrete Gaussian law with parameter sigma^2 have a Renyi divergence of order a of at most
-a D / (2 sigma^2) (Canonne, Kamath and Steinke 2020). With sigma^2 = D / (2 rho) that is rho-zCDP.
+a D / (2 sigma^2) (Canonne, Kamath and Steinke 2020). With sigma^2 = D / (2 rho) that is rho-zCDP, and with 1/11 more
+also sqrt(2 rho)-GDP (`gaussian_price`).
 
 Unknown domain: elements below m are not considered, which is a function of the public m. Those that reach m under
 both neighbours are treated as above, and hiding what is at or below T is post-processing. Those that reach m under h'
-only are all hidden with probability at least 1 - delta (`threshold`); given that, the two laws are rho-zCDP apart. So
-it is delta-approximate rho-zCDP. How many elements there are, or how many are asked for, has no part in it: the price
-does not depend on k.
+only are all hidden with probability at least 1 - delta (`threshold`); given that, the two laws are as far apart as over
+a known domain. So it is delta-approximate rho-zCDP, and delta-approximate sqrt(2 rho)-GDP. How many elements there are,
+or how many are asked for, has no part in it: the price does not depend on k.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ from dp_service.mechanisms.parameters import (
 )
 from dp_service.mechanisms.rows import Rows
 from dp_service.mechanisms.selection import Selection
-from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
+from dp_service.noise.discrete_gaussian import MAX_VARIANCE
+from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.noise.source import NoiseSource
 from dp_service.terms import MechanismName
 
@@ -56,12 +58,12 @@ class BoundGauss:
 
     `units` is how many units of information the release costs; it is a whole number but for a look that shares its
     units with another one. With rho = units * epsilon_per^2 / 8 the guarantee for member-level neighbours whose
-    contributions are bounded by `bound` is rho-zCDP over a known domain and delta-approximate rho-zCDP over an
-    unknown one. Cost: information `units`, calls 0 or 1, whatever is shown.
+    contributions are bounded by `bound` is rho-zCDP and sqrt(2 rho)-GDP over a known domain, and delta-approximately so
+    over an unknown one. Cost: information `units`, calls 0 or 1, whatever is shown.
 
     >>> look = BoundGauss(Currency(Fraction("0.15"), Fraction("1e-10")), Fraction(20), ContributionBound(32), 1)
     >>> float(look.variance), look.threshold
-    (284.44444444444446, 117)
+    (284.5353535353535, 117)
 
     Raises:
         ValueError: `units` is no positive Fraction, `min_count` is no positive integer, or the noise that follows
@@ -69,7 +71,7 @@ class BoundGauss:
     """
 
     name: ClassVar[MechanismName] = MechanismName.BOUND_GAUSS
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     units: Fraction
@@ -85,12 +87,12 @@ class BoundGauss:
     @property
     def rho(self) -> Fraction:
         """The zCDP that the units stand for: e^2 / 8 each."""
-        return rho_of(self.currency, self.units)
+        return rho_of_units(self.currency.epsilon_per, self.units)
 
     @property
     def variance(self) -> Fraction:
-        """The parameter sigma^2 = D / (2 rho) of the noise, D the squared distance of neighbours."""
-        return self.bound.squared_distance / (2 * self.rho)
+        """The parameter sigma^2 of the noise; D is the squared distance of neighbours."""
+        return variance_for(self.bound.squared_distance, self.rho)
 
     @property
     def threshold(self) -> int | None:
@@ -128,15 +130,10 @@ class BoundGauss:
         return (noisy > threshold) & (counts >= self.min_count)
 
 
-def rho_of(currency: Currency, units: Fraction) -> Fraction:
-    """Return the zCDP that units of information stand for."""
-    return units * currency.epsilon_per**2 / 8
-
-
 def require_drawable_variance(variance: Fraction) -> None:
     """Raise ValueError, in terms of the caller's parameters, unless Gaussian noise of this parameter can be drawn."""
-    if not MIN_VARIANCE <= variance <= MAX_VARIANCE:
+    if variance > MAX_VARIANCE:
         raise ValueError(
-            "units, epsilon_per, delta_0, tau and periods must give a noise variance from "
-            f"{MIN_VARIANCE} to {MAX_VARIANCE}, got {float(variance):g}"
+            "units, epsilon_per, delta_0, tau and periods must give a noise variance of at most "
+            f"{MAX_VARIANCE}, got {float(variance):g}"
         )

@@ -1,9 +1,9 @@
-"""Sharpening: the counts of several looks at the same names, combined by the inverse of their variances.
+"""Sharpening: the counts of several looks at the same names, combined by what they cost.
 
 Each further look is a known-domain `BoundGauss` with units of its own: the same data version, names, salt, bound and
-tau, and noise of its own. So prices add up, and no call is paid, as nothing is thresholded. With noise parameters
-sigma_j^2, the combination with weights 1 / sigma_j^2 has the least variance, 1 / (sum of 1 / sigma_j^2), as one look
-with all the units would have. It is post-processing. Only second looks are combined: the counts of the first look
+tau, and noise of its own. So prices add up, and no call is paid, as nothing is thresholded. The combination weighs each
+look by its units, nearly the inverse of the variance of its noise: it has nearly the variance that one look with all
+the units would have. It is post-processing. Only second looks are combined: the counts of the first look
 decided which names there are.
 
 Its noise is no discrete Gaussian. `sum_intervals` has its exact law, which holds for a plan made in advance. An
@@ -39,9 +39,8 @@ class CombinedLaw:
 
     @classmethod
     def of(cls, looks: Sequence[BoundGauss]) -> CombinedLaw:
-        """Return the law with the least variance: each look weighs the inverse of its own."""
-        variances = tuple(look.variance for look in looks)
-        return cls(common_weights([1 / variance for variance in variances]), variances)
+        """Return the law in which each look weighs as many parts as it has units."""
+        return cls(common_weights([look.units for look in looks]), tuple(look.variance for look in looks))
 
     @property
     def denominator(self) -> int:
@@ -50,8 +49,9 @@ class CombinedLaw:
 
     @property
     def variance(self) -> Fraction:
-        """The variance parameter of the combined noise: the inverse of the sum of inverses."""
-        return 1 / sum((1 / variance for variance in self.variances), Fraction(0))
+        """The variance parameter of the combined noise."""
+        weighted = zip(self.weights, self.variances, strict=True)
+        return sum((weight**2 * variance for weight, variance in weighted), Fraction(0)) / self.denominator**2
 
     def noise(self) -> WeightedNoise:
         """Return the combined noise; ValueError if it has too many values."""

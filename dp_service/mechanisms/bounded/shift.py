@@ -7,7 +7,9 @@ absolute value for every i, where x_i doubled would move by 2 in the worst case.
 Release A_i = b x_i - a n + N_i for every i, N_i of parameter s_A^2, and M = n + N of parameter s_M^2. Then
 x_i = (A_i + a M) / b, up to noise. With W the largest squared distance of all b x_i - a n,
 
-    rho = W / (2 s_A^2) + 1 / (2 s_M^2) .
+    rho = W / (2 s_A^2) + 1 / (2 s_M^2) ,
+
+to which the noise of each adds 1/11 (`gaussian_price`).
 
 * Distinct members: with j <= Delta_0 elements a member moves them by j (b - a)^2 + (d - j) a^2 in square, which does
   not fall with j as a / b <= 1/2. So W = Delta_0 (b - a)^2 + (d - Delta_0) a^2.
@@ -35,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.bounding import relative_counts
-from dp_service.mechanisms.bounded.bound_gauss import require_drawable_variance, rho_of
+from dp_service.mechanisms.bounded.bound_gauss import require_drawable_variance
 from dp_service.mechanisms.bounded.contribution_bound import ContributionBound, Counted
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.bounded.sum_intervals import CountInterval, WeightedNoise, sum_interval
@@ -51,6 +53,7 @@ from dp_service.mechanisms.parameters import (
 )
 from dp_service.mechanisms.rows import Rows
 from dp_service.mechanisms.selection import Selection
+from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.noise.source import NoiseSource
 from dp_service.terms import MechanismName
 
@@ -67,9 +70,9 @@ class Shift:
     `bound` is over one period. Over distinct members Delta_0 is at most d, and a / b is chosen from d and Delta_0;
     over events Delta_0 is d, and a / b is tau / 2.
 
-    Guarantee: rho-zCDP with rho = units * epsilon_per^2 / 8, for member-level neighbours whose contributions are
-    bounded by `bound`, where n counts exactly the members that count in some element. Cost: information `units`,
-    calls 0.
+    Guarantee: rho-zCDP and sqrt(2 rho)-GDP with rho = units * epsilon_per^2 / 8, for member-level neighbours whose
+    contributions are bounded by `bound`, where n counts exactly the members that count in some element. Cost:
+    information `units`, calls 0.
 
     Raises:
         ValueError: A parameter is out of range or does not fit another one, or the noise cannot be drawn; the message
@@ -77,7 +80,7 @@ class Shift:
     """
 
     name: ClassVar[MechanismName] = MechanismName.BOUND_GAUSS
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     units: Fraction
@@ -123,17 +126,17 @@ class Shift:
     @property
     def rho(self) -> Fraction:
         """The zCDP that the units stand for."""
-        return rho_of(self.currency, self.units)
+        return rho_of_units(self.currency.epsilon_per, self.units)
 
     @property
     def count_variance(self) -> Fraction:
         """The parameter s_A^2 of the noise in each count."""
-        return self.squared_distance / (2 * self.rho * self._count_share)
+        return variance_for(self.squared_distance, self.rho * self._count_share)
 
     @property
     def total_variance(self) -> Fraction:
         """The parameter s_M^2 of the noise in the total."""
-        return 1 / (2 * self.rho * (1 - self._count_share))
+        return variance_for(1, self.rho * (1 - self._count_share))
 
     @property
     def error_variance(self) -> Fraction:
@@ -144,7 +147,7 @@ class Shift:
     @property
     def is_better(self) -> bool:
         """Whether the error is smaller than that of `BoundGauss` with the same units and bound."""
-        return self.error_variance < self.bound.squared_distance / (2 * self.rho)
+        return self.error_variance < variance_for(self.bound.squared_distance, self.rho)
 
     @property
     def has_exact_law(self) -> bool:

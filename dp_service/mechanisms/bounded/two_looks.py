@@ -9,7 +9,8 @@ Why it is private. The first look is delta-approximate rho_1-zCDP, and keeping M
 because M is fixed before any noise. Given the names, the second look is rho_2-zCDP: its domain is public by then, and
 each member changes at most Delta_2 counts of it because it was bounded within them. Adaptive composition of
 approximate zCDP (Bun and Steinke 2016, section 8) gives delta-approximate (rho_1 + rho_2)-zCDP: delta counts once, as
-the second look has none. u_1 + u_2 is u exactly, as both are rationals.
+the second look has none. The same holds of GDP, whose mu_1^2 and mu_2^2 add up (Dong, Roth and Su 2022). u_1 + u_2 is u
+exactly, as both are rationals.
 
 Three things break it: a second look whose members are not bounded within the names (a member may hold all M), noise
 of the first look that is used again, and an M that depends on the data.
@@ -59,7 +60,7 @@ class TwoLooks:
     """
 
     name: ClassVar[MechanismName] = MechanismName.BOUND_GAUSS
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     units: int

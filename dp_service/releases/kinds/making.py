@@ -21,7 +21,7 @@ from dp_service.releases.kinds.reached import Reached
 from dp_service.releases.kinds.relative import Relative
 from dp_service.releases.kinds.sharpened import LookMore
 from dp_service.releases.kinds.totals import WithTotals
-from dp_service.terms import MechanismName
+from dp_service.terms import CountNoise, MechanismName
 
 # A call asks a dozen times for the kind of the same parameters.
 _last: tuple[ReleaseParameters, AnyKind] | None = None
@@ -95,7 +95,9 @@ _KINDS: Mapping[MechanismName, Callable[[ReleaseParameters, Currency], AnyKind]]
 
 def versions(parameters: ReleaseParameters) -> tuple[int, int]:
     """Return the versions of mechanism and sampler with which this program draws such a release."""
-    return kind_of(parameters).mechanism.version, SAMPLER_VERSION
+    # Gaussian counts of a Gumbel mechanism have a version of their own, so that Laplace ones keep theirs.
+    own = int(parameters.mechanism.is_gumbel and parameters.count_noise is CountNoise.GAUSSIAN)
+    return kind_of(parameters).mechanism.version + own, SAMPLER_VERSION
 
 
 def require_usable(policy: Policy) -> None:

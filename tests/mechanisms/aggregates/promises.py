@@ -112,7 +112,8 @@ class Moments:
         grid = self._grid(self.asked.count_variance, [each.count for each in pair])
         is_shown = (np.arange(grid.size) + grid.lowest > threshold) & (group.count >= min_count)
         shown = joint([counts * is_shown, others])
-        hidden = float((counts * ~is_shown).sum())
+        # Exactly, also where masses add up to a little less.
+        hidden = float((counts * ~is_shown).sum()) if is_shown.any() else 1.0
         if self.hides_sums:
             return np.concatenate(([hidden], shown))
         # A hidden group without members has no row, so no B comes of it.

@@ -19,6 +19,6 @@ def test_all_neighbours_are_as_close_as_promised(promise: Moments) -> None:
 
 
 def test_the_promise_is_nearly_reached() -> None:
-    """Far above the threshold a release costs all of its rho: to find much less would prove nothing."""
+    """Far above the threshold a release costs its rho but for the 1/11: to find much less would prove nothing."""
     far_above = next(each for each in FAST if "base=((30, -9),)" in str(each))
-    assert far_above.worst().relative_rho > 0.99
+    assert far_above.worst().relative_rho > 0.94

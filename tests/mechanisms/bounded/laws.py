@@ -94,7 +94,7 @@ def hockey_stick(first: Floats, second: Floats, epsilon: float) -> float:
 
 
 def worst_excess(first: Floats, second: Floats, rho: Fraction, delta: Fraction) -> float:
-    """Return by how much delta-approximate rho-zCDP is broken at the worst epsilon and direction; <= 0 if it holds."""
+    """Return by how much a promise is broken at the worst epsilon and direction; <= 0 if it holds."""
     # Most outcomes of several counts together are all but impossible.
     kept = first + second > NEGLIGIBLE / max(first.size, 1)
     first, second = first[kept], second[kept]
@@ -107,9 +107,20 @@ def worst_excess(first: Floats, second: Floats, rho: Fraction, delta: Fraction) 
 
 @cache
 def promised(rho: Fraction, delta: Fraction, epsilon: float) -> float:
-    """Return delta + (1 - delta) delta', what delta-approximate rho-zCDP promises at epsilon, rounded up."""
-    converted = Fraction(delta_of_zcdp(rho, Fraction(epsilon)).value)
+    """Return delta + (1 - delta) delta', what delta-approximate rho-zCDP and sqrt(2 rho)-GDP both keep at epsilon."""
+    converted = Fraction(
+        min(delta_of_zcdp(rho, Fraction(epsilon)).value, gaussian_delta(math.sqrt(2 * rho), epsilon))
+    )
     return float(delta + (1 - delta) * converted)
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Return the delta of mu-GDP at epsilon (Dong, Roth and Su 2022, corollary 2.13)."""
+    return _upper_tail(epsilon / mu - mu / 2) - math.exp(epsilon) * _upper_tail(epsilon / mu + mu / 2)
+
+
+def _upper_tail(x: float) -> float:
+    return math.erfc(x / math.sqrt(2)) / 2
 
 
 def log_mgf(first: Floats, second: Floats, order: float) -> float:

@@ -51,7 +51,6 @@ def two_looks(units: int, names_units: Fraction, most_names: int = 5, min_count:
             lambda: BoundGauss(CURRENCY, Fraction(1), ContributionBound(1, 2**27, 1, Counted.EVENTS), 1),
             "delta_0, tau and periods",
         ),
-        (lambda: BoundGauss(CURRENCY, Fraction(10**12), BOUND, 1), "units, epsilon_per"),
         (lambda: two_looks(0, Fraction(1)), "units"),
         (lambda: two_looks(5, Fraction(0)), "names_units"),
         (lambda: two_looks(5, Fraction(5)), "names_units must be below units"),

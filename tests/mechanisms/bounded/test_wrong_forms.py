@@ -20,6 +20,7 @@ from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted
 from dp_service.mechanisms.bounded.threshold import hiding_threshold
 from dp_service.mechanisms.rows import Rows
 from dp_service.noise import KeyedNoise, KeyedStream, NoiseSource
+from dp_service.noise.gaussian_price import DISCRETENESS
 from tests.mechanisms.enumeration import certain_hockey_stick, output_law
 
 from .laws import ROUNDING_ERROR, Floats, masses, reach, worst_excess
@@ -37,6 +38,8 @@ from .promises import (
 )
 
 CLEARLY = 1e-3
+AT_MOST = float(1 - DISCRETENESS / (1 + DISCRETENESS))
+"""What a look of variance 1 costs of its zCDP: the 1/11 more makes it less."""
 
 
 def is_kept(promise: Promise) -> bool:
@@ -56,7 +59,7 @@ def test_members_that_are_not_bounded_break_one_look(min_count: int | None) -> N
     promise = OneLook(one_look(1, min_count), 2, 2)
     assert is_kept(promise)
     wrong = replace(promise, counted=lambda data: histogram(data, unbounded(2), 2)).worst()
-    assert wrong.relative_rho > 1.9
+    assert wrong.relative_rho > 1.8
     if min_count is None:
         assert wrong.excess > CLEARLY
 
@@ -76,7 +79,7 @@ def test_noise_as_of_members_breaks_a_look_at_distinct_values() -> None:
     """A member changes a count by c, not by 1: the price is c squared."""
     counts = distinct_counts((((0, (0, 1)),),), ContributionBound(1, 2, 1, Counted.EVENTS), 1)
     as_members = OneLook(one_look(1, None), 1, 1).divergences((0,), counts)
-    assert as_members.relative_rho == pytest.approx(4, rel=0.02)
+    assert as_members.relative_rho == pytest.approx(4 * AT_MOST)
 
 
 def test_copies_that_are_bounded_in_each_period_break_a_look_that_forgets_periods() -> None:
@@ -85,7 +88,9 @@ def test_copies_that_are_bounded_in_each_period_break_a_look_that_forgets_period
     member = (((0, 1),), ((1, 1),))
     counts = histogram((member,), ContributionBound(1, periods=2), 2)
     assert counts == (1, 1)
-    assert OneLook(one_look(1, None), 2, 1).divergences((0, 0), counts).relative_rho == pytest.approx(2)
+    assert OneLook(one_look(1, None), 2, 1).divergences((0, 0), counts).relative_rho == pytest.approx(
+        2 * AT_MOST
+    )
 
 
 def test_events_of_several_periods_break_a_look_that_counts_elements_only() -> None:
@@ -95,7 +100,7 @@ def test_events_of_several_periods_break_a_look_that_counts_elements_only() -> N
         OneLook(replace(one_look(1, None), bound=bound), 1, 1).divergences((0,), (4,)).relative_rho <= 1.001
     )
     as_members = replace(one_look(1, None), bound=ContributionBound(2, 2, 1, Counted.EVENTS))
-    assert OneLook(as_members, 1, 1).divergences((0,), (4,)).relative_rho == pytest.approx(2, abs=0.01)
+    assert OneLook(as_members, 1, 1).divergences((0,), (4,)).relative_rho == pytest.approx(2, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -288,8 +293,8 @@ def test_a_total_without_noise_breaks_the_shift() -> None:
 @pytest.mark.parametrize(
     ("total_of", "relative_rho"),
     [
-        (lambda data: 7, 2.3),
-        (lambda data: histogram(data, ContributionBound(2), 2)[0], 1.15),
+        (lambda data: 7, 2.2),
+        (lambda data: histogram(data, ContributionBound(2), 2)[0], 1.1),
     ],
     ids=["of another version of the data", "of the first element alone"],
 )
