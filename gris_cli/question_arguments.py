@@ -97,6 +97,7 @@ def _question_of(flags: QuestionFlags) -> question_pb2.Question:
         ranked=flags.ranked,
         having=flags.having,
         totals_by=flags.totals or None,
+        max_error=flags.error or None,
     )
 
 

@@ -151,6 +151,7 @@ def question_of(form: Form, table: TableEntry | None) -> question_pb2.Question:
         bucket=f"{bucket}:{table.time.column}" if bucket and table.time is not None else None,
         ranked=form.has("ranked", "yes") and bool(bucket),
         totals_by=form.get("totals") or None,
+        max_error=form.get("max_error") or None,
     )
 
 

@@ -209,6 +209,10 @@ class Question(Arguments):
     totals_by: Text = Field(
         None, description="One of exactly two columns of by: totals by it, and what the rows leave of each."
     )
+    max_error: Annotated[Name | None, BeforeValidator(lenient.number_text)] = Field(
+        None,
+        description="How far a count may be off on average: 16, or 10% of the smallest. It decides the price.",
+    )
     max_cost: Number = Field(
         None,
         ge=0,
@@ -264,6 +268,7 @@ class Question(Arguments):
             ranked=self.ranked is True,
             having=[lenient.having(each, counted) for each in self.having],
             totals_by=self.totals_by,
+            max_error=self.max_error,
         )
         for place, each in enumerate(self.where):
             built.structured.filters.extend(each.filters(f"where[{place}]", _type_of(each.column, table)))

@@ -51,6 +51,7 @@ def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]
     yield "ranked", query.ranked or None
     yield "having", [_having(each, named) for each in query.having]
     yield "totals_by", query.totals_by
+    yield "max_error", query.max_error
 
 
 def _condition(built: question_pb2.Filter) -> dict[str, Any]:

@@ -26,6 +26,8 @@ Value: TypeAlias = str | int | bool | datetime.date
 TimeBound: TypeAlias = datetime.date | datetime.datetime | None
 # "min" and "max" stand for about the smallest and the largest value.
 QuantileLike: TypeAlias = float | str | Fraction | Decimal
+# A number of counts, or a part such as "10%".
+MaxError: TypeAlias = float | str | Decimal | None
 
 
 class Measure(Enum):
@@ -103,6 +105,7 @@ def structured_question(
     ranked: bool = False,
     having: str | Sequence[str] = (),
     totals_by: str | None = None,
+    max_error: MaxError = None,
 ) -> question_pb2.Question:
     """Builds a question.
 
@@ -142,6 +145,9 @@ def structured_question(
             not meet all of them are not shown. A text is one condition.
         totals_by: one of two columns of `by`: totals over the other one are released as well, and what the list leaves
             of each. None: there are none.
+        max_error: how far a count may be off on average by the answer's noise, in counts, or as a part of the smallest
+            count that the answer is about: `"10%"`. The price is then the lowest of those that the policy allows with
+            which that is expected. None: the price is the policy's.
 
     Raises:
         InvalidQuestion: a message cannot hold a value; `field` says which.
@@ -163,6 +169,7 @@ def structured_question(
             *(_number(each, measure) for each in _texts(numbers)),
         ],
         quantiles=_quantiles(quantiles or {}),
+        max_error="" if max_error is None else checked_text("max_error", str(max_error)),
     )
     if order_by is not None:
         named = _number(checked_text("ordered_by", order_by), measure)

@@ -156,13 +156,18 @@ def _of_shift(block: Contributions) -> _Found:
 
 def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
     """Yield that no such noise can be drawn; a calendar's periods are known with a question only."""
-    least = block.units if block.choice is None else block.choice.units[0]
+    if block.least_units is not None and block.least_units > block.units:
+        yield "least_units", f"expected at most {block.units}, the units of every other question"
+    if block.most_units is not None and block.most_units < block.units:
+        yield "most_units", f"expected at least {block.units}, the units of every other question"
+    allowed = block.allowed_units
+    least = allowed[0] if block.choice is None else min(allowed[0], block.choice.units[0])
     rho = least * policy.currency.epsilon_per**2 / 8
     for key, bound, part in _looks(block):
         if any(variance > MAX_VARIANCE for variance in _variances(table, block, bound, part * rho)):
             yield key, "expected less, or a smaller tau or more units: the noise is too large to be drawn"
     # Over a domain of one element a member counts in one, and all units go into it.
-    most = block.units * policy.currency.epsilon_per**2 / 8
+    most = allowed[-1] * policy.currency.epsilon_per**2 / 8
     if any(variance < MIN_VARIANCE for variance in _variances(table, block, 1, most)):
         yield "units", "expected fewer, or a smaller epsilon_per: the noise is too small to be drawn"
 

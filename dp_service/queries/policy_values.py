@@ -240,7 +240,7 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     """Yield that no such noise can be drawn; a calendar's periods are known with a question only."""
     if bounded.sums is None:
         return
-    rho = bounded.units * policy.currency.epsilon_per**2 / 8
+    allowed, unit = bounded.allowed_units, policy.currency.epsilon_per**2 / 8
     counted = 1 if bounded.names is None else 1 - bounded.names.share
     # As many as one question may ask for: this one, beside those that take most of the units.
     others = sorted(each.weight for each in table.values if each is not column)
@@ -248,9 +248,9 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
     widest, narrowest = zip(*(_widths(column, tau, bounded) for tau in _summed_rows(table)), strict=True)
     most = max(bounded.delta_0, bounded.buckets or 0)
-    if max(widest) * most / (2 * rho * least * _share_of_sum(column)) > MAX_VARIANCE:
+    if max(widest) * most / (2 * allowed[0] * unit * least * _share_of_sum(column)) > MAX_VARIANCE:
         yield "expected narrower bounds, a smaller tau or more units: the noise is too large to be drawn"
-    if min(narrowest) / (2 * rho * (1 - bounded.sums.share)) < MIN_VARIANCE:
+    if min(narrowest) / (2 * allowed[-1] * unit * (1 - bounded.sums.share)) < MIN_VARIANCE:
         yield "expected a finer quantum or fewer units: the noise is too small to be drawn"
 
 

@@ -13,6 +13,7 @@ from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
 from dp_service.queries.times import CompleteBy, Refresh
 from dp_service.releases.choosing import Chosen
+from dp_service.releases.exactness import at_other_prices, of_other_prices
 from dp_service.releases.kinds import AnyKind, kind_of
 from dp_service.releases.kinds.parts import WHAT_HELPS
 from dp_service.releases.kinds.views import Counts, ExpectedAccuracy, ReleaseView
@@ -72,6 +73,8 @@ def of_question(
         f"It costs at most {worst.information} information and {calls(worst.calls)}.",
         values=(str(worst.information), str(worst.calls)),
     )
+    if chosen is not None:
+        yield from of_other_prices(tuple(at_other_prices(resolution.parameters)), chosen.allowed)
     if chosen is not None and chosen.among:
         yield _choice(chosen)
 

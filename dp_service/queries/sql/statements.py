@@ -7,6 +7,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TypeVar
 
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.max_error import MAX_ERROR, MaxError
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.expressions import ExpressionReader
 from dp_service.queries.sql.numbers import is_number
@@ -62,11 +64,13 @@ class StatementReader(ExpressionReader):
 
     Attributes:
         explains: Whether its price alone is asked for, by EXPLAIN before it.
+        max_error: What OPTION behind it says of how exact counts have to be; None: there is none.
     """
 
     def __init__(self, tokens: list[Token]) -> None:
         super().__init__(tokens)
         self.explains = False
+        self.max_error: MaxError | None = None
         self._named: dict[str, Select] = {}
         self._unread: dict[str, Token] = {}
         self._nesting = 0
@@ -82,6 +86,8 @@ class StatementReader(ExpressionReader):
                 self.next, f"expected a statement that begins with SELECT, got {_statement_named(self.next)}"
             )
         found = self._select()
+        if self.takes("OPTION"):
+            self._read_option()
         if self.takes(";") and self.next.kind != "end":
             refuse(self.next, "several statements are not accepted")
         if self.next.kind != "end":
@@ -118,6 +124,23 @@ class StatementReader(ExpressionReader):
                 self.next,
                 f"EXPLAIN with {named(self.next)} is not accepted: EXPLAIN SELECT .. says the price, and asks nothing",
             )
+
+    def _read_option(self) -> None:
+        """Read OPTION(max_error=16), as Pinot writes options; a part may be in single quotes."""
+        self.expect("(")
+        if self.next.word != MAX_ERROR.upper():
+            refuse(self.next, f"OPTION is accepted with {MAX_ERROR} alone: the service decides all else")
+        self.take()
+        self.expect("=")
+        value = self.take()
+        text = value.text.strip("'") if value.kind == "text" else value.text
+        if self.takes("%"):
+            text += "%"
+        try:
+            self.max_error = MaxError.of(text or "0")
+        except QuestionError as error:
+            refuse(value, str(error))
+        self.expect(")")
 
     def _read_named(self) -> None:
         if self.next.word == "RECURSIVE":
@@ -389,10 +412,6 @@ class StatementReader(ExpressionReader):
             refuse(self.next, _CLAUSES)
         if word in _JOINS:
             refuse(self.next, _JOINED)
-        if word == "OPTION":
-            refuse(
-                self.next, "OPTION is not accepted, leave it out: the service decides how an engine answers"
-            )
         if self.next.text == ",":
             refuse(self.next, "a comma that separates nothing is not accepted")
         if self.next.text == ")":
