@@ -96,7 +96,8 @@ def proposal(
     if not any(quality.is_met(worth, k) for worth in worths):
         reached = quality.within_reach(worths, k)
         reason = f"none of these units {wanted} on average, and these come nearly as close as any"
-    useful = [each for each in trade_off.tried if reached.is_met(each.worth, k)]
+    # Where nothing is shown, whatever the price, nothing is reached.
+    useful = [each for each in trade_off.tried if reached.is_met(each.worth, k)] or trade_off.tried
     fewest = min(each.look.units for each in useful)
     chosen = _best([each for each in useful if each.look.units == fewest], k)
     return _with_reasons(chosen, reason, trade_off, counts, question)
