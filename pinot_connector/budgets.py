@@ -103,12 +103,12 @@ class Balance:
 
     `first` is empty where both end together. `calls`, rounded up, would end together with the information; if each adds
     `of_delta` times what a call adds now, that budget is worth the same: the product of calls and delta stays. Both
-    are None if what was spent lacks one of the units.
+    are 0 if what was spent lacks one of the units.
     """
 
     first: str
-    calls: int | None = None
-    of_delta: Fraction | None = None
+    calls: int = 0
+    of_delta: Fraction = Fraction(0)
 
 
 def balance_of(spent: Cost, limit: Cost) -> Balance | None:

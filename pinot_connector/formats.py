@@ -103,7 +103,7 @@ def balance(value: Balance | None, delta: Fraction | None = None) -> str:
     first = (
         f"{value.first} will run out first" if value.first else "information and calls will run out together"
     )
-    if value.calls is None or value.of_delta is None or not value.first:
+    if not (value.calls and value.first):
         return f"at this rate {first}"
     size = (
         f"{float(value.of_delta):.3g} times the delta"

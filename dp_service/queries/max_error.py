@@ -24,12 +24,12 @@ class MaxError:
     """How far a count may be off on average by the noise of the answer, above 0.
 
     Attributes:
-        counts: The distance in counts; None: it is a part.
-        part: Instead, as a part, at most 1, of the smallest count that the answer is about.
+        number: The distance in counts, or as a part.
+        is_part: Whether it is a part, of the smallest count that the answer is about.
     """
 
-    counts: Fraction | None
-    part: Fraction = Fraction(0)
+    number: Fraction
+    is_part: bool = False
 
     @classmethod
     def of(cls, text: str) -> Self | None:
@@ -44,4 +44,4 @@ class MaxError:
         number = Fraction(0) if found is None else Fraction(found[1])
         if found is None or not number or (found[2] and number > 100):
             raise QuestionError(MAX_ERROR, _EXPECTED)
-        return cls(None, number / 100) if found[2] else cls(number)
+        return cls(number / 100, is_part=True) if found[2] else cls(number)

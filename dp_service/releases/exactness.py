@@ -91,8 +91,8 @@ def _is_within(parameters: ReleaseParameters, limit: Fraction) -> bool:
 def _in_counts(wanted: MaxError, query: HistogramQuery, policy: Policy, most: ExpectedAccuracy) -> Fraction:
     if most.mean_error is None:
         raise QuestionError(MAX_ERROR, "expected none: the question shows no counts")
-    if wanted.counts is not None:
-        return wanted.counts
+    if not wanted.is_part:
+        return wanted.number
     smallest = max(_smallest_counts(query, policy, most), default=Fraction(0))
     if smallest <= 0:
         raise QuestionError(
@@ -100,7 +100,7 @@ def _in_counts(wanted: MaxError, query: HistogramQuery, policy: Policy, most: Ex
             "expected a number of counts such as 16: nothing public says what the smallest count is that the answer is "
             "about, which HAVING on the count would",
         )
-    return wanted.part * smallest
+    return wanted.number * smallest
 
 
 def _smallest_counts(query: HistogramQuery, policy: Policy, most: ExpectedAccuracy) -> Iterator[Fraction]:
@@ -122,7 +122,7 @@ _FROM_BELOW = (Comparison.GREATER, Comparison.AT_LEAST, Comparison.EQUAL)
 def _too_exact(parameters: ReleaseParameters, limit: Fraction, wanted: MaxError) -> str:
     kind = kind_of(parameters)
     cost = kind.mechanism.worst_case_cost().information
-    part = "" if wanted.counts is not None else f" ({float(limit):.4g} counts are what the question wants)"
+    part = "" if not wanted.is_part else f" ({float(limit):.4g} counts are what the question wants)"
     return (
         f"expected at least {kind.accuracy().mean_error} counts{part}: so far is a count off on average at the highest "
         f"price that the policy allows, {cost} information"

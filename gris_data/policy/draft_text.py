@@ -66,8 +66,8 @@ _TYPES = (
 _CONTRIBUTIONS = (
     "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
     "`buckets`), those that a public hash chooses.{looks} This is the cheapest setting that `gris plan bound` proposes "
-    "for useful answers about the {top} largest of {planned}, from the shape of these data. Up to most_units may be paid "
-    "for counts that have to be more exact. DECIDE: more units mean less noise at a higher price; a larger max_names "
+    "for useful answers about the {top} largest of {planned}, from the shape of these data. Counts that have to be "
+    "more exact may cost up to most_units. DECIDE: more units mean less noise at a higher price; a larger max_names "
     "shows longer lists, for which delta_0 has to grow."
 )
 MOST_UNITS = 50

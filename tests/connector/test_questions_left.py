@@ -100,7 +100,7 @@ def test_the_unit_that_runs_out_first_is_said_with_what_would_balance_both(
     """Whichever has the larger share spent; calls times delta stay as they are."""
     found = balance_of(Cost(*spent, ""), Cost(*limit, ""))
     assert expected == found
-    if found is not None and found.calls is not None and found.of_delta is not None:
+    if found is not None and found.calls:
         assert limit[1] == found.calls * found.of_delta
     assert bool(found) == bool(formats.balance(found))
 
