@@ -19,6 +19,7 @@ from pinot_connector.catalog import TableEntry
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.questions import (
+    PLAIN_TEXTS,
     Between,
     In,
     NotIn,
@@ -267,8 +268,7 @@ class Question(Arguments):
             bucket=_bucket(self.bucket, table),
             ranked=self.ranked is True,
             having=[lenient.having(each, counted) for each in self.having],
-            totals_by=self.totals_by,
-            max_error=self.max_error,
+            **{name: getattr(self, name) for name in PLAIN_TEXTS},
         )
         for place, each in enumerate(self.where):
             built.structured.filters.extend(each.filters(f"where[{place}]", _type_of(each.column, table)))
