@@ -167,7 +167,7 @@ class Question(Arguments):
         None,
         ge=1,
         lt=2**63,
-        description="The most elements to show, the largest first. It decides what is paid at most.",
+        description="The most elements to show, the largest first. It decides the highest price.",
     )
     measure: Annotated[Name | None, BeforeValidator(lenient.measure)] = Field(
         None,
@@ -207,12 +207,10 @@ class Question(Arguments):
         default_factory=list,
         description='Leave out elements by what is released, for free: "count >= 100", "sum:COLUMN < 25".',
     )
-    totals_by: Text = Field(
-        None, description="One of exactly two columns of by: totals by it, and what the rows leave of each."
-    )
+    totals_by: Text = Field(None, description="One of two columns of by: totals by it, and what rows leave.")
     max_error: Annotated[Name | None, BeforeValidator(lenient.number_text)] = Field(
         None,
-        description="How far a count may be off on average: 16, or 10% of the smallest. It decides the price.",
+        description="Mean error of counts: 16 or 10%; sets the price.",
     )
     max_cost: Number = Field(
         None,
