@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.alternatives import alternatives, as_stated, choice_for, expected_counts
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.max_error import MaxError
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
@@ -76,8 +77,8 @@ def chosen(query: HistogramQuery, policy: Policy, *, now: int) -> Chosen:
     """
     block = policy.table(query.table).contributions
     allowed = () if block is None else block.allowed_units
-    if query.max_error is not None:
-        return Chosen(exact_enough(query, policy, query.max_error, now=now), allowed=allowed)
+    if (wanted := MaxError.of(query.max_error)) is not None:
+        return Chosen(exact_enough(query, policy, wanted, now=now), allowed=allowed)
     choice = choice_for(query, policy)
     if choice is None:
         return Chosen(resolve(query, policy, now=now), allowed=allowed)

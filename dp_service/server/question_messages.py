@@ -14,7 +14,6 @@ from gris_api.dp.v1 import question_pb2
 from dp_service.queries import asked_numbers, filters, structured
 from dp_service.queries.elements import date_of
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.max_error import MaxError
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS
 from dp_service.server.listing_messages import having_of
 from dp_service.server.messages import MEASURES, RANK_FUNCTIONS
@@ -54,7 +53,7 @@ def structured_question(
         ranked=message.ranked,
         having=tuple(map(having_of, message.having)),
         totals_by=message.totals_by or None,
-        max_error=MaxError.of(message.max_error),
+        max_error=message.max_error,
     )
 
 

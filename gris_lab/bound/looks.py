@@ -96,14 +96,14 @@ class Worth:
         shown: How many elements were shown.
         found: How many of these are of the true k largest.
         error: How far a shown count is from the count before bounding; None if nothing was shown.
-        error_part: The same as a part of the count before bounding.
+        error_part: The same as a part of the count before bounding; 0 if nothing was shown.
     """
 
     units: float
     shown: float
     found: float
     error: float | None
-    error_part: float | None = None
+    error_part: float = 0.0
 
 
 class Trials:
@@ -193,7 +193,8 @@ class _Tally:
         self._parts += float((errors / counts).sum())
 
     def worth(self) -> Worth:
-        error, part = (each / self._shown if self._shown else None for each in (self._errors, self._parts))
+        error = self._errors / self._shown if self._shown else None
+        part = self._parts / max(self._shown, 1)
         return Worth(
             self._units / self._runs, self._shown / self._runs, self._found / self._runs, error, part
         )
@@ -263,9 +264,8 @@ class Sketch:
         counts = self._counts.counts[places]
         errors = np.abs(values - counts)
         found = (shown & (places < self._question.k)).sum()
-        error, part = (
-            float(each[shown].sum()) / number if number else None for each in (errors, errors / counts)
-        )
+        error = float(errors[shown].sum()) / number if number else None
+        part = float((errors / counts)[shown].sum()) / max(number, 1)
         return Worth(units, number / SKETCHES, float(found) / SKETCHES, error, part)
 
 

@@ -177,5 +177,6 @@ def format_worth(worth: Worth, k: int) -> str:
     """Return what a setting finds in words."""
     if worth.error is None:
         return f"nothing of the top {k}"
-    part = "" if worth.error_part is None else f", {worth.error_part:.1%} of them"
-    return f"{worth.found:.1f} of the top {k}, counts off by {worth.error:.1f}{part}"
+    return (
+        f"{worth.found:.1f} of the top {k}, counts off by {worth.error:.1f}, {worth.error_part:.1%} of them"
+    )

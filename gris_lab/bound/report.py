@@ -46,7 +46,13 @@ def _row(tried: Tried, counts: BoundedCounts) -> tuple[Cell, ...]:
 
 
 def _worth_cells(worth: Worth) -> tuple[Cell, ...]:
-    return worth.units, worth.shown, worth.found, worth.error, worth.error_part
+    return (
+        worth.units,
+        worth.shown,
+        worth.found,
+        worth.error,
+        None if worth.error is None else worth.error_part,
+    )
 
 
 def _tenths(value: Cell) -> str:

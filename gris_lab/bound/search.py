@@ -39,7 +39,7 @@ class Quality:
 
     def is_met(self, worth: Worth, k: int) -> bool:
         """Return whether answers of this worth are useful on average."""
-        is_exact = worth.error_part is not None and worth.error_part <= self.error
+        is_exact = worth.error is not None and worth.error_part <= self.error
         return is_exact and worth.found >= math.floor(self.names * k)
 
     def within_reach(self, tried: Sequence[Worth], k: int) -> Quality:
@@ -87,4 +87,4 @@ def _error(worth: Worth) -> float:
 
 def _part(worth: Worth) -> float:
     """Return a number that no error reaches where nothing is shown: `Fraction` knows no infinity."""
-    return 1e9 if worth.error_part is None else worth.error_part
+    return 1e9 if worth.error is None else worth.error_part

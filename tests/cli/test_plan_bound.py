@@ -167,7 +167,7 @@ def test_a_sketch_is_worth_what_the_mechanisms_are(cofacts: BoundedCounts) -> No
 
 def worth(found: float, error: float | None, units: float = 10, *, counts: float = 200) -> Worth:
     """Return what a setting is worth, if counts are so large."""
-    return Worth(units, found, found, error, None if error is None else error / counts)
+    return Worth(units, found, found, error, 0.0 if error is None else error / counts)
 
 
 @pytest.mark.parametrize(

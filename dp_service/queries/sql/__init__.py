@@ -172,7 +172,7 @@ def _read(text: str, policy: Policy) -> HistogramQuery:
     select = flattened(reader.statement(), policy.names)
     with placed_in(select):
         asked = _question(select, policy)
-    if not reader.explains and reader.max_error is None:
+    if not (reader.explains or reader.max_error):
         return asked
     return replace(asked, explained=reader.explains, max_error=reader.max_error)
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TypeVar
 
-from dp_service.queries.errors import QuestionError
-from dp_service.queries.max_error import MAX_ERROR, MaxError
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.expressions import ExpressionReader
 from dp_service.queries.sql.numbers import is_number
+from dp_service.queries.sql.options import max_error_of
 from dp_service.queries.sql.places import Span, refuse
 from dp_service.queries.sql.refusals import named
 from dp_service.queries.sql.tokens import Token
@@ -64,13 +63,13 @@ class StatementReader(ExpressionReader):
 
     Attributes:
         explains: Whether its price alone is asked for, by EXPLAIN before it.
-        max_error: What OPTION behind it says of how exact counts have to be; None: there is none.
+        max_error: How exact counts have to be, by OPTION behind it; empty: it says nothing of that.
     """
 
     def __init__(self, tokens: list[Token]) -> None:
         super().__init__(tokens)
         self.explains = False
-        self.max_error: MaxError | None = None
+        self.max_error = ""
         self._named: dict[str, Select] = {}
         self._unread: dict[str, Token] = {}
         self._nesting = 0
@@ -87,7 +86,7 @@ class StatementReader(ExpressionReader):
             )
         found = self._select()
         if self.takes("OPTION"):
-            self._read_option()
+            self.max_error = max_error_of(self)
         if self.takes(";") and self.next.kind != "end":
             refuse(self.next, "several statements are not accepted")
         if self.next.kind != "end":
@@ -124,23 +123,6 @@ class StatementReader(ExpressionReader):
                 self.next,
                 f"EXPLAIN with {named(self.next)} is not accepted: EXPLAIN SELECT .. says the price, and asks nothing",
             )
-
-    def _read_option(self) -> None:
-        """Read OPTION(max_error=16), as Pinot writes options; a part may be in single quotes."""
-        self.expect("(")
-        if self.next.word != MAX_ERROR.upper():
-            refuse(self.next, f"OPTION is accepted with {MAX_ERROR} alone: the service decides all else")
-        self.take()
-        self.expect("=")
-        value = self.take()
-        text = value.text.strip("'") if value.kind == "text" else value.text
-        if self.takes("%"):
-            text += "%"
-        try:
-            self.max_error = MaxError.of(text or "0")
-        except QuestionError as error:
-            refuse(value, str(error))
-        self.expect(")")
 
     def _read_named(self) -> None:
         if self.next.word == "RECURSIVE":
