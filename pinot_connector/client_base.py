@@ -229,19 +229,7 @@ class ClientBase(ABC, Generic[Answered]):
         Args:
             table: a table of the policy.
             by: a column, or a function in SQL: funnels, retention, .. (`catalog` has examples). Or one to four of them.
-            measure: what to count for each element: distinct members (default), events, that is rows, or
-                `distinct:COLUMN`, the distinct values of a column.
-            where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
-                match), `In`, `NotIn` or `Between`. Or a condition in SQL, as it stands behind WHERE.
-            time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
-                means its beginning in the zone of that column; a datetime needs a time zone.
-            counts: whether to show noisy counts, in members or events, with intervals.
-            sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
-            averages: the value columns whose averages to show: over members' totals, or rows if events are counted.
-            numbers: numbers of the rows that meet a condition: `members where <condition>`, `rows where ..`,
-                `sum:<column> where ..`, `avg:<column> where ..`; or `rows` beside a count of members.
-            order_by: one of these, as `sum:<column>`, `avg:<column>` or as in `numbers`: the list is in its descending
-                order. None: it is in the order of its counts.
+            measure, where, time_range, counts, sums, averages, numbers, order_by: see `top_k`.
             quantiles: the quantiles of one column to show instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`,
                 with "min" and "max" for about the smallest and the largest value: in `Row.values`, in this order.
             having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that

@@ -26,7 +26,6 @@ Value: TypeAlias = str | int | bool | datetime.date
 TimeBound: TypeAlias = datetime.date | datetime.datetime | None
 # "min" and "max" stand for about the smallest and the largest value.
 QuantileLike: TypeAlias = float | str | Fraction | Decimal
-# A number of counts, or a part such as "10%".
 MaxError: TypeAlias = float | str | Decimal | None
 
 
@@ -148,9 +147,7 @@ def structured_question(
             not meet all of them are not shown. A text is one condition.
         totals_by: one of two columns of `by`: totals over the other one are released as well, and what the list leaves
             of each. None: there are none.
-        max_error: how far a count may be off on average by the answer's noise, in counts, or as a part of the smallest
-            count that the answer is about: `"10%"`. The price is then the lowest of those that the policy allows with
-            which that is expected. None: the price is the policy's.
+        max_error: how far a count may be off on average, or as a part of the smallest one: `"10%"`; see `top_k`.
 
     Raises:
         InvalidQuestion: a message cannot hold a value; `field` says which.

@@ -18,9 +18,9 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 41_090,
+    "dp_service": 41_095,
     "budget_service": 19_800,
-    "pinot_connector": 21_205,
+    "pinot_connector": 21_200,
     "gris_gateway": 3_250,
     "gris_console": 3_850,
     "gris_mcp": 2_185,
