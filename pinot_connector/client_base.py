@@ -156,8 +156,8 @@ class ClientBase(ABC, Generic[Answered]):
                 do not meet all of them are not shown, before the `k` largest are. They cost nothing.
             totals_by: one of two columns of `by`: totals over the other one are in `PrivateResult.totals`, each with
                 what the rows leave of it. They take a part of the units, at the same price.
-            max_error: how far a count may be off on average by noise, or as a part of the smallest one, such as `"10%"`:
-                the price is the lowest of the policy's with which that is expected. In SQL, `OPTION(max_error=16)`.
+            max_error: how far a count may be off on average by noise, or as a part of the smallest one, as `"10%"`: the
+                price is the lowest of the policy's with which that is expected. In SQL, `OPTION(max_error=16)`.
             max_cost: the most information units that the question may cost; see `ask`.
 
         Returns:
