@@ -2,7 +2,7 @@
 
     python -m bench.bounded [--data FILE MEMBER ELEMENT]
 
-Counts are of distinct members, epsilon_per = 0.15, delta = 1e-10, m = 1, on all rows of the examples. Every run is a
+Counts are of distinct members, epsilon_per = 0.15, delta = 1e-11, m = 1, on all rows of the examples. Every run is a
 run of the mechanisms with noise of its own on the contributions that the salted hash keeps; the error is the mean
 absolute distance of the shown counts from the counts before bounding. Such numbers tell of the data: they are for the
 owner. The settings were found on Cofacts and Online Retail, so there they flatter two looks; a file of `--data` is
@@ -28,7 +28,7 @@ from dp_service.noise import KeyedNoise, KeyedStream
 from gris_data.domain.canonical_pairs import Source
 from gris_data.domain.member_data import read_pairs
 
-CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
+CURRENCY = Currency(Fraction("0.15"), Fraction("1e-11"))
 K, D_BAR, MIN_COUNT = 50, 1000, 1
 MOST_NAMES = 3 * K // 2
 EXAMPLES = Path(__file__).parent.parent / "examples"

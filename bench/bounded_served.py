@@ -37,7 +37,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EndedBetweenLooks, EngineUnavailable, OutcomeUnknown, ServiceUnavailable
 from pinot_connector.results import PrivateResult
 
-HEADER = "epsilon_per: 0.15\ndelta: 1e-10\ncount_noise: gaussian\ntables:\n"
+HEADER = "epsilon_per: 0.15\ndelta: 1e-11\ncount_noise: gaussian\ntables:\n"
 BUDGET = """
 create_at_first_use: true
 accounts:

@@ -62,7 +62,7 @@ FEBRUARY, UNTIL = datetime.date(2024, 2, 1), datetime.date(2024, 3, 1)
 TIMEOUT_SECONDS = 300.0
 POLICY = """
 epsilon_per: 0.15
-delta: 1e-10
+delta: 1e-11
 tables:
   events:
     member: member

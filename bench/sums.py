@@ -38,7 +38,7 @@ from dp_service.values.bounds import Clamp
 
 PURCHASES = Path(__file__).parent.parent / "examples" / "online_retail" / "purchases.parquet"
 CLAMP = Clamp(0, 3000)
-CURRENCY, UNITS = Currency(Fraction("0.15"), Fraction("1e-10")), 5
+CURRENCY, UNITS = Currency(Fraction("0.15"), Fraction("1e-11")), 5
 HALF = Fraction(1, 2)
 _SEEDS = count(1)
 

@@ -13,7 +13,7 @@ EVENTS_OF_A_MEMBER, ARTICLES, ZIPF, SEED = 10, 100_000, 1.1, 7
 FEWEST_SEGMENTS, ROWS_OF_A_SEGMENT = 4, 1_000_000
 ENGAGEMENT_POLICY = """
 epsilon_per: 0.15
-delta: 1e-10
+delta: 1e-11
 tables:
   engagement:
     member: member_id

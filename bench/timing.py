@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from dp_service.mechanisms import CountNoise, Currency, Histogram, KnownGumb, KnownLap, UnkGumb, UnkLap
 from dp_service.noise import KeyedNoise, KeyedStream, NoiseSource
 
-CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
-SHARP = Currency(Fraction(10), Fraction("1e-10"))
+CURRENCY = Currency(Fraction("0.15"), Fraction("1e-11"))
+SHARP = Currency(Fraction(10), Fraction("1e-11"))
 KNOWN_ROWS = 10_000
 D_BAR = 1000
 ROWS = D_BAR + 1

@@ -35,7 +35,7 @@ accounts:
   - path: [demo]
     limit: {information: 1000000000000, calls: 1000000000000}
   - path: [demo, "*"]
-    limit: {information: 3000, calls: 30}
+    limit: {information: 3000, calls: 300}
   # What published domains cost everyone who sees them. A root of its own: these units are of Gaussian noise.
   - path: [domains]
     limit: {information: 1000000000000, calls: 1000000000000}

@@ -22,7 +22,7 @@ from dp_service.mechanisms import Cost, Currency, Histogram, KnownGumb, Mechanis
 from dp_service.noise import KeyedNoise, KeyedStream
 
 FEEDBACK = Path(__file__).resolve().parent / "cofacts" / "feedback.parquet"
-CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
+CURRENCY = Currency(Fraction("0.15"), Fraction("1e-11"))
 DAYS = 30
 MEDIAN_QUESTIONS = 8.0
 SPREAD = 1.1

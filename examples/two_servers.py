@@ -37,7 +37,7 @@ PLAIN_SQL = (
 )
 POLICY = """
 epsilon_per: {epsilon_per}
-delta: 1e-10
+delta: 1e-11
 tables:
   lopsided:
     member: member_id
@@ -51,7 +51,7 @@ accounts:
   - path: [demo]
     limit: {information: 1000000000000, calls: 1000000000000}
   - path: [demo, "*"]
-    limit: {information: 3000, calls: 30}
+    limit: {information: 3000, calls: 300}
 """
 
 

@@ -125,6 +125,13 @@ class QuestionFlags:
         metavar="COLUMN",
         asks="totals_by",
     )
+    error: str = flag(
+        "",
+        "How far a count may be off on average, as 16 or 10%: the lowest price that the policy allows with which that "
+        "is expected. In SQL, OPTION(max_error=16).",
+        metavar="COUNTS|PART%",
+        asks="max_error",
+    )
     sql: str = flag("", "The question as SQL instead.", metavar="TEXT")
     sharpen: list[int] = flag(
         [],

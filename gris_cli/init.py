@@ -36,7 +36,7 @@ class InitFlags:
     member: str = flag("", "The column of the people who are protected.", metavar="COLUMN")
     analyst: list[str] = flag([], "Somebody who may ask; repeatable.", metavar="NAME", show_default=False)
     budget: str = flag(
-        "", "What each of them may spend in a month, such as 3000:30.", metavar="INFORMATION:CALLS"
+        "", "What each of them may spend in a month, such as 3000:300.", metavar="INFORMATION:CALLS"
     )
     host: str = flag(
         "", "The name under which others reach this machine; localhost: nobody else does.", metavar="NAME"
@@ -76,7 +76,7 @@ def _answers(flags: InitFlags, *, asks: bool) -> Answers:
     )
     names = flags.analyst or asking.text("--analyst", "Who may ask (names, with commas)", "ana").split(",")
     budget = flags.budget or asking.text(
-        "--budget", "What each may spend in a month, INFORMATION:CALLS", "3000:30"
+        "--budget", "What each may spend in a month, INFORMATION:CALLS", "3000:300"
     )
     host = flags.host or asking.text("--host", "The name under which others reach this machine", "localhost")
     return Answers(tables, member, _names(names), *_limits(budget), _host(host))
@@ -138,9 +138,9 @@ def _names(texts: list[str]) -> list[str]:
 
 
 def _limits(text: str) -> tuple[int, int]:
-    parts = parts_of("--budget", "INFORMATION:CALLS, such as 3000:30", text)
+    parts = parts_of("--budget", "INFORMATION:CALLS, such as 3000:300", text)
     if not all(part.isascii() and part.isdigit() and 0 < int(part) <= _LARGEST for part in parts):
-        raise typer.BadParameter(f"--budget expects two numbers from 1 on, such as 3000:30, got {text}")
+        raise typer.BadParameter(f"--budget expects two numbers from 1 on, such as 3000:300, got {text}")
     information, calls = map(int, parts)
     return information, calls
 

@@ -21,7 +21,7 @@ from gris_cli.formatting import format_total
 from gris_cli.terminal import grid, print_json, printable, say, say_all, show
 from gris_cli.totals_table import totals_table
 from pinot_connector import formats
-from pinot_connector.budgets import Level
+from pinot_connector.budgets import Level, balance_of
 from pinot_connector.catalog import BlocksEntry
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
@@ -95,14 +95,16 @@ def print_check(*, as_json: bool) -> None:
 
 
 def print_levels(levels: Sequence[Level], blocks: BlocksEntry | None = None, *, as_json: bool) -> None:
-    """Print what is left of a budget; `blocks` names those that members are divided into."""
+    """Print what is left of a budget, of blocks too, which `blocks` names, and which of its units runs out first."""
+    balances = [balance_of(level.spent, level.limit) for level in levels]
     if as_json:
-        print_json({"remaining": to_json(levels)})
+        print_json({"remaining": to_json(levels), "balances": to_json(balances)})
         return
-    for level in levels:
+    for level, balance in zip(levels, balances, strict=True):
         say("left", formats.level(level))
         for left in formats.left_of_blocks(level, blocks):
             say("", left)
+        say("", formats.balance(balance))
     if not levels:
         say("left", "no limit applies to this account")
 

@@ -18,6 +18,7 @@ from gris_cli.flags import AskFlags, QuestionFlags
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.liveness import is_liveness_check
 from pinot_connector.questions import (
+    PLAIN_TEXTS,
     Condition,
     In,
     NotIn,
@@ -96,7 +97,11 @@ def _question_of(flags: QuestionFlags) -> question_pb2.Question:
         bucket=flags.bucket or None,
         ranked=flags.ranked,
         having=flags.having,
-        totals_by=flags.totals or None,
+        **{
+            each.asks: getattr(flags, each.name) or None
+            for each in flags_of(flags)
+            if each.asks in PLAIN_TEXTS
+        },
     )
 
 

@@ -18,6 +18,7 @@ from pinot_connector.catalog import ColumnEntry, TableEntry
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.questions import (
+    PLAIN_TEXTS,
     Between,
     Condition,
     In,
@@ -150,7 +151,7 @@ def question_of(form: Form, table: TableEntry | None) -> question_pb2.Question:
         quantiles={column: wanted for column, wanted in _quantiles(form, table) if wanted},
         bucket=f"{bucket}:{table.time.column}" if bucket and table.time is not None else None,
         ranked=form.has("ranked", "yes") and bool(bucket),
-        totals_by=form.get("totals") or None,
+        **{name: form.get(name) or None for name in PLAIN_TEXTS},
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 from gris_data.errors import InputError
 from gris_data.sheets import Cell, Column, Sheet, percent
+from pinot_connector import formats
+from pinot_connector.budgets import Cost, balance_of
 
 _COLUMNS = ("account", "day", "information", "calls")
 _MAX_DAYS = 400
@@ -76,8 +79,16 @@ def exhausted(charges: Sequence[Charge], unit: str, limits: Iterable[int]) -> li
     return [Exhausted(unit, limit, (by_day > limit).mean(axis=0)) for limit in limits]
 
 
-def usage_sheet(found: Sequence[Exhausted]) -> Sheet:
-    """Return the shares after the first day, after a week, and after all days."""
+def pace_of(charges: Iterable[Charge], limit: Cost, delta: Fraction) -> str:
+    """Return which unit of a limit all charges together would use up first, and which delta would balance them."""
+    charges = list(charges)
+    spent = Cost(sum(each.information for each in charges), sum(each.calls for each in charges), "")
+    text = formats.balance(balance_of(spent, limit), delta)
+    return text and f"of {formats.cost(limit)} with delta {float(delta):g}, {text}"
+
+
+def usage_sheet(found: Sequence[Exhausted], pace: str = "") -> Sheet:
+    """Return the shares after the first day, after a week, and after all days, with a sentence about the pace."""
     rows: list[tuple[Cell, ...]] = [
         (each.unit, each.limit, *(float(each.shares[min(day, each.shares.size - 1)]) for day in (0, 6, 399)))
         for each in found
@@ -91,5 +102,5 @@ def usage_sheet(found: Sequence[Exhausted]) -> Sheet:
             Column("window", "in the end", percent),
         ),
         rows,
-        (("", "shares of the accounts that asked anything"),),
+        (("", "shares of the accounts that asked anything"), ("", pace)),
     )

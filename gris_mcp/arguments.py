@@ -19,6 +19,7 @@ from pinot_connector.catalog import TableEntry
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.questions import (
+    PLAIN_TEXTS,
     Between,
     In,
     NotIn,
@@ -166,7 +167,7 @@ class Question(Arguments):
         None,
         ge=1,
         lt=2**63,
-        description="The most elements to show, the largest first. It decides what is paid at most.",
+        description="The most elements to show, the largest first. It decides the highest price.",
     )
     measure: Annotated[Name | None, BeforeValidator(lenient.measure)] = Field(
         None,
@@ -206,8 +207,10 @@ class Question(Arguments):
         default_factory=list,
         description='Leave out elements by what is released, for free: "count >= 100", "sum:COLUMN < 25".',
     )
-    totals_by: Text = Field(
-        None, description="One of exactly two columns of by: totals by it, and what the rows leave of each."
+    totals_by: Text = Field(None, description="One of two columns of by: totals by it, and what rows leave.")
+    max_error: Annotated[Name | None, BeforeValidator(lenient.number_text)] = Field(
+        None,
+        description="Mean error of counts: 16 or 10%; sets the price.",
     )
     max_cost: Number = Field(
         None,
@@ -263,7 +266,7 @@ class Question(Arguments):
             bucket=_bucket(self.bucket, table),
             ranked=self.ranked is True,
             having=[lenient.having(each, counted) for each in self.having],
-            totals_by=self.totals_by,
+            **{name: getattr(self, name) for name in PLAIN_TEXTS},
         )
         for place, each in enumerate(self.where):
             built.structured.filters.extend(each.filters(f"where[{place}]", _type_of(each.column, table)))

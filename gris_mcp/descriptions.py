@@ -76,6 +76,7 @@ EXAMPLES = {
     "bucket": '{"bucket": "month:day", "since": "2019-01-01", "until": "2020-01-01"}',
     "having": '{"having": ["count >= 100"]}',
     "totals_by": '{"by": ["country", "app"], "totals_by": "country"}',
+    "max_error": '{"max_error": "16"}',
     "max_cost": '{"max_cost": 100}',
     "confidence": '{"confidence": 0.95}',
     "most": '{"most": 5}',
@@ -104,5 +105,6 @@ OTHER_NAMES = {
     **dict.fromkeys(("interval", "granularity", "time_grain"), ("bucket",)),
     **dict.fromkeys(("query", "q", "statement"), ("sql",)),
     **dict.fromkeys(("field", "name"), ("column",)),
+    **dict.fromkeys(("error", "precision", "accuracy"), ("max_error",)),
     **dict.fromkeys(("budget", "max_price", "max_units"), ("max_cost",)),
 }

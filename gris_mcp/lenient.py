@@ -91,6 +91,11 @@ def text(value: Any) -> Any:
     return None if isinstance(value, str) and not value.strip() else value
 
 
+def number_text(value: Any) -> Any:
+    """Return a number as a text; None for the default."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else text(value)
+
+
 def sql(value: Any) -> Any:
     """Return a statement, without the marks of a block of code around it; None for none."""
     if not isinstance(value, str):

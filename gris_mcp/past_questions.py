@@ -10,6 +10,7 @@ from gris_api.dp.v1 import question_pb2
 
 from pinot_connector.days import date_of
 from pinot_connector.json_values import to_json
+from pinot_connector.questions import PLAIN_TEXTS
 
 _MEASURES = {question_pb2.MEASURE_EVENTS: "events", question_pb2.MEASURE_DISTINCT_VALUES: "distinct:"}
 _RANKS = {question_pb2.RANK_FUNCTION_SMALLEST: "min", question_pb2.RANK_FUNCTION_LARGEST: "max"}
@@ -50,7 +51,7 @@ def _structured(query: question_pb2.HistogramQuery) -> Iterator[tuple[str, Any]]
     yield "quantiles", [{"column": column, "of": of} for column, of in of_column.items()]
     yield "ranked", query.ranked or None
     yield "having", [_having(each, named) for each in query.having]
-    yield "totals_by", query.totals_by
+    yield from ((name, getattr(query, name)) for name in PLAIN_TEXTS)
 
 
 def _condition(built: question_pb2.Filter) -> dict[str, Any]:

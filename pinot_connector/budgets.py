@@ -113,6 +113,36 @@ def questions_left(levels: Iterable[Level], price: Cost, *, together: int = 1) -
 
 
 @dataclass(frozen=True)
+class Balance:
+    """Which of a limit's two units runs out first if questions go on as they were asked so far.
+
+    `first` is empty where both end together. `calls`, rounded up, would end together with the information; if each adds
+    `of_delta` times what a call adds now, that budget is worth the same: the product of calls and delta stays. Both
+    are 0 if what was spent lacks one of the units.
+    """
+
+    first: str
+    calls: int = 0
+    of_delta: Fraction = Fraction(0)
+
+
+def balance_of(spent: Cost, limit: Cost) -> Balance | None:
+    """Returns which unit of a limit runs out first at the rate of what was spent; None if nothing was spent.
+
+    The unit whose larger share of its limit is spent runs out first. A limit of 0 has run out of that unit, and has
+    nothing to balance: None as well.
+    """
+    if not (limit.information and limit.calls and (spent.information or spent.calls)):
+        return None
+    information, calls = spent.information * limit.calls, spent.calls * limit.information
+    first = "" if information == calls else INFORMATION if information > calls else "calls"
+    if not (information and calls):
+        return Balance(first)
+    balanced = -(-calls // spent.information)
+    return Balance(first, balanced, Fraction(limit.calls, balanced))
+
+
+@dataclass(frozen=True)
 class Share:
     """How much of one level's budget a question takes at most, in one unit ("information" or "calls").
 

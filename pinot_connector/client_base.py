@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from gris_api.dp.v1 import question_pb2
 
 from pinot_connector.questions import (
+    MaxError,
     Measure,
     QuantileLike,
     TimeBound,
@@ -126,6 +127,7 @@ class ClientBase(ABC, Generic[Answered]):
         order_by: str | None = None,
         having: str | Sequence[str] = (),
         totals_by: str | None = None,
+        max_error: MaxError = None,
         max_cost: int | None = None,
     ) -> Answered:
         """Ranks the `k` elements of `by` with the largest counts.
@@ -154,6 +156,8 @@ class ClientBase(ABC, Generic[Answered]):
                 do not meet all of them are not shown, before the `k` largest are. They cost nothing.
             totals_by: one of two columns of `by`: totals over the other one are in `PrivateResult.totals`, each with
                 what the rows leave of it. They take a part of the units, at the same price.
+            max_error: how far a count may be off on average by noise, or as a part of the smallest one, as `"10%"`: the
+                price is the lowest of the policy's with which that is expected. In SQL, `OPTION(max_error=16)`.
             max_cost: the most information units that the question may cost; see `ask`.
 
         Returns:
@@ -189,6 +193,7 @@ class ClientBase(ABC, Generic[Answered]):
                 order_by=order_by,
                 having=having,
                 totals_by=totals_by,
+                max_error=max_error,
             ),
             max_cost=max_cost,
         )
@@ -209,6 +214,7 @@ class ClientBase(ABC, Generic[Answered]):
         quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
         having: str | Sequence[str] = (),
         totals_by: str | None = None,
+        max_error: MaxError = None,
         max_cost: int | None = None,
     ) -> Answered:
         """Counts all elements of `by` that may be shown.
@@ -221,24 +227,13 @@ class ClientBase(ABC, Generic[Answered]):
         Args:
             table: a table of the policy.
             by: a column, or a function in SQL: funnels, retention, .. (`catalog` has examples). Or one to four of them.
-            measure: what to count for each element: distinct members (default), events, that is rows, or
-                `distinct:COLUMN`, the distinct values of a column.
-            where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
-                match), `In`, `NotIn` or `Between`. Or a condition in SQL, as it stands behind WHERE.
-            time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
-                means its beginning in the zone of that column; a datetime needs a time zone.
-            counts: whether to show noisy counts, in members or events, with intervals.
-            sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
-            averages: the value columns whose averages to show: over members' totals, or rows if events are counted.
-            numbers: numbers of the rows that meet a condition: `members where <condition>`, `rows where ..`,
-                `sum:<column> where ..`, `avg:<column> where ..`; or `rows` beside a count of members.
-            order_by: one of these, as `sum:<column>`, `avg:<column>` or as in `numbers`: the list is in its descending
-                order. None: it is in the order of its counts.
+            measure, where, time_range, counts, sums, averages, numbers, order_by: see `top_k`.
             quantiles: the quantiles of one column to show instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`,
                 with "min" and "max" for about the smallest and the largest value: in `Row.values`, in this order.
             having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
                 do not meet all of them are not shown. They cost nothing.
             totals_by: one of two columns of `by`, whose totals are shown as well; see `top_k`.
+            max_error: how exact counts have to be, which the price follows from; see `top_k`.
             max_cost: the most information units that the question may cost; see `ask`.
 
         Returns:
@@ -272,6 +267,7 @@ class ClientBase(ABC, Generic[Answered]):
                 quantiles=quantiles,
                 having=having,
                 totals_by=totals_by,
+                max_error=max_error,
             ),
             max_cost=max_cost,
         )
@@ -289,6 +285,7 @@ class ClientBase(ABC, Generic[Answered]):
         averages: Sequence[str] = (),
         numbers: Sequence[str] = (),
         having: str | Sequence[str] = (),
+        max_error: MaxError = None,
         max_cost: int | None = None,
     ) -> Answered:
         """Counts by buckets of time, in the order of time.
@@ -301,7 +298,7 @@ class ClientBase(ABC, Generic[Answered]):
             bucket: the policy's time column and how it is divided: `<length>:<column>`, such as `month:day`, with one
                 of day, week, month, quarter and year.
             by: columns to group by as well; an element has the bucket before their values.
-            measure, where, sums, averages, numbers, having, max_cost: see `histogram`.
+            measure, where, sums, averages, numbers, having, max_error, max_cost: see `histogram`.
             time_range: as `histogram` has it; the buckets are those in it, and in closed periods.
 
         Returns:
@@ -330,6 +327,7 @@ class ClientBase(ABC, Generic[Answered]):
                 numbers=numbers,
                 bucket=bucket,
                 having=having,
+                max_error=max_error,
             ),
             max_cost=max_cost,
         )
@@ -345,6 +343,7 @@ class ClientBase(ABC, Generic[Answered]):
         averages: Sequence[str] = (),
         numbers: Sequence[str] = (),
         quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
+        max_error: MaxError = None,
         max_cost: int | None = None,
     ) -> Answered:
         """Counts everything that meets the conditions, as one number.
@@ -355,7 +354,7 @@ class ClientBase(ABC, Generic[Answered]):
         Args:
             table: a table of the policy.
             measure: what to count: distinct members (default), or events, where the policy clips them.
-            where, time_range, sums, averages, numbers, quantiles, max_cost: see `histogram`.
+            where, time_range, sums, averages, numbers, quantiles, max_error, max_cost: see `histogram`.
 
         Returns:
             The result: always one row, whose element has no values; its count is near 0 if nothing matches.
@@ -384,6 +383,7 @@ class ClientBase(ABC, Generic[Answered]):
                 averages=averages,
                 numbers=numbers,
                 quantiles=quantiles,
+                max_error=max_error,
             ),
             max_cost=max_cost,
         )

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
-from pinot_connector.budgets import Cost, Level, Mode, Share
+from pinot_connector.budgets import Balance, Cost, Level, Mode, Share
 
 if TYPE_CHECKING:
     from pinot_connector.catalog import BlocksEntry
@@ -105,6 +105,28 @@ def left_of_blocks(value: Level, blocks: BlocksEntry | None) -> list[str]:
 
 def _block(id_: str, blocks: BlocksEntry | None) -> str:
     return f"block {id_}" if blocks is None else blocks.named(id_)
+
+
+def balance(value: Balance | None, delta: Fraction | None = None) -> str:
+    """Returns which unit of a budget runs out first, and which calls would end together with the information.
+
+    Args:
+        value: the balance of what was spent.
+        delta: what a call adds now; None: it is not known here, and what it would be is said as a multiple of it.
+    """
+    if value is None:
+        return ""
+    first = (
+        f"{value.first} will run out first" if value.first else "information and calls will run out together"
+    )
+    if not (value.calls and value.first):
+        return f"at this rate {first}"
+    size = (
+        f"{float(value.of_delta):.3g} times the delta"
+        if delta is None
+        else f"delta {float(value.of_delta * delta):.3g}"
+    )
+    return f"at this rate {first}; {counted(value.calls, 'call')} with {size} would last as long and promise the same"
 
 
 def _tracked(mode: Mode) -> str:

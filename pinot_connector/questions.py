@@ -26,6 +26,7 @@ Value: TypeAlias = str | int | bool | datetime.date
 TimeBound: TypeAlias = datetime.date | datetime.datetime | None
 # "min" and "max" stand for about the smallest and the largest value.
 QuantileLike: TypeAlias = float | str | Fraction | Decimal
+MaxError: TypeAlias = float | str | Decimal | None
 
 
 class Measure(Enum):
@@ -70,6 +71,9 @@ Condition: TypeAlias = Value | Sequence[Value] | In | NotIn | Between
 # Conditions by column, all of which must hold, or one in SQL.
 Where: TypeAlias = Mapping[str, Condition] | str
 
+PLAIN_TEXTS = ("totals_by", "max_error")
+"""The fields of a question that are one text: arguments here, which all surfaces pass on under these names."""
+
 _BUCKET = re.compile(r"(day|week|month|quarter|year):([A-Za-z_][A-Za-z0-9_]*)")
 _RANKS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)
 MEASURES = numbers(Measure, question_pb2.Measure.DESCRIPTOR)
@@ -103,6 +107,7 @@ def structured_question(
     ranked: bool = False,
     having: str | Sequence[str] = (),
     totals_by: str | None = None,
+    max_error: MaxError = None,
 ) -> question_pb2.Question:
     """Builds a question.
 
@@ -142,6 +147,7 @@ def structured_question(
             not meet all of them are not shown. A text is one condition.
         totals_by: one of two columns of `by`: totals over the other one are released as well, and what the list leaves
             of each. None: there are none.
+        max_error: how far a count may be off on average, or as a part of the smallest one: `"10%"`; see `top_k`.
 
     Raises:
         InvalidQuestion: a message cannot hold a value; `field` says which.
@@ -163,6 +169,7 @@ def structured_question(
             *(_number(each, measure) for each in _texts(numbers)),
         ],
         quantiles=_quantiles(quantiles or {}),
+        max_error="" if max_error is None else checked_text("max_error", str(max_error)),
     )
     if order_by is not None:
         named = _number(checked_text("ordered_by", order_by), measure)

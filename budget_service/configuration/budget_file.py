@@ -8,9 +8,9 @@
     leases: {share_percent: 10, outstanding_percent: 50, seconds: 600}      # only if regions borrow from this ledger
     accounts:
       - path: [acme]
-        limit: {information: 9000, calls: 90}
+        limit: {information: 9000, calls: 900}
       - path: [acme, "*"]
-        limit: {information: 3000, calls: 30}
+        limit: {information: 3000, calls: 300}
         mode: enforce                   # or track
         window: month                   # day, week, month, never, or sliding with `days`
         zone: Europe/Berlin             # an IANA name; default UTC

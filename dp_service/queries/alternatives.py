@@ -35,9 +35,15 @@ def choice_for(query: HistogramQuery, policy: Policy) -> Choice | None:
     return None if is_stated else choice
 
 
-def as_stated(policy: Policy, table_name: str) -> Policy:
-    """Return the policy in which the table is answered as its block says, and nothing is chosen."""
-    return _with_table(policy, _bounded(policy.table(table_name), names=True))
+def as_stated(policy: Policy, table_name: str, *, units: int | None = None) -> Policy:
+    """Return the policy in which the table is answered as its block says, and nothing is chosen.
+
+    Args:
+        policy: The policy.
+        table_name: The table.
+        units: What questions cost instead of what the block says; None: as it says.
+    """
+    return _with_table(policy, _bounded(policy.table(table_name), names=True, units=units))
 
 
 def alternatives(policy: Policy, table_name: str) -> Iterator[tuple[Answering, Policy]]:

@@ -157,7 +157,12 @@ def _of_shift(block: Contributions) -> _Found:
 
 def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
     """Yield that no such noise can be drawn; a calendar's periods are known with a question only."""
-    least = block.units if block.choice is None else block.choice.units[0]
+    if (block.least_units or 0) > block.units:
+        yield "least_units", f"expected at most {block.units}, the units of every other question"
+    if (block.most_units or block.units) < block.units:
+        yield "most_units", f"expected at least {block.units}, the units of every other question"
+    allowed = block.allowed_units
+    least = allowed[0] if block.choice is None else min(allowed[0], block.choice.units[0])
     rho = rho_of_units(policy.currency.epsilon_per, least)
     for key, bound, part in _looks(block):
         if any(variance > MAX_VARIANCE for variance in _variances(table, block, bound, part * rho)):

@@ -22,7 +22,7 @@ def faults_of_totals(policy: Policy, table: Table, block: Contributions) -> Iter
             yield "totals.one_value", f"{name}: expected a column that questions may group by"
     if len(set(totals.one_value)) < len(totals.one_value):
         yield "totals.one_value", "expected each column once"
-    rho = rho_of_units(policy.currency.epsilon_per, block.units)
+    rho = rho_of_units(policy.currency.epsilon_per, block.allowed_units[0])
     if any(variance > MAX_VARIANCE for variance in _variances(table, block, totals.share, rho)):
         yield (
             "totals.share",

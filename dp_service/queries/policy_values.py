@@ -241,7 +241,7 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     """Yield that no such noise can be drawn; a calendar's periods are known with a question only."""
     if bounded.sums is None:
         return
-    rho = rho_of_units(policy.currency.epsilon_per, bounded.units)
+    rho = rho_of_units(policy.currency.epsilon_per, bounded.allowed_units[0])
     counted = 1 if bounded.names is None else 1 - bounded.names.share
     # As many as one question may ask for: this one, beside those that take most of the units.
     others = sorted(each.weight for each in table.values if each is not column)

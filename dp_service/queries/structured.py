@@ -34,6 +34,7 @@ from dp_service.queries.filters import (
     require_valid,
 )
 from dp_service.queries.functions.function import Function
+from dp_service.queries.max_error import MaxError
 from dp_service.terms import AggregateFunction, ColumnType
 
 MAXIMUM_DIMENSIONS = 4
@@ -99,6 +100,7 @@ class HistogramQuery:
         having: At most 16 conditions on what was released of an element; elements that do not meet all of them are not
             shown. They change nothing of what is released.
         totals_by: One of two dimensions, of whose values totals are released as well; None: there are none.
+        max_error: How exact its counts have to be, as `MaxError` reads it; empty: the price is the policy's.
         count_alias: The name of the counts in SQL, for those who display them; no part of the question.
         aliases: The name of each column in SQL, None where it is its own; empty: all are. No part of the question.
         shown: In which order SQL selects the columns of the answer, as places among dimensions, the count, and
@@ -125,6 +127,7 @@ class HistogramQuery:
     by_element: bool = False
     smallest_first: bool = False
     totals_by: str | None = None
+    max_error: str = ""
     count_alias: str | None = field(default=None, compare=False)
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
     shown: tuple[int, ...] = field(default=(), compare=False)
@@ -165,6 +168,7 @@ class HistogramQuery:
         require_valid(
             self.k is None or 1 <= self.k <= MAXIMUM_K, "k", f"expected a whole number from 1 to {MAXIMUM_K}"
         )
+        MaxError.of(self.max_error)
         self._check_aggregates()
         self._check_distinct()
         self._check_quantiles()

@@ -30,6 +30,8 @@ _Units = Annotated[int, Field(gt=0, le=1_000_000)]
 
 # Until the block around it is read, which says it for both looks.
 _OF_THE_SECOND: Any = None
+# Falsy, and no number of units: `allowed_units` has those of the block instead.
+_AS_UNITS: Any = None
 
 
 class Names(Stated):
@@ -136,6 +138,8 @@ class Contributions(Stated):
         bounded_by: Why a member counts in no more elements.
         delta_0: In how many elements a member counts at most: of a question, or of a period of a prepared copy.
         units: How many information units a question costs.
+        least_units: How many a question costs at least that says how exact it has to be; by default `units`.
+        most_units: How many such a question costs at most; by default `units`.
         min_count: The smallest count that is considered over an unknown domain.
         elements: By which columns a prepared copy is bounded; empty: it is no such copy.
         period: The column of a prepared copy with the periods in each of which members are bounded, or `ONE_PERIOD`.
@@ -153,6 +157,8 @@ class Contributions(Stated):
     bounded_by: Annotated[BoundedBy, Field(strict=False, alias="bound")]
     delta_0: _Bound
     units: _Units
+    least_units: _Units = _AS_UNITS
+    most_units: _Units = _AS_UNITS
     min_count: Annotated[int, Field(gt=0, le=1_000_000_000)] = 1
     elements: Annotated[list[Identifier], Field(min_length=1, max_length=4)] = Field(default_factory=list)
     period: Identifier | None = None
@@ -165,6 +171,12 @@ class Contributions(Stated):
     sums: Sums | None = None
     buckets: _Bound | None = None
     totals: Totals | None = None
+
+    @property
+    def allowed_units(self) -> range:
+        """How many units a question may cost that says how exact it has to be."""
+        least, most = self.least_units or self.units, self.most_units or self.units
+        return range(min(least, self.units), max(most, self.units) + 1)
 
     @property
     def periods(self) -> int | Refresh:

@@ -7,17 +7,19 @@ nothing to what is released. If expectations are wrong, less is found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.alternatives import alternatives, as_stated, choice_for, expected_counts
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.max_error import MaxError
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.table_contributions import Choice
+from dp_service.releases.exactness import at_other_prices, exact_enough
 from dp_service.releases.kinds import kind_of
 from dp_service.terms import Answering
 
@@ -41,10 +43,23 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Chosen:
-    """How a question is answered, and between what that was chosen; empty: the policy leaves no choice."""
+    """How a question is answered, and between what that was chosen; empty: the policy leaves no choice.
+
+    `allowed` are the units that it may cost by what it says of how exact it has to be; empty: it has no such price.
+    """
 
     resolution: Resolution
     among: tuple[Alternative, ...] = ()
+    allowed: Sequence[int] = ()
+
+    @property
+    def at_other_prices(self) -> Iterator[Alternative]:
+        """The question for half and for twice its price, as far as the policy allows these."""
+        resolution = self.resolution
+        for each in at_other_prices(resolution.parameters):
+            if each.units in self.allowed:
+                other = replace(resolution, parameters=each.parameters)
+                yield Alternative(None, other, kind_of(each.parameters).mechanism.worst_case_cost(), None)
 
 
 def chosen(query: HistogramQuery, policy: Policy, *, now: int) -> Chosen:
@@ -60,9 +75,13 @@ def chosen(query: HistogramQuery, policy: Policy, *, now: int) -> Chosen:
         QuestionError: No policy could answer the question; `field` names what is wrong.
         UnusableParametersError: No noise can be drawn for it.
     """
+    block = policy.table(query.table).contributions
+    allowed = () if block is None else block.allowed_units
+    if (wanted := MaxError.of(query.max_error)) is not None:
+        return Chosen(exact_enough(query, policy, wanted, now=now), allowed=allowed)
     choice = choice_for(query, policy)
     if choice is None:
-        return Chosen(resolve(query, policy, now=now))
+        return Chosen(resolve(query, policy, now=now), allowed=allowed)
     # What is wrong with the question is said of this one: others may lack what the policy does not ask for.
     stated = resolve(query, as_stated(policy, query.table), now=now)
     found = tuple(_alternatives(query, policy, choice, now))

@@ -14,6 +14,7 @@ from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
 from dp_service.queries.times import CompleteBy, Refresh
 from dp_service.releases.choosing import Chosen
+from dp_service.releases.exactness import at_other_prices, of_other_prices
 from dp_service.releases.kinds import AnyKind, kind_of
 from dp_service.releases.kinds.parts import WHAT_HELPS
 from dp_service.releases.kinds.views import Counts, ExpectedAccuracy, ReleaseView
@@ -74,6 +75,8 @@ def of_question(
         values=(str(worst.information), str(worst.calls)),
     )
     yield from _blocks(resolution.paid_by)
+    if chosen is not None:
+        yield from of_other_prices(tuple(at_other_prices(resolution.parameters)), chosen.allowed)
     if chosen is not None and chosen.among:
         yield _choice(chosen)
 

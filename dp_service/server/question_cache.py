@@ -194,7 +194,8 @@ def _form(question: question_pb2.Question) -> str | bytes:
 def _without_conditions(question: question_pb2.Question) -> bytes | None:
     """Return a small structured question without its conditions; None: it is none, or SQL has to be parsed."""
     is_small = question.WhichOneof("form") == "structured" and question.ByteSize() <= MAX_QUICK_BYTES
-    if not is_small or sql_of(question):
+    # The price of an error takes as long as several questions.
+    if not is_small or sql_of(question) or question.structured.max_error:
         return None
     asked = question_pb2.HistogramQuery()
     asked.CopyFrom(question.structured)

@@ -53,6 +53,7 @@ def structured_question(
         ranked=message.ranked,
         having=tuple(map(having_of, message.having)),
         totals_by=message.totals_by or None,
+        max_error=message.max_error,
     )
 
 

@@ -8,7 +8,7 @@ from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 service = dp_pb2_grpc.DpServiceStub(grpc.insecure_channel(os.environ["GRIS_DP"]))
 text = """\
 epsilon_per: 0.15
-delta: 1e-10
+delta: 1e-11
 tables:
   visits:
     member: visitor_id

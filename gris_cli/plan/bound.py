@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gris_cli.flag_groups import flag, with_flags
-from gris_cli.inputs import named_errors
+from gris_cli.inputs import named_errors, number
 from gris_cli.plan.bound_flags import DataFlags, Planned, StatedFlags, planned
 from gris_cli.plan.flags import DELTA, EPSILON_PER, DBarFlag, DeltaFlag, EpsilonPerFlag, OutFlag, SeedFlag
 
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from gris_lab.bound.contributions import BoundedCounts
     from gris_lab.bound.looks import Question
     from gris_lab.bound.proposal import TradeOff
+    from gris_lab.bound.search import Quality
 
-UNITS = (5, 10, 20, 50, 100)
+UNITS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 100)
 MOST_UNITS = 10**6
 LARGEST_K = 2000
 LARGEST_BOUND = 10**6
+USEFUL_NAMES, USEFUL_ERROR = Fraction("0.95"), Fraction("0.1")
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,26 @@ class SearchFlags:
         min=1,
         max=LARGEST_BOUND,
     )
+    right: Annotated[Fraction, number("The part of the names that has to be right.", default="0.95")] = (
+        USEFUL_NAMES
+    )
+    error: Annotated[
+        Fraction, number("How far counts may be off on average, as a part of them.", default="0.1")
+    ] = USEFUL_ERROR
     epsilon_per: EpsilonPerFlag = EPSILON_PER
     delta: DeltaFlag = DELTA
     min_count: int = flag(1, "The smallest count that is considered, by the policy.", min=1, max=10**9)
     d_bar: DBarFlag = 1000
     trials: int = flag(50, "How often each mechanism runs.", min=2, max=10**4)
     seed: SeedFlag = None
+
+    def quality(self) -> Quality:
+        """Return when an answer is useful."""
+        from gris_lab.bound.search import Quality
+
+        if not (0 < self.right <= 1 and self.error > 0):
+            raise typer.BadParameter("--right expects a part above 0 and up to 1, --error one above 0")
+        return Quality(self.right, self.error)
 
     def question(self) -> Question:
         """Return the question that is planned."""
@@ -65,7 +82,7 @@ def bound(
     out: OutFlag = None,
     as_json: bool,
 ) -> None:
-    """Propose bounds and units for a top k: one look beside two looks and UnkGumb. For the owner of the data.
+    """Propose the cheapest bounds and units whose top k is useful, one look or two. For the owner of the data.
 
     Counts are of distinct members. The data must be of another period than the one that questions are about.
     """
@@ -83,7 +100,7 @@ def bound(
     if out:
         draw_trade_off(made, question, out, title=f"{from_flags.name}: {search.trials} runs a point")
     expected = Expectations(from_flags.counts, units, data.elements) if choose else None
-    _show(made, from_flags, question, expected, are_given=bool(search.bounds), as_json=as_json)
+    _show(made, from_flags, question, expected, search, as_json=as_json)
 
 
 def _tried(
@@ -95,7 +112,15 @@ def _tried(
 
     draws, seed = Draws(search.seed), search.seed or 0
     with progress("trying bounds", len(units) + 1) as advance:
-        return trade_off(counts, question, units, search.trials, draws, seed=seed, advance=advance)
+        return trade_off(
+            counts,
+            question,
+            units,
+            search.trials,
+            draws,
+            seed=seed,
+            advance=advance,
+        )
 
 
 def _show(
@@ -103,8 +128,8 @@ def _show(
     from_flags: Planned,
     question: Question,
     expected: Expectations | None,
+    search: SearchFlags,
     *,
-    are_given: bool,
     as_json: bool,
 ) -> None:
     from gris_cli.sheets import print_sheets
@@ -112,10 +137,10 @@ def _show(
     from gris_lab.bound import proposal
     from gris_lab.bound.report import proposal_json, trade_off_sheet
 
-    proposed = proposal.proposal(made, from_flags.counts, question)
+    proposed = proposal.proposal(made, from_flags.counts, question, search.quality())
     policy = proposal.policy_block(proposed.proposed.look, question, expected)
     notes = (
-        proposal.GIVEN if are_given else proposal.ROUNDED,
+        proposal.GIVEN if search.bounds else proposal.ROUNDED,
         *([] if expected is None else [proposal.EXPECTED]),
         proposal.OUTSIDE if from_flags.is_data else proposal.STATED,
     )

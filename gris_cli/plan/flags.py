@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from gris_lab.histograms import NamedHistogram
 
 EPSILON_PER = Fraction("0.15")
-DELTA = Fraction("1e-10")
+DELTA = Fraction("1e-11")
 INFORMATION = 3000
-CALLS = 30
+CALLS = 300
 SLACK = Fraction("1e-9")
 
 
@@ -51,7 +51,7 @@ def is_gaussian(policy: Policy | None) -> bool:
 
 
 _EPSILON_PER = number("What one information unit buys.", default="0.15")
-_DELTA = number("What one call may add.", default="1e-10")
+_DELTA = number("What one call may add.", default="1e-11")
 EpsilonPerFlag = Annotated[Fraction, _EPSILON_PER]
 MaybeEpsilonPerFlag = Annotated[Fraction | None, _EPSILON_PER]
 DeltaFlag = Annotated[Fraction, _DELTA]

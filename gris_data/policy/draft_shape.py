@@ -75,7 +75,7 @@ class Planned:
     top: int = 0
 
 
-CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
+CURRENCY = Currency(Fraction("0.15"), Fraction("1e-11"))
 REACHED_BY = 12
 """How many members reach a bound that is chosen, at least: a few who are far from the others do not decide it."""
 

@@ -66,9 +66,13 @@ _TYPES = (
 _CONTRIBUTIONS = (
     "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
     "`buckets`), those that a public hash chooses.{looks} This is the cheapest setting that `gris plan bound` proposes "
-    "for the {top} largest of {planned}, from the shape of these data. DECIDE: more units mean less noise at a higher "
-    "price; a larger max_names shows longer lists, for which delta_0 has to grow."
+    "for useful answers about the {top} largest of {planned}, from the shape of these data. Counts that have to be "
+    "more exact may cost up to most_units. DECIDE: more units mean less noise at a higher price; a larger max_names "
+    "shows longer lists, for which delta_0 has to grow."
 )
+MOST_UNITS = 50
+"""So many may a question cost that says how exact it has to be."""
+
 _LOOKS = " A first look, with the bound delta_1 and its share of the units, finds names; the second counts these alone."
 _CONTRIBUTIONS_OF_NOTHING = (
     "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
@@ -231,6 +235,7 @@ def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
     yield "      bound: in_query"
     yield f"      delta_0: {looks.delta_0}"
     yield f"      units: {looks.units}"
+    yield f"      most_units: {max(MOST_UNITS, looks.units)}"
     if looks.delta_1:
         yield f"      names: {{delta_1: {looks.delta_1}, share: {looks.share}, max_names: {looks.max_names}}}"
     if shape.buckets:

@@ -26,7 +26,7 @@ from gris_lab.bound.proposal import proposal, trade_off
 from gris_lab.simulation import Draws
 from pinot_connector.engines.parquet import quoted
 
-UNITS = (5, 10, 20, 50)
+UNITS = (5, 7, 10, 14, 20, 30, 50)
 TOP = 20
 """How many elements are planned for: the first look then names some more."""
 

@@ -96,12 +96,14 @@ class Worth:
         shown: How many elements were shown.
         found: How many of these are of the true k largest.
         error: How far a shown count is from the count before bounding; None if nothing was shown.
+        error_part: The same as a part of the count before bounding; 0 if nothing was shown.
     """
 
     units: float
     shown: float
     found: float
     error: float | None
+    error_part: float = 0.0
 
 
 class Trials:
@@ -178,18 +180,24 @@ class _Tally:
         self._counts = counts
         self._k = k
         self._runs = self._units = self._shown = self._found = 0
-        self._errors = 0.0
+        self._errors = self._parts = 0.0
 
     def add(self, elements: Integers, noisy: Integers, units: int) -> None:
         self._runs += 1
         self._units += units
         self._shown += elements.size
         self._found += int(np.count_nonzero(elements < self._k))
-        self._errors += float(np.abs(noisy - self._counts[elements]).sum())
+        counts = self._counts[elements]
+        errors = np.abs(noisy - counts)
+        self._errors += float(errors.sum())
+        self._parts += float((errors / counts).sum())
 
     def worth(self) -> Worth:
         error = self._errors / self._shown if self._shown else None
-        return Worth(self._units / self._runs, self._shown / self._runs, self._found / self._runs, error)
+        part = self._parts / max(self._shown, 1)
+        return Worth(
+            self._units / self._runs, self._shown / self._runs, self._found / self._runs, error, part
+        )
 
 
 class Sketch:
@@ -253,11 +261,12 @@ class Sketch:
     def _worth(self, units: int, values: Floats, places: Integers) -> Worth:
         shown = np.isfinite(values)
         number = int(shown.sum())
-        errors = np.abs(values - self._counts.counts[places])[shown].sum()
+        counts = self._counts.counts[places]
+        errors = np.abs(values - counts)
         found = (shown & (places < self._question.k)).sum()
-        return Worth(
-            units, number / SKETCHES, float(found) / SKETCHES, float(errors) / number if number else None
-        )
+        error = float(errors[shown].sum()) / number if number else None
+        part = float((errors / counts)[shown].sum()) / max(number, 1)
+        return Worth(units, number / SKETCHES, float(found) / SKETCHES, error, part)
 
 
 def _sigma(question: Question, units: Fraction, bound: int) -> float:

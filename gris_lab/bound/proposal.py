@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from dp_service.queries.policy_types import MAXIMUM_NAMES
 from gris_lab.bound.choice import Expectations, choose_block
 from gris_lab.bound.contributions import BoundedCounts
 from gris_lab.bound.looks import BothLooks, OneLook, Question, Sketch, Trials, Worth
-from gris_lab.bound.search import NEARLY_AS_EXACT, NEARLY_AS_MANY, Look, best, best_looks
+from gris_lab.bound.search import USEFUL, Look, Quality, best, best_looks
 from gris_lab.simulation import Draws
 
 OUTSIDE = (
@@ -83,30 +84,28 @@ class Proposal:
     reasons: tuple[str, ...]
 
 
-def proposal(trade_off: TradeOff, counts: BoundedCounts, question: Question) -> Proposal:
-    """Return the fewest units that do as well as UnkGumb; if none do, what comes closest."""
-    for units in sorted({each.look.units for each in trade_off.tried}):
-        chosen = _best([each for each in trade_off.tried if each.look.units == units], question.k)
-        if _is_as_good(chosen.worth, trade_off.unk_gumb, question.k):
-            reason = "the fewest of these units that find as many as UnkGumb with counts that are as exact"
-            return _with_reasons(chosen, reason, trade_off, counts, question)
-    closest = _best(trade_off.tried, question.k)
-    reason = "none of these units do as well as UnkGumb in both, and these come closest"
-    return _with_reasons(closest, reason, trade_off, counts, question)
+def proposal(
+    trade_off: TradeOff, counts: BoundedCounts, question: Question, quality: Quality = USEFUL
+) -> Proposal:
+    """Return the fewest units whose answers are useful; if none are, the fewest that come nearly as close as any."""
+    k, worths = question.k, [each.worth for each in trade_off.tried]
+    percent = f"{float(100 * quality.error):.3g} %"
+    wanted = f"find {math.floor(quality.names * k)} of {k} with counts that are off by {percent}"
+    reason = f"the fewest of these units that {wanted} on average"
+    reached = quality
+    if not any(quality.is_met(worth, k) for worth in worths):
+        reached = quality.within_reach(worths, k)
+        reason = f"none of these units {wanted} on average, and these come nearly as close as any"
+    # Where nothing is shown, whatever the price, nothing is reached.
+    useful = [each for each in trade_off.tried if reached.is_met(each.worth, k)] or trade_off.tried
+    fewest = min(each.look.units for each in useful)
+    chosen = _best([each for each in useful if each.look.units == fewest], k)
+    return _with_reasons(chosen, reason, trade_off, counts, question)
 
 
 def _best(tried: Sequence[Tried], k: int) -> Tried:
     chosen = best([(each.look, each.worth) for each in tried], k)
     return next(each for each in tried if each.look == chosen)
-
-
-def _is_as_good(worth: Worth, unk_gumb: Worth, k: int) -> bool:
-    if unk_gumb.error is None:
-        return worth.error is not None
-    if worth.error is None:
-        return False
-    finds = worth.found >= unk_gumb.found - NEARLY_AS_MANY * k
-    return finds and worth.error <= NEARLY_AS_EXACT * unk_gumb.error
 
 
 def _with_reasons(
@@ -178,4 +177,6 @@ def format_worth(worth: Worth, k: int) -> str:
     """Return what a setting finds in words."""
     if worth.error is None:
         return f"nothing of the top {k}"
-    return f"{worth.found:.1f} of the top {k}, counts off by {worth.error:.1f}"
+    return (
+        f"{worth.found:.1f} of the top {k}, counts off by {worth.error:.1f}, {worth.error_part:.1%} of them"
+    )

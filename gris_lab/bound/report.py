@@ -31,6 +31,7 @@ def trade_off_sheet(trade_off: TradeOff, counts: BoundedCounts, question: Questi
             Column("shown", "shown", _tenths),
             Column("found", f"of the top {question.k}", _tenths),
             Column("error", "a count is off by", _tenths),
+            Column("error_part", "of it", percent),
         ),
         rows,
     )
@@ -45,7 +46,13 @@ def _row(tried: Tried, counts: BoundedCounts) -> tuple[Cell, ...]:
 
 
 def _worth_cells(worth: Worth) -> tuple[Cell, ...]:
-    return worth.units, worth.shown, worth.found, worth.error
+    return (
+        worth.units,
+        worth.shown,
+        worth.found,
+        worth.error,
+        None if worth.error is None else worth.error_part,
+    )
 
 
 def _tenths(value: Cell) -> str:

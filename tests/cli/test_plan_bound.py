@@ -30,7 +30,7 @@ from gris_data.errors import InputError
 from gris_lab.bound.contributions import BoundedCounts, DataFile, counts_of_file
 from gris_lab.bound.looks import BothLooks, OneLook, Question, Sketch, Trials, Worth
 from gris_lab.bound.proposal import TradeOff, Tried, proposal
-from gris_lab.bound.search import best
+from gris_lab.bound.search import USEFUL, Quality, best
 from gris_lab.bound.stated import Stated, counts_of_stated
 from gris_lab.simulation import Draws
 from tests.support.command_line import run_json, run_text
@@ -165,9 +165,9 @@ def test_a_sketch_is_worth_what_the_mechanisms_are(cofacts: BoundedCounts) -> No
         assert twos[looks].error == pytest.approx(worth.error, rel=0.1)
 
 
-def worth(found: float, error: float | None, units: float = 10) -> Worth:
-    """Return what a setting is worth."""
-    return Worth(units, found, found, error)
+def worth(found: float, error: float | None, units: float = 10, *, counts: float = 200) -> Worth:
+    """Return what a setting is worth, if counts are so large."""
+    return Worth(units, found, found, error, 0.0 if error is None else error / counts)
 
 
 @pytest.mark.parametrize(
@@ -192,31 +192,54 @@ TWO = BothLooks(20, 4, 8, Fraction(1, 4))
 
 
 @pytest.mark.parametrize(
-    ("unk_gumb", "units", "reason"),
+    ("quality", "units", "reason"),
     [
-        (worth(34, 13), 20, "the fewest of these units"),
-        (worth(44, 25), 10, "the fewest of these units"),
-        (worth(49, 25), 40, "none of these units"),
-        (worth(34, 1), 40, "none of these units"),
-        (worth(0, None), 10, "the fewest of these units"),
+        (
+            USEFUL,
+            20,
+            "the fewest of these units that find 47 of 50 with counts that are off by 10 % on average",
+        ),
+        (Quality(Fraction("0.9"), Fraction("0.13")), 10, "the fewest of these units that find 45 of 50"),
+        (Quality(Fraction("0.9"), Fraction("0.05")), 40, "the fewest of these units"),
+        # Nobody finds all 50: at most 47.2, of which 46.2 are nearly as many.
+        (Quality(Fraction(1), Fraction("0.1")), 20, "none of these units find 50 of 50"),
+        # Nobody is off by less than 4.5 %, of which 5 % is nearly as exact.
+        (Quality(Fraction("0.9"), Fraction("0.01")), 40, "none of these units"),
     ],
 )
-def test_the_fewest_units_that_do_as_well_as_unk_gumb_are_proposed(
-    cofacts: BoundedCounts, unk_gumb: Worth, units: int, reason: str
+def test_the_fewest_units_whose_answers_are_useful_are_proposed(
+    cofacts: BoundedCounts, quality: Quality, units: int, reason: str
 ) -> None:
-    """Or, if none do, what comes closest; and it says so."""
+    """Or, if none are, the fewest that come nearly as close as any; and it says so."""
     tried = (
         Tried(OneLook(10, 8), worth(45, 24)),
         Tried(OneLook(20, 8), worth(45, 23)),
-        Tried(TWO, worth(46, 12)),
+        Tried(TWO, worth(47, 12)),
         Tried(OneLook(40, 8), worth(47.2, 9)),
     )
-    made = proposal(TradeOff(tried, unk_gumb), cofacts, QUESTION)
+    made = proposal(TradeOff(tried, worth(34, 13)), cofacts, QUESTION, quality)
     assert made.proposed.look.units == units
     assert reason in made.reasons[0]
     if units == 20:
         assert made.proposed.look == TWO
         assert "For as many units one look with Delta_0 = 8 and 20 units finds 45.0" in " ".join(made.reasons)
+
+
+def test_where_nothing_is_shown_the_fewest_units_are_proposed(cofacts: BoundedCounts) -> None:
+    """Whatever the price: no setting is better than another."""
+    tried = (Tried(OneLook(10, 8), worth(0, None)), Tried(TWO, worth(0, None)))
+    made = proposal(TradeOff(tried, worth(0, None)), cofacts, QUESTION)
+    assert made.proposed == tried[0]
+    assert "none of these units" in made.reasons[0]
+
+
+@pytest.mark.parametrize("flags", [("--right", "0"), ("--right", "1.01"), ("--error", "0")])
+def test_a_quality_that_is_none_is_refused(
+    capsys: pytest.CaptureFixture[str], flags: tuple[str, str]
+) -> None:
+    """A part of the names, and an error above 0."""
+    assert main(["plan", "bound", *STATED, *QUICK, *flags]) == 2
+    assert "--right expects a part above 0" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.slow

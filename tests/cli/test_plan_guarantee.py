@@ -143,7 +143,7 @@ def test_gaussian_noise_has_an_adaptive_bound_too(capsys: pytest.CaptureFixture[
 
 
 def test_delta_may_be_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """On request: 30 calls of 1e-10 and the slack of 1e-9 are 4e-9."""
+    """On request: 300 calls of 1e-11 and the slack of 1e-9 are 4e-9."""
     rows = run_plan(capsys, "guarantee", "--delta-once", "--quick")["guarantees"]
     assert {4e-9} == {round(row["delta"], 20) for row in rows}
 
@@ -238,8 +238,8 @@ def test_a_delta_of_one_is_no_guarantee(capsys: pytest.CaptureFixture[str]) -> N
     """Neither that of a call, nor what all calls add up to: both are refused by name."""
     for flags, said in (
         (("--delta", "2"), "delta must be an exact number strictly between 0 and 1"),
-        (("--delta", "0.02"), "delta of 0.02, with 30 calls"),
-        (("--calls", "10000000000"), "adds up to 1 or more, which promises nothing"),
+        (("--delta", "0.002"), "delta of 0.002, with 300 calls"),
+        (("--calls", "100000000000"), "adds up to 1 or more, which promises nothing"),
     ):
         for command in ("guarantee", "deployments"):
             assert main(["plan", command, "--quick", *flags]) == 2

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 
-from pinot_connector import AsyncPrivateClient, Cost, Level, Mode, Share
-from pinot_connector.budgets import questions_left, share_of
+from pinot_connector import AsyncPrivateClient, Cost, Level, Mode, Share, formats
+from pinot_connector.budgets import Balance, balance_of, questions_left, share_of
 from pinot_connector.errors import IntegrityError
 from pinot_connector.questions import structured_question
 
@@ -75,3 +76,38 @@ def test_a_share_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
     assert Share(("a",), "calls", 2, 0, 0, Mode.TRACK) == share_of(app_pb2.BudgetShare(**sent))
     with pytest.raises(IntegrityError):
         share_of(app_pb2.BudgetShare(**(sent | wrong)))
+
+
+@pytest.mark.parametrize(
+    ("spent", "limit", "expected"),
+    [
+        # 21 units a call of 3000 and 30: 143 calls would do, each with 30 / 143 of the delta.
+        ((21, 1), (3000, 30), Balance("calls", 143, Fraction(30, 143))),
+        ((21, 1), (3000, 300), Balance("information", 143, Fraction(300, 143))),
+        ((100, 10), (3000, 300), Balance("", 300, Fraction(1))),
+        # Less than one call in the time of all units: one is the fewest there are.
+        ((3001, 1), (3000, 30), Balance("information", 1, Fraction(30))),
+        ((20, 0), (3000, 300), Balance("information")),
+        ((0, 2), (3000, 300), Balance("calls")),
+        ((0, 0), (3000, 300), None),
+        ((5, 1), (0, 30), None),
+        ((5, 1), (30, 0), None),
+    ],
+)
+def test_the_unit_that_runs_out_first_is_said_with_what_would_balance_both(
+    spent: tuple[int, int], limit: tuple[int, int], expected: Balance | None
+) -> None:
+    """Whichever has the larger share spent; calls times delta stay as they are."""
+    found = balance_of(Cost(*spent, ""), Cost(*limit, ""))
+    assert expected == found
+    if found is not None and found.calls:
+        assert limit[1] == found.calls * found.of_delta
+    assert bool(found) == bool(formats.balance(found))
+
+
+def test_a_balance_is_said_with_the_delta_where_it_is_known() -> None:
+    """300 calls of 1e-11 are 143 of 2.1e-11; elsewhere as a multiple."""
+    found = balance_of(Cost(21, 1, ""), Cost(3000, 300, ""))
+    said = "at this rate information will run out first; 143 calls with {} would last as long and promise the same"
+    assert said.format("2.1 times the delta") == formats.balance(found)
+    assert said.format("delta 2.1e-11") == formats.balance(found, Fraction("1e-11"))

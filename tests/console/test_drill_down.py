@@ -27,7 +27,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 async def filled(person: Person, totals: str) -> PageSeen:
     """Fill in the form of the table with two columns and totals by one."""
     form = (await person.get("/ask/sales")).form("/price")
-    fields = form.filled(k=str(SHOWN), totals=totals)
+    fields = form.filled(k=str(SHOWN), totals_by=totals)
     return await person.post("/price", [*fields, ("by", "topic"), ("by", "country")])
 
 
@@ -68,7 +68,7 @@ async def test_wrong_totals_are_named_and_the_form_keeps_them(ana: Person) -> No
     page = await filled(ana, "article")
     assert page.status == 422
     assert "totals_by: expected one of exactly two columns" in page.text
-    assert ("totals", "article") in page.form("/price").fields
+    assert ("totals_by", "article") in page.form("/price").fields
     plain = await ana.send((await filled(ana, "")).form("/answer"))
     assert "total of topic" not in plain.text
     assert (await ana.get(f"{plain.response.url.path}/totals.csv")).status == 404

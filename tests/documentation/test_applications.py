@@ -43,7 +43,7 @@ def test_the_programs_run(
     printed = capsys.readouterr().out
     assert "charged 11 information, 1 calls" in printed
     assert "costs at most 21 of 3000 information of demo/ana" in printed
-    assert "ends first: calls" in printed
+    assert "ends first: information" in printed
     assert "Mechanism.UNK_LAP" in printed
     assert "refused: information" in printed
     assert {None} == {row.noisy_count for row in namespace["ranked"].rows}

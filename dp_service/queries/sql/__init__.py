@@ -172,7 +172,9 @@ def _read(text: str, policy: Policy) -> HistogramQuery:
     select = flattened(reader.statement(), policy.names)
     with placed_in(select):
         asked = _question(select, policy)
-    return replace(asked, explained=True) if reader.explains else asked
+    if not (reader.explains or reader.max_error):
+        return asked
+    return replace(asked, explained=reader.explains, max_error=reader.max_error)
 
 
 def with_places(text: str, policy: Policy, work: Callable[[], _Answer]) -> _Answer:

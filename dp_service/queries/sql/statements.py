@@ -10,6 +10,7 @@ from typing import TypeVar
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.expressions import ExpressionReader
 from dp_service.queries.sql.numbers import is_number
+from dp_service.queries.sql.options import max_error_of
 from dp_service.queries.sql.places import Span, refuse
 from dp_service.queries.sql.refusals import named
 from dp_service.queries.sql.tokens import Token
@@ -62,11 +63,13 @@ class StatementReader(ExpressionReader):
 
     Attributes:
         explains: Whether its price alone is asked for, by EXPLAIN before it.
+        max_error: How exact counts have to be, by OPTION behind it; empty: it says nothing of that.
     """
 
     def __init__(self, tokens: list[Token]) -> None:
         super().__init__(tokens)
         self.explains = False
+        self.max_error = ""
         self._named: dict[str, Select] = {}
         self._unread: dict[str, Token] = {}
         self._nesting = 0
@@ -82,6 +85,8 @@ class StatementReader(ExpressionReader):
                 self.next, f"expected a statement that begins with SELECT, got {_statement_named(self.next)}"
             )
         found = self._select()
+        if self.takes("OPTION"):
+            self.max_error = max_error_of(self)
         if self.takes(";") and self.next.kind != "end":
             refuse(self.next, "several statements are not accepted")
         if self.next.kind != "end":
@@ -389,10 +394,6 @@ class StatementReader(ExpressionReader):
             refuse(self.next, _CLAUSES)
         if word in _JOINS:
             refuse(self.next, _JOINED)
-        if word == "OPTION":
-            refuse(
-                self.next, "OPTION is not accepted, leave it out: the service decides how an engine answers"
-            )
         if self.next.text == ",":
             refuse(self.next, "a comma that separates nothing is not accepted")
         if self.next.text == ")":

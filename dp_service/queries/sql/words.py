@@ -171,7 +171,7 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("FUNNEL", "WINDOW_FUNNEL", "WINDOWFUNNEL"), _FUNNELS),
     **dict.fromkeys(("RETENTION", "COHORT"), _COHORTS),
     "COUNT_BIG": "write COUNT(*)",
-    "OPTION": "leave it out: the service decides how an engine answers",
+    "OPTION": "OPTION(max_error=16) stands behind the whole statement, and the service decides all else",
 }
 """Functions that are refused by name, and what is written instead."""
 

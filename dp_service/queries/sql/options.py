@@ -1,0 +1,27 @@
+"""What stands behind a statement: OPTION(max_error=16), as Pinot writes options; a part may be in single quotes."""
+
+from __future__ import annotations
+
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.max_error import MAX_ERROR, MaxError
+from dp_service.queries.sql.expressions import ExpressionReader
+from dp_service.queries.sql.places import refuse
+
+
+def max_error_of(reader: ExpressionReader) -> str:
+    """Read what stands behind the word OPTION, and return the error that it states."""
+    reader.expect("(")
+    if reader.next.word != MAX_ERROR.upper():
+        refuse(reader.next, f"OPTION is accepted with {MAX_ERROR} alone: the service decides all else")
+    reader.take()
+    reader.expect("=")
+    value = reader.take()
+    text = value.text.strip("'") if value.kind == "text" else value.text
+    if reader.takes("%"):
+        text += "%"
+    try:
+        MaxError.of(text or "0")
+    except QuestionError as error:
+        refuse(value, str(error))
+    reader.expect(")")
+    return text
