@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -61,7 +63,7 @@ ON = (LevelLimit(COMPANY, ABOVE), LevelLimit(ANALYST, OWN))
 COLLEAGUES = (LevelLimit(COMPANY, ABOVE), LevelLimit(COLLEAGUE, OWN))
 
 
-async def outcome(store: Store, asked: Asked[object]) -> Outcome:  # type: ignore[type-var]
+async def outcome(store: Store, asked: Asked[Any]) -> Outcome:
     """Return what a store answers."""
     answer: Answer = await store.apply(*asked)
     return answer.outcome
@@ -315,9 +317,9 @@ async def test_a_refused_request_opens_no_block(any_store: Store) -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: reserve("r", on=ON), lambda: charge("r", on=ON)])
-async def test_blocks_are_a_part_of_what_was_asked(any_store: Store, make: object) -> None:
+async def test_blocks_are_a_part_of_what_was_asked(any_store: Store, make: Callable[[], Asked[Any]]) -> None:
     """The same request for other blocks is another one."""
-    asked: Asked[object] = make().but(blocks=(A,))  # type: ignore[operator, type-var]
+    asked = make().but(blocks=(A,))
     assert isinstance(await outcome(any_store, asked), Reserved | Charged)
     assert (await any_store.apply(*asked)).replayed
     for other in ((), (B,), (A, B)):
