@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 40_820,
-    "budget_service": 19_800,
+    "budget_service": 20_330,
     "pinot_connector": 21_130,
     "gris_gateway": 3_250,
     "gris_console": 3_850,
@@ -29,12 +29,12 @@ LINES = {
     "gris_cli": 9_350,
     "gris_serving": 3_350,
 }
-LINES_OF_TESTS = 126_625
+LINES_OF_TESTS = 127_240
 OPTIONAL_FIELDS = 464
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 125_680
+WORDS = 126_230
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

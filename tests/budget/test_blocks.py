@@ -211,7 +211,7 @@ async def test_a_moved_account_keeps_what_its_blocks_have_spent(
 
 
 async def test_a_write_off_leaves_nothing_to_any_block(any_store: Store) -> None:
-    """Whoever paid for what was lost, nobody pays for it twice: not even a block that the ledger has never heard of."""
+    """Nobody is given for a second time what was lost: not even a block that the ledger has never heard of."""
     await paid(any_store, "a", 6, A)
     await paid(any_store, "all", 1)
     lost = Asked(WriteOff(account=ANALYST, request_id="w"), AppliedLimits(ON[1:]))
@@ -335,9 +335,9 @@ async def test_what_is_left_to_blocks_is_told_where_it_differs(any_store: Store)
     await paid(any_store, "a", 4, A)
     await any_store.apply(*reserve("r", Cost(1, 0), account=COLLEAGUE, on=COLLEAGUES).but(blocks=(C,)))
     levels = budget_message(await any_store.read(ANALYST, ON), ANALYST).levels
-    told = [[(*each.blocks, each.information) for each in level.remaining_of_blocks] for level in levels]
+    shown = [[(*each.blocks, each.information) for each in level.remaining_of_blocks] for level in levels]
     # What a colleague has reserved above is nobody else's affair.
-    assert told == [[(A, 11), (B, 13), (C, 15), (15,)], [(A, 5), (B, 7), (9,)]]
+    assert shown == [[(A, 11), (B, 13), (C, 15), (15,)], [(A, 5), (B, 7), (9,)]]
     assert [level.remaining.information for level in levels] == [11, 5]
 
 
