@@ -199,7 +199,8 @@ class View:
     ) -> Mapping[Account, Collection[Account]]:
         if needs_all_blocks(request):
             return {level: blocks for level in path if (blocks := self._loaded.blocks[level])}
-        return {level: _blocks_at(level, request) for level in path} if named_blocks(request) else {}
+        named = named_blocks(request)
+        return {level: [level.of_block(block) for block in named] for level in path} if named else {}
 
     def _named(self, request: BudgetRequest) -> Reservation | None:
         """Return the reservation that a request names, if it is of this account; it may have lapsed."""
@@ -339,15 +340,8 @@ def _levels(request: Request) -> tuple[Account, ...]:
     if isinstance(request, RootRequest):
         return ()
     path = counting_levels(request)
-    return (
-        path
-        if not named_blocks(request)
-        else (*path, *[block for level in path for block in _blocks_at(level, request)])
-    )
-
-
-def _blocks_at(level: Account, request: BudgetRequest) -> list[Account]:
-    return [level.of_block(block) for block in named_blocks(request)]
+    named = named_blocks(request)
+    return (*path, *[level.of_block(block) for level in path for block in named]) if named else path
 
 
 def _whole(request: Request) -> tuple[Account, ...]:

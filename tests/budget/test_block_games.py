@@ -7,6 +7,7 @@ whether the member is there or not. However the analyst goes on by what was seen
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 
 import pytest
@@ -85,9 +86,6 @@ async def test_no_strategy_over_two_blocks_tells_more_than_the_budget(budget: in
         assert best((), x) == pytest.approx(of_steps(least, x), abs=1e-12)
 
 
-def steps(value: object, x: int) -> float:
+def steps(value: Callable[[int], float], x: int) -> float:
     """Return the most that one two-point step leads to."""
-    return max(
-        chances(t) * value(x - t) + (1 - chances(t)) * value(x + 2 - t)  # type: ignore[operator]
-        for t in HALVES
-    )
+    return max(chances(t) * value(x - t) + (1 - chances(t)) * value(x + 2 - t) for t in HALVES)

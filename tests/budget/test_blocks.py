@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -61,7 +63,7 @@ ON = (LevelLimit(COMPANY, ABOVE), LevelLimit(ANALYST, OWN))
 COLLEAGUES = (LevelLimit(COMPANY, ABOVE), LevelLimit(COLLEAGUE, OWN))
 
 
-async def outcome(store: Store, asked: Asked[object]) -> Outcome:  # type: ignore[type-var]
+async def outcome(store: Store, asked: Asked[Any]) -> Outcome:
     """Return what a store answers."""
     answer: Answer = await store.apply(*asked)
     return answer.outcome
@@ -209,7 +211,7 @@ async def test_a_moved_account_keeps_what_its_blocks_have_spent(
 
 
 async def test_a_write_off_leaves_nothing_to_any_block(any_store: Store) -> None:
-    """Whoever paid for what was lost, nobody pays for it twice: not even a block that the ledger has never heard of."""
+    """Nobody is given for a second time what was lost: not even a block that the ledger has never heard of."""
     await paid(any_store, "a", 6, A)
     await paid(any_store, "all", 1)
     lost = Asked(WriteOff(account=ANALYST, request_id="w"), AppliedLimits(ON[1:]))
@@ -315,9 +317,9 @@ async def test_a_refused_request_opens_no_block(any_store: Store) -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: reserve("r", on=ON), lambda: charge("r", on=ON)])
-async def test_blocks_are_a_part_of_what_was_asked(any_store: Store, make: object) -> None:
+async def test_blocks_are_a_part_of_what_was_asked(any_store: Store, make: Callable[[], Asked[Any]]) -> None:
     """The same request for other blocks is another one."""
-    asked: Asked[object] = make().but(blocks=(A,))  # type: ignore[operator, type-var]
+    asked = make().but(blocks=(A,))
     assert isinstance(await outcome(any_store, asked), Reserved | Charged)
     assert (await any_store.apply(*asked)).replayed
     for other in ((), (B,), (A, B)):
@@ -333,9 +335,9 @@ async def test_what_is_left_to_blocks_is_told_where_it_differs(any_store: Store)
     await paid(any_store, "a", 4, A)
     await any_store.apply(*reserve("r", Cost(1, 0), account=COLLEAGUE, on=COLLEAGUES).but(blocks=(C,)))
     levels = budget_message(await any_store.read(ANALYST, ON), ANALYST).levels
-    told = [[(*each.blocks, each.information) for each in level.remaining_of_blocks] for level in levels]
+    shown = [[(*each.blocks, each.information) for each in level.remaining_of_blocks] for level in levels]
     # What a colleague has reserved above is nobody else's affair.
-    assert told == [[(A, 11), (B, 13), (C, 15), (15,)], [(A, 5), (B, 7), (9,)]]
+    assert shown == [[(A, 11), (B, 13), (C, 15), (15,)], [(A, 5), (B, 7), (9,)]]
     assert [level.remaining.information for level in levels] == [11, 5]
 
 

@@ -23,7 +23,7 @@ units = st.sampled_from(("", "0" * 32, "f" * 32))
 
 
 @st.composite
-def reported(draw: st.DrawFn) -> tuple[Charged, Account, str, bool]:
+def reported(draw: st.DrawFn) -> tuple[Charged, Account, str, tuple[str, ...], bool]:
     """Draw what the answer to a charge may report."""
     account = Account(tuple(draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=4))))
     depths = draw(st.sets(st.integers(1, account.depth)))
@@ -32,19 +32,19 @@ def reported(draw: st.DrawFn) -> tuple[Charged, Account, str, bool]:
         for depth in sorted(depths)
     )
     charged = Charged(draw(costs), draw(st.booleans()), levels)
-    return charged, account, draw(units), draw(st.booleans())
+    return charged, account, draw(units), draw(st.sampled_from([(), ("0" * 16,)])), draw(st.booleans())
 
 
 def written_out(
-    outcome: Charged, account: Account, unit_id: str, *, replayed: bool
+    outcome: Charged, account: Account, unit_id: str, blocks: tuple[str, ...], *, replayed: bool
 ) -> pb.UpdateBudgetResponse:
     """Return the answer as a message that is made anew."""
 
-    def cost(each: Cost) -> cost_pb2.Cost:
-        return cost_pb2.Cost(information=each.information, calls=each.calls, unit_id=unit_id)
+    def cost(each: Cost, blocks: tuple[str, ...] = ()) -> cost_pb2.Cost:
+        return cost_pb2.Cost(information=each.information, calls=each.calls, unit_id=unit_id, blocks=blocks)
 
     return pb.UpdateBudgetResponse(
-        charged=cost(outcome.charged),
+        charged=cost(outcome.charged, blocks),
         already_paid=outcome.already_paid,
         replayed=replayed,
         levels=[
@@ -67,17 +67,17 @@ def written_out(
 @pytest.mark.slow
 @given(st.lists(reported(), min_size=1, max_size=8))
 def test_a_form_that_is_used_again_tells_only_the_last_answer(
-    answers: list[tuple[Charged, Account, str, bool]],
+    answers: list[tuple[Charged, Account, str, tuple[str, ...], bool]],
 ) -> None:
     """Whatever accounts, limits, windows and currencies follow each other."""
     builders = ChargeResponseBuilders()
     given_away = [
-        builders.filled(outcome, account, unit_id, replayed=replayed)
-        for outcome, account, unit_id, replayed in answers
+        builders.filled(outcome, account, unit_id, blocks, replayed=replayed)
+        for outcome, account, unit_id, blocks, replayed in answers
     ]
 
     wanted = [
-        written_out(outcome, account, unit_id, replayed=replayed)
-        for outcome, account, unit_id, replayed in answers
+        written_out(outcome, account, unit_id, blocks, replayed=replayed)
+        for outcome, account, unit_id, blocks, replayed in answers
     ]
     assert [each.SerializeToString() for each in given_away] == [each.SerializeToString() for each in wanted]

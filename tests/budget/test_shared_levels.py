@@ -196,7 +196,7 @@ async def test_both_costs_are_listed_sealed_and_reported(clock: SteppedClock, tm
     for depth, most in ((1, 9), (2, 1)):
         usage = Usage(clock.now, 1, depth)
         await measure(store, COMPANY, usage)
-        assert [{0: Cost(most, depth % 2 + 1)}] == list(usage.spent.values())
+        assert [{"": {0: Cost(most, depth % 2 + 1)}}] == list(usage.spent.values())
     await checkpoints.make_checkpoint(store, "acme")
     path = await checkpoints.archive(store, "acme", tmp_path)
     assert path is not None

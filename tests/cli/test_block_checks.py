@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -19,7 +20,7 @@ from gris_data.policy.promises import BLOCK, Promise, counted
 from pinot_connector.engines.duckdb import DuckDBEngine
 
 VALUES = ["DE", "FR"]
-Rows = list[tuple[str | None, str | None]]
+Rows = Sequence[tuple[str | None, str | None]]
 
 
 def policy(moves: int) -> Policy:

@@ -14,7 +14,7 @@ from dp_service.queries.sql import parse_sql
 from tests.support.queries.strategies import NOW
 
 TEXT = {"type": "string", "group_by": True, "filter": ["in", "not_in"]}
-TABLE = {
+TABLE: dict[str, Any] = {
     "member": "member",
     "block": "country",
     "time": {"column": "day", "type": "date"},

@@ -276,7 +276,7 @@ def test_everything_that_policy_says_is_carried() -> None:
     assert (resolution.parameters.consistency, resolution.fixed_data_version) == (Consistency.KEYED, "v1")
     clicks = ask("kind", table="clicks")
     assert (clicks.parameters.consistency, clicks.fixed_data_version) == (Consistency.FRESH, None)
-    assert resolution.unit_id == POLICY.currency.unit_id
+    assert resolution.paid_by.unit_id == POLICY.currency.unit_id
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,8 @@ class Loader:
 
     def trim(self) -> None:
         """Drop what is remembered if it has become too much."""
-        kept = (self._balances, self._roots, self._ends, self._blocks, self._block_counts)
-        if max(map(len, kept)) > self._tuning.kept_balances:
+        levels, roots = (len(self._balances), len(self._blocks)), (len(self._roots), len(self._ends))
+        if max(*levels, *roots, len(self._block_counts)) > self._tuning.kept_balances:
             self.forget()
 
     def load(self, wanted: Wanted, clock: Microseconds) -> Loaded:

@@ -195,7 +195,8 @@ def _divided(draw: st.DrawFn) -> tuple[list[Row], str, list[Value]]:
     def moved(row: Row) -> Row:
         """Return the row with its member's value, or any that has no block of its own."""
         at, value = home[str(row.member)], getattr(row, name)
-        return row._replace(**{name: None if at is None and value in values else value if at is None else at})
+        held: Any = None if at is None and value in values else value if at is None else at
+        return row._replace(text=held) if name == "text" else row._replace(number=held)
 
     return list(map(moved, rows)), name, values
 
