@@ -12,7 +12,8 @@ so that none is free. A useful answer has
 - for quantiles, ranks that are off by at most 2 % of the members, each of them.
 
 What is right is the answer of all rows, before bounds and noise. Each line has one thing more than the one before, and
-the guarantee that the services tell for the account. A part that the policy's reader refuses is left out by name.
+the guarantee that the services tell for the account. A part that the policy's reader refuses is left out by name. With
+blocks, what is refused of one slice is not of others: there a month ends when so many questions in a row are refused.
 
 Bounds are those that `gris plan bound` proposes, of the same rows. FOLDER has Parquet files with the columns member,
 item, slice (one of a member), tag, day and amount. Such numbers tell of the data: they are for the owner.
@@ -55,6 +56,7 @@ EPSILON_PER, SLACK = Fraction("0.15"), Fraction("1e-9")
 PROMISE = Target(Fraction("33.79"), Fraction("7e-9"), gaussian=True)
 UNITS, CALLS = 3000, 30
 WORTH_A_LINE = 1.01
+IN_A_ROW = 20
 K, D_BAR, TRIALS = 50, 1000, 20
 BUCKETS = max(MONTHS, WEEKS)
 
@@ -178,27 +180,35 @@ def months(
                 dp=services.dp_address, budget=services.budget_address, account=name, engine=engine
             ) as client:
                 asked = islice(WORKLOADS[name](rows, Random(seed)), most)  # noqa: S311
-                month = _month(client, asked, truth)
+                month = _month(client, asked, truth, IN_A_ROW if setting.has_blocks else 1)
                 guarantee = client.guarantee()
             yield name, month, f"({float(guarantee.epsilon):.2f}, {float(guarantee.delta):.1g})"
         engine.close()
 
 
-def _month(client: PrivateClient, asked: Iterator[Asked], truth: duckdb.DuckDBPyConnection) -> Month:
+def _month(
+    client: PrivateClient, asked: Iterator[Asked], truth: duckdb.DuckDBPyConnection, in_a_row: int
+) -> Month:
     found: Counter[str] = Counter()
-    ran_out = "nothing"
+    missing: set[str] = set()
+    refused = 0
     for question in asked:
         try:
             result = client.sql(question.text)
         except BudgetExhausted as error:
-            ran_out = ", ".join(sorted({each.unit for each in error.shortfalls}))
-            break
+            refused += 1
+            missing |= {each.unit for each in error.shortfalls}
+            if refused == in_a_row:
+                break
+            continue
+        refused = 0
         if not result.charged.information:
             continue
         found["answers"] += 1
         found["useful"] += question.is_useful(result, truth)
         found["information"] += result.charged.information
         found["calls"] += result.charged.calls
+    ran_out = ", ".join(sorted(missing)) or "nothing"
     return Month(found["answers"], found["useful"], found["information"], found["calls"], ran_out)
 
 

@@ -52,14 +52,14 @@ class Rows:
             first, last, items, largest = table.aggregate(
                 "min(day), max(day), count(DISTINCT item), max(amount)"
             ).fetchall()[0]
-            slices, tags = (
-                table.aggregate(f"{name}, count(DISTINCT member) AS members", name)
-                .order(f"members DESC, {name}")
-                .fetchall()
-                for name in ("slice", "tag")
-            )
-        names = (tuple(name for name, _ in each) for each in (slices, tags))
-        return cls(title, path, first, last, items, *names, largest)
+            slices, tags = (_values_of(table, name) for name in ("slice", "tag"))
+        return cls(title, path, first, last, items, slices, tags, largest)
+
+
+def _values_of(table: duckdb.DuckDBPyRelation, name: str) -> tuple[str, ...]:
+    """Return the values of a column, the one of most members first."""
+    counted = table.aggregate(f"{name}, count(DISTINCT member) AS members", name)
+    return tuple(value for value, _ in counted.order(f"members DESC, {name}").fetchall())
 
 
 @dataclass(frozen=True)
