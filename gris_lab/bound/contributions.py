@@ -155,10 +155,11 @@ def summed(
         InputError: There are no pairs, or fewer than k elements.
     """
     connection.execute(
-        "CREATE TEMP TABLE sizes AS SELECT member, count(*) AS size FROM pairs GROUP BY member"
+        "CREATE OR REPLACE TEMP TABLE sizes AS SELECT member, count(*) AS size FROM pairs GROUP BY member"
     )
     connection.execute(
-        "CREATE TEMP TABLE ranked AS SELECT element, row_number() OVER (ORDER BY count(*) DESC, element) AS place "  # noqa: S608
+        "CREATE OR REPLACE TEMP TABLE ranked AS "  # noqa: S608
+        "SELECT element, row_number() OVER (ORDER BY count(*) DESC, element) AS place "
         f"FROM pairs GROUP BY element ORDER BY place LIMIT {MOST_ELEMENTS}"
     )
     heaviness = _heaviness(connection, weight)

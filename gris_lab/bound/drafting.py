@@ -7,7 +7,7 @@ questions will be about, in round numbers: their owner decides whether they may.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import duckdb
@@ -21,18 +21,17 @@ from gris_data.policy.draft_shape import CURRENCY, Looks, Planned, shape_of, usu
 from gris_data.policy.draft_text import Drafted
 from gris_data.table_schema import TableSchema
 from gris_lab.bound.contributions import BoundedCounts, powers_up_to, summed
-from gris_lab.bound.looks import OneLook, Question
-from gris_lab.bound.proposal import proposal, trade_off
+from gris_lab.bound.looks import BothLooks, Question
+from gris_lab.bound.proposal import TradeOff, proposal, trade_off
 from gris_lab.simulation import Draws
 from pinot_connector.engines.parquet import quoted
 
 UNITS = (5, 7, 10, 14, 20, 30, 50)
-TOP = 20
-"""How many elements are planned for: the first look then names some more."""
+TOP, LONGEST, NAMES = 20, 50, 75
+"""How many elements the price is planned for, how many a list can show, and how many a first look names for that."""
 
-NAMES = 32
-LEAST_SHARE = Fraction(1, 4)
-"""Of the units, for names: with less, questions by rows and with conditions find too few."""
+LEAST_SHARE, MOST_SHARE = Fraction(1, 4), Fraction(3, 4)
+"""Of the units, for names: with less, questions by rows and with conditions find too few, with more, counts suffer."""
 
 D_BAR = 1000
 _TRIALS = 20
@@ -89,16 +88,32 @@ def planned_for(
         f"CREATE OR REPLACE TEMP TABLE pairs AS SELECT DISTINCT hash({member}) AS member, hash({element}) AS element "  # noqa: S608
         f"FROM {quoted(draft.table.name)} WHERE {member} IS NOT NULL AND {element} IS NOT NULL"
     )
-    counts = summed(connection, question.k, question.most_names, powers_up_to(NAMES))
-    made = trade_off(counts, question, UNITS, _TRIALS, Draws(0), seed=0)
-    look = proposal(made, counts, question).proposed.look
+    made, counts = _tried(connection, question, UNITS)
+    units = proposal(made, counts, question).proposed.look.units
+    # Of the bounds, a longer list has more to lose than a shorter one.
+    longest = Question(CURRENCY, min(LONGEST, values), 1, D_BAR)
+    made, counts = _tried(connection, longest, (units,))
     # Quantiles by a column of unknown values take two looks, also where one look would do for counts.
-    bound, share = (
-        (look.bound, LEAST_SHARE) if isinstance(look, OneLook) else (look.counts_bound, look.names_share)
+    bound, share = next(
+        (
+            (each.look.counts_bound, each.look.names_share)
+            for each in made.tried
+            if isinstance(each.look, BothLooks)
+        ),
+        (1, LEAST_SHARE),
     )
     bound = max(bound, usual_elements(connection, draft, planned))
-    looks = Looks(bound, look.units, _clearest(counts, question.k), max(share, LEAST_SHARE), NAMES)
+    share = min(max(share, LEAST_SHARE), MOST_SHARE)
+    looks = Looks(bound, units, _clearest(counts, longest.k), share, NAMES)
     return Planned(looks, planned, question.k)
+
+
+def _tried(
+    connection: duckdb.DuckDBPyConnection, question: Question, units: Sequence[int]
+) -> tuple[TradeOff, BoundedCounts]:
+    """Return what the best looks find of the pairs that a connection has, and what bounds leave of these."""
+    counts = summed(connection, question.k, question.most_names, powers_up_to(question.most_names))
+    return trade_off(counts, question, units, _TRIALS, Draws(0), seed=0), counts
 
 
 def _clearest(counts: BoundedCounts, k: int) -> int:

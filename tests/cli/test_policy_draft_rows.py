@@ -295,6 +295,15 @@ def test_few_members_with_most_rows_hide_no_list(tmp_path: Path, capsys: pytest.
     assert "One total of all rows loses about" in said
 
 
+def test_lists_of_fifty_are_planned_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are named with some to spare, and a member's usual elements among them count."""
+    columns = "hash(i) % 2000 * 7 AS user_id, 'p' || sqrt(hash(i, 1) % 6400)::INTEGER AS page"
+    _, text, _ = drafted(capsys, "--data", write(tmp_path / "t.parquet", columns, rows=40_000))
+    (delta_0, most_names) = (int(re.findall(rf"{key}: (\d+)", text)[0]) for key in ("delta_0", "max_names"))
+    assert delta_0 >= 16
+    assert most_names == 75
+
+
 def test_an_empty_folder_has_no_draft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 1; one with files is refused with the command that makes one table of them."""
     assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 1
