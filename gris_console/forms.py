@@ -8,6 +8,7 @@ import binascii
 import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import parse_qsl
 
 from google.protobuf.message import DecodeError
@@ -134,6 +135,7 @@ def question_of(form: Form, table: TableEntry | None) -> question_pb2.Question:
     bucket = form.get("bucket")
     if bucket and table.time is None:
         raise InvalidQuestion("bucket", "expected a table with a time column")
+    texts: dict[str, Any] = {name: form.get(name) or None for name in PLAIN_TEXTS}
     # Half a funnel, or half of who comes back, says nothing.
     is_whole = bool(form.get("steps") or form.get("since"))
     return structured_question(
@@ -151,7 +153,7 @@ def question_of(form: Form, table: TableEntry | None) -> question_pb2.Question:
         quantiles={column: wanted for column, wanted in _quantiles(form, table) if wanted},
         bucket=f"{bucket}:{table.time.column}" if bucket and table.time is not None else None,
         ranked=form.has("ranked", "yes") and bool(bucket),
-        **{name: form.get(name) or None for name in PLAIN_TEXTS},
+        **texts,
     )
 
 

@@ -10,11 +10,12 @@ from dp_service.queries.sql.places import refuse
 
 def max_error_of(reader: ExpressionReader) -> str:
     """Read what stands behind the word OPTION, and return the error that it states."""
-    reader.expect("(")
-    if reader.next.word != MAX_ERROR.upper():
-        refuse(reader.next, f"OPTION is accepted with {MAX_ERROR} alone: the service decides all else")
-    reader.take()
-    reader.expect("=")
+    option = reader.last
+    if not reader.takes("(", MAX_ERROR.upper(), "="):
+        refuse(
+            option,
+            f"OPTION is accepted with {MAX_ERROR} alone, OPTION({MAX_ERROR}=16): the service decides all else",
+        )
     value = reader.take()
     text = value.text.strip("'") if value.kind == "text" else value.text
     if reader.takes("%"):
