@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
+from dp_service.noise.gaussian_price import DISCRETENESS
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import QueryDistinct
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
@@ -347,7 +348,9 @@ def _loss_of_shift(
     members = (with_member.total or 0) - (without.total or 0)
     changes = [*moved, *[0] * (shift.domain_size - len(moved))]
     of_counts = sum((b * change - a * members) ** 2 for change in changes)
-    return of_counts / (2 * shift.count_variance) + members**2 / (2 * shift.total_variance)
+    return of_counts / (2 * (shift.count_variance - DISCRETENESS)) + members**2 / (
+        2 * (shift.total_variance - DISCRETENESS)
+    )
 
 
 def _loss(resolution: Resolution, moved: list[int]) -> Fraction:
@@ -357,7 +360,7 @@ def _loss(resolution: Resolution, moved: list[int]) -> Fraction:
     """
     mechanism = _look_or_mechanism(resolution)
     if isinstance(mechanism, BoundGauss):
-        return Fraction(sum(change**2 for change in moved)) / (2 * mechanism.variance)
+        return Fraction(sum(change**2 for change in moved)) / (2 * (mechanism.variance - DISCRETENESS))
     assert not isinstance(mechanism, Shift)
     scale = 1 / mechanism.count_inverse_scale
     is_one_release = resolution.parameters.mechanism in (MechanismName.KNOWN_LAP, MechanismName.UNK_LAP)

@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dp_service.noise.gaussian_price import DISCRETENESS
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
@@ -122,7 +123,7 @@ def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistog
     ]
     assert len(variances) == len(nothing)
     rho = sum(
-        Fraction(change[place] ** 2) / (2 * variance)
+        Fraction(change[place] ** 2) / (2 * (variance - DISCRETENESS))
         for change in moved
         for place, variance in enumerate(variances)
     )

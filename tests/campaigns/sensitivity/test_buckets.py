@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.mechanisms.bounded import Shift
+from dp_service.noise.gaussian_price import DISCRETENESS
 from dp_service.queries.asked_numbers import DistinctValues, Measure, sum_of
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.functions import buckets
@@ -159,7 +160,8 @@ def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistog
         a, b = shift.factors
         total = whole.total - without.total
         squares = sum((b * change - a * total) ** 2 for change in changes)
-        rho = Fraction(squares) / (2 * shift.count_variance) + Fraction(total**2) / (2 * shift.total_variance)
+        rho = Fraction(squares) / (2 * (shift.count_variance - DISCRETENESS))
+        rho += Fraction(total**2) / (2 * (shift.total_variance - DISCRETENESS))
         if rho > shift.rho:
             yield "a member's change is worth more than is charged"
     if isinstance(moments := mechanism, BoundMoments):
@@ -168,8 +170,8 @@ def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistog
             yield "a member changes a sum and not the count"
         if any(abs(each) > moments.columns[0].clamp.width for each in sums):
             yield "a member changes a sum by more than its width"
-        rho = sum(Fraction(each**2) for each in moved) / (2 * moments.count_variance)
-        rho += sum(Fraction(each**2) for each in sums) / (2 * moments.sum_variance(0))
+        rho = sum(Fraction(each**2) for each in moved) / (2 * (moments.count_variance - DISCRETENESS))
+        rho += sum(Fraction(each**2) for each in sums) / (2 * (moments.sum_variance(0) - DISCRETENESS))
         if rho > moments.rho:
             yield "a member's change is worth more than is charged"
     # KnownLap has noise of scale tau / epsilon_per in each: the price is a unit for every tau that is moved.

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from dp_service.mechanisms.aggregates import BoundMoments, DrillDown
+from dp_service.noise.gaussian_price import DISCRETENESS
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds import kind_of
@@ -32,7 +33,7 @@ def true_totals(resolution: Resolution, answer: TypedHistogram) -> Numbers:
 
 
 def relative_loss(resolution: Resolution, whole: Numbers, without: Numbers) -> Fraction:
-    """Return the zCDP of what changed, relative to what is charged for totals."""
+    """Return the zCDP that what changed is charged as, relative to what is charged for totals."""
     mechanism = kind_of(resolution.parameters).mechanism
     assert isinstance(mechanism, DrillDown)
     totals, variances = mechanism.totals, [mechanism.total_variance]
@@ -48,7 +49,7 @@ def relative_loss(resolution: Resolution, whole: Numbers, without: Numbers) -> F
     ]
     rho = sum(
         (
-            Fraction(change**2) / (2 * variance)
+            Fraction(change**2) / (2 * (variance - DISCRETENESS))
             for each in changes
             for change, variance in zip(each, variances, strict=True)
         ),
