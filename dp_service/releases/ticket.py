@@ -28,7 +28,7 @@ def charge_ticket(
     policy_statement: str = "",
     blocks: tuple[str, ...] = (),
 ) -> bytes:
-    """Return the ticket of one release, 40 bytes: of version 3 if blocks pay, of 2 with a statement, else of 1."""
+    """Return the ticket of one release, 40 bytes: of version 3 if blocks alone pay, 2 with a statement, else 1."""
     secret = ticket_key(key)
     stated = (policy_statement.encode(),) if policy_statement or blocks else ()
     version = b"gris/ticket/v3" if blocks else b"gris/ticket/v2" if stated else b"gris/ticket/v1"

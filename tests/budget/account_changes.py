@@ -31,7 +31,7 @@ from tests.support.budget_samples import (
 
 OWN, ABOVE = limit(10, 5, days=7), limit(30, 9)
 NEW = Account(("acme", "eve"))
-THIRD = Account(("acme", "[z]*?\\"))
+THIRD = Account(("acme", "[z]??\\"))
 CLOSED = Refused(Reason.ACCOUNT_CLOSED)
 ONE = Cost(1, 1)
 
