@@ -148,7 +148,7 @@ class Blocks(Stated):
         return frozenset(found | ({self.rest} if others else set()))
 
     def _id(self, block: bytes) -> str:
-        return hashlib.sha256(length_prefixed(b"gris/block/v1", self.digest, block)).hexdigest()[
+        return hashlib.sha256(length_prefixed(b"gris/block/v1", self.name.encode(), block)).hexdigest()[
             :_ID_CHARACTERS
         ]
 

@@ -1,14 +1,14 @@
 """Small games of two blocks, played to their ends: the ledger's own rules admit what an analyst asks.
 
-A member is of block A. A question that A pays for is a step that may tell; one that only B pays for has the same law
-whether the member is there or not. However the analyst goes on by what was seen, nothing is told beyond the budget.
+A member is of block A. A question that A pays for is a step that may reveal something; one that only B pays for has the
+same law whether the member is there or not. However an analyst goes on, no more than the budget is spent.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
@@ -19,10 +19,10 @@ from tests.support.budget_samples import ANALYST, COMPANY, SteppedClock, charge,
 
 A, B = "00000000000000aa", "00000000000000bb"
 ASKED = {"A": (A,), "B": (B,), "AB": (A, B), "all": ()}
-TELLS = ("A", "AB", "all")
+REVEALING = ("A", "AB", "all")
 E = 1.0
 HALVES = (0, 1, 2)
-"""What a step may tell at least of the range e, in halves of it; the rest is above."""
+"""What a step may reveal at least of the range e, in halves of it; the rest is above."""
 
 Asks = tuple[str, ...]
 
@@ -58,7 +58,7 @@ async def courses(budget: int, above: int) -> dict[Asks, list[Asks]]:
 
 
 @pytest.mark.parametrize(("budget", "above"), [(1, 9), (2, 9), (3, 9), (9, 2)])
-async def test_no_strategy_over_two_blocks_tells_more_than_the_budget(budget: int, above: int) -> None:
+async def test_no_strategy_over_two_blocks_reveals_more_than_the_budget(budget: int, above: int) -> None:
     """The best of all strategies is exactly that of so many steps, at every epsilon that is looked at."""
     least = min(budget, above)
     after = await courses(budget, above)
@@ -70,17 +70,15 @@ async def test_no_strategy_over_two_blocks_tells_more_than_the_budget(budget: in
         """Return the largest delta from here on, at a ratio of exp(x / 2)."""
         found = max(0.0, 1 - math.exp(x * E / 2))
         for further in after[asks]:
-            tells = sum(further.count(name) - asks.count(name) for name in TELLS)
-            found = max(
-                found, best(further, x) if not tells else steps(lambda to, at=further: best(at, to), x)
-            )
+            reveals = any(further.count(name) > asks.count(name) for name in REVEALING)
+            found = max(found, steps(partial(best, further), x) if reveals else best(further, x))
         return found
 
     @cache
     def of_steps(left: int, x: int) -> float:
         """Return V, the largest delta of so many steps and no others."""
         stopped = max(0.0, 1 - math.exp(x * E / 2))
-        return max(stopped, steps(lambda to: of_steps(left - 1, to), x)) if left else stopped
+        return max(stopped, steps(partial(of_steps, left - 1), x)) if left else stopped
 
     for x in range(-2, 2 * least + 1):
         assert best((), x) == pytest.approx(of_steps(least, x), abs=1e-12)
