@@ -42,10 +42,12 @@ from dp_service.mechanisms import Currency
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import read_policy
 from gris_data.bound.source import Columns
+from gris_data.caching import cache_directory
 from gris_lab.bound.contributions import DataFile, counts_of_file
 from gris_lab.bound.looks import Question
 from gris_lab.bound.proposal import policy_block, proposal, trade_off
 from gris_lab.simulation import Draws
+from gris_lab.tables import table_beyond
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -55,9 +57,9 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 EPSILON_PER, SLACK = Fraction("0.15"), Fraction("1e-9")
 PROMISE = Target(Fraction("33.79"), Fraction("7e-9"), gaussian=True)
 UNITS, CALLS = 3000, 30
-WORTH_A_LINE = 1.01
 IN_A_ROW = 20
 K, D_BAR, TRIALS = 50, 1000, 20
+CHEAPER = (1, 2, 3, 5, 7, 10, 14, 20)
 BUCKETS = max(MONTHS, WEEKS)
 
 COFACTS = (
@@ -76,7 +78,10 @@ RETAIL = (
 
 @dataclass(frozen=True)
 class Setting:
-    """What a line measures: a currency, an account, and what its policy says; `list_units` are those to choose from."""
+    """What a line measures: a currency, an account, and what its policy says; `list_units` are those to choose from.
+
+    With `has_table` guarantees count Gaussian steps, by a table that `gris plan table` makes.
+    """
 
     name: str
     delta: str
@@ -85,6 +90,7 @@ class Setting:
     list_units: tuple[int, ...] = (20,)
     number_units: int = 5
     has_blocks: bool = False
+    has_table: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,13 +111,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--data", type=Path, help="a folder of further data, which nothing was chosen for")
     parser.add_argument("--only", nargs="+", help="names of data sets")
+    parser.add_argument("--asking", nargs="+", choices=WORKLOADS, default=[*WORKLOADS], help="workloads")
     parser.add_argument("--most", type=int, default=10_000, help="how many questions are asked at most")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as directory:
         for title, path in _files(Path(directory), options.data):
             if not options.only or title in options.only:
-                table(Rows.of(title, path), options.most, options.seed)
+                table(Rows.of(title, path), options.most, options.seed, asking=options.asking)
 
 
 def _files(folder: Path, further: Path | None) -> Iterator[tuple[str, Path]]:
@@ -130,14 +137,15 @@ def settings() -> Iterator[Setting]:
     yield more
     more = replace(more, name="and blocks", has_blocks=True)
     yield more
-    information = information_for(PROMISE, Split(Fraction(more.delta), SLACK), epsilon_per=EPSILON_PER)
-    if information > WORTH_A_LINE * UNITS:
-        more = replace(more, name=f"and {information} units", information=information)
-        yield more
-    yield replace(more, name="and cheaper settings", list_units=(5, 10, 20), number_units=2)
+    split = Split(Fraction(more.delta), SLACK)
+    steps = table_beyond(PROMISE, split, EPSILON_PER)
+    information = information_for(PROMISE, split, epsilon_per=EPSILON_PER, table=steps)
+    more = replace(more, name=f"and {information} units", information=information, has_table=True)
+    yield more
+    yield replace(more, name="and cheaper settings", list_units=CHEAPER, number_units=2)
 
 
-def table(rows: Rows, most: int, seed: int) -> None:
+def table(rows: Rows, most: int, seed: int, *, asking: Sequence[str]) -> None:
     """Print what each setting answers of each workload."""
     print(f"\n{rows.title}: {rows.items:,} items, {len(rows.slices)} slices")
     heading = f"{'answers':>8} {'useful':>7} {'units':>6} {'calls':>6}  ran out"
@@ -154,7 +162,7 @@ def table(rows: Rows, most: int, seed: int) -> None:
             print(f"{setting.name}: this version's policies have none")
             without_blocks = True
             continue
-        for workload, month, guarantee in months(rows, setting, policy, most, seed):
+        for workload, month, guarantee in months(rows, setting, policy, most, seed, asking=asking):
             print(f"{setting.name:24} {workload:9} {_line(month)} {guarantee}", flush=True)
 
 
@@ -167,11 +175,11 @@ def _line(month: Month) -> str:
 
 
 def months(
-    rows: Rows, setting: Setting, policy: str, most: int, seed: int
+    rows: Rows, setting: Setting, policy: str, most: int, seed: int, *, asking: Sequence[str]
 ) -> Iterator[tuple[str, Month, str]]:
     """Ask every workload, each by an account of its own; yield what it was answered, and the guarantee that it has."""
-    names = workloads_for(rows)
-    with _services(policy, _budget(setting, names), seed) as services, duckdb.connect() as truth:
+    names = [each for each in workloads_for(rows) if each in asking]
+    with _services(policy, setting, names, seed) as services, duckdb.connect() as truth:
         for name in ("lists", "numbers"):
             truth.read_parquet(str(rows.path)).create_view(name)
         engine = DuckDBEngine({"lists": rows.path, "numbers": rows.path})
@@ -213,11 +221,13 @@ def _month(
 
 
 @contextmanager
-def _services(policy: str, budget: str, seed: int) -> Iterator[EmbeddedServices]:
+def _services(
+    policy: str, setting: Setting, accounts: Sequence[str], seed: int
+) -> Iterator[EmbeddedServices]:
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         folder = Path(directory)
         (folder / "policy.yaml").write_text(policy)
-        (folder / "budget.yaml").write_text(budget)
+        (folder / "budget.yaml").write_text(_budget(setting, accounts))
         # A noise key that follows from the seed: the same run again prints the same.
         state = folder / "state"
         state.mkdir(mode=0o700)
@@ -225,7 +235,10 @@ def _services(policy: str, budget: str, seed: int) -> Iterator[EmbeddedServices]
         (state / KEY_FILE).write_bytes(seed.to_bytes(32, "big"))
         yield stack.enter_context(
             EmbeddedServices(
-                policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=state
+                policy=folder / "policy.yaml",
+                budget_config=folder / "budget.yaml",
+                directory=state,
+                adaptive_tables=cache_directory() if setting.has_table else None,
             )
         )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FILE = "currencies.json"
 LAST = "policy.json"
 LEDGER = "ledger.sqlite"
-_KEYS = ("epsilon_per", "delta", "count_noise")
+_KEYS = ("epsilon_per", "delta", "count_noise", "blocks")
 
 
 def require_currency(policy: Path, directory: Path) -> None:
@@ -80,11 +80,13 @@ def _difference(policy: Path, directory: Path, before: dict[str, str], now: dict
 
 
 def _numbers(currency: Currency) -> dict[str, str]:
-    """Return the numbers as a policy may state them."""
+    """Return the numbers as a policy may state them, and how it divides members."""
+    blocks = currency.blocks
     return {
         "epsilon_per": str(float(currency.epsilon_per)),
         "delta": str(float(currency.delta)),
         "count_noise": currency.count_noise.value,
+        "blocks": "none" if blocks is None else f"by {blocks.name} ({', '.join(map(str, blocks.values))})",
     }
 
 

@@ -34,7 +34,7 @@ _BOUNDS = {
 
 @dataclass(frozen=True)
 class Budget:
-    """A budget and everything that its worth depends on."""
+    """A budget and everything that its worth depends on; it counts so many `times`, once in each block of a member."""
 
     epsilon_per: Fraction
     delta: Fraction
@@ -45,6 +45,7 @@ class Budget:
     domains: tuple[PublishedDomain, ...] = ()
     call_rule: CallRule = CallRule.TWICE
     table: EpsilonTable | None = None
+    times: int = 1
 
     def guarantees(self) -> tuple[Guarantee, ...]:
         """Return its worth by each bound that may be used.
@@ -55,8 +56,8 @@ class Budget:
         found = guarantees(
             self.epsilon_per,
             self.delta,
-            information=self.information,
-            calls=self.calls,
+            information=self.times * self.information,
+            calls=self.times * self.calls,
             slack=self.slack,
             gaussian=self.gaussian,
             domains=self.domains,
@@ -85,7 +86,9 @@ def with_table(budget: Budget, *, quick: bool) -> Budget:
     """
     # What is wrong with the budget is said before a table is made.
     budget.guarantees()
-    table = table_for(budget.epsilon_per, budget.information, gaussian=budget.gaussian, quick=quick)
+    table = table_for(
+        budget.epsilon_per, budget.times * budget.information, gaussian=budget.gaussian, quick=quick
+    )
     return replace(budget, table=table)
 
 
@@ -98,7 +101,9 @@ def guarantee_sheet(budget: Budget) -> Sheet:
     ]
     is_covered_by_few = budget.gaussian or budget.domains
     only = "Gaussian noise and published domains are covered by no other bound" if is_covered_by_few else ""
-    needed = 0.0 if budget.table is None else budget.table.needed(budget.information, budget.slack)
+    needed = (
+        0.0 if budget.table is None else budget.table.needed(budget.times * budget.information, budget.slack)
+    )
     is_tight = best.bound is Bound.ADAPTIVE and needed and not budget.domains
     return Sheet(
         (
@@ -115,6 +120,12 @@ def guarantee_sheet(budget: Budget) -> Sheet:
                 f"({upwards(best.epsilon)}, {plainly(best.delta)})-DP for every member, rounded up",
             ),
             ("", only),
+            (
+                "",
+                f"counted {budget.times} times, as a member may be of so many blocks"
+                if budget.times > 1
+                else "",
+            ),
             (
                 "",
                 f"some mechanisms need {downwards(needed)} at this slack: no bound is below"
@@ -174,11 +185,11 @@ def epsilon_per_sheet(
 
 
 def units_sheet(
-    target: Target, split: Split, *, epsilon_per: Fraction, table: EpsilonTable | None = None
+    target: Target, split: Split, *, epsilon_per: Fraction, table: EpsilonTable | None = None, times: int = 1
 ) -> Sheet:
-    """Return the most information units and the most calls that are worth no more than the target."""
-    information = information_for(target, split, epsilon_per=epsilon_per, table=table)
-    row = (epsilon_per, split.delta, split.slack, information, calls_for(target, split))
+    """Return the most information units and the most calls that are worth no more than the target, counted `times`."""
+    information = information_for(target, split, epsilon_per=epsilon_per, table=table) // times
+    row = (epsilon_per, split.delta, split.slack, information, calls_for(target, split) // times)
     return Sheet(
         (
             Column("epsilon_per", "epsilon_per"),

@@ -75,7 +75,7 @@ class UnkGumb:
 
     @property
     def count_inverse_scale(self) -> Fraction:
-        """One over the scale of Laplace noise in the counts; Gaussian noise has the square of that as variance."""
+        """One over the scale of Laplace noise in the counts; Gaussian noise has its square + 1/11 as variance."""
         return self.currency.epsilon_per / (2 * self.tau)
 
     @property

@@ -79,6 +79,11 @@ class Currency(Stated):
         )
         return hashlib.sha256(encoded).hexdigest()[:_UNIT_ID_CHARACTERS]
 
+    @property
+    def times(self) -> int:
+        """How often a budget counts for one member: once in each block that the member may be of."""
+        return 1 if self.blocks is None else self.blocks.times
+
     def paid_by(self, query: CanonicalQuery, column: str | None) -> PaidBy:
         """Return what pays for a question; `column` is that of its table's blocks, None: it has none."""
         if self.blocks is None:

@@ -107,7 +107,7 @@ class _Worth:
     ) -> _Worth:
         """Return the guarantees of a budget in the policy's currency; errors put `prefix` before its fields."""
         # A member is in so many blocks at most, each of which may take the whole budget.
-        times = 1 if policy.currency.blocks is None else policy.currency.blocks.times
+        times = policy.currency.times
         for field, units in (("information", budget.information), ("calls", budget.calls)):
             if not 0 <= times * units <= MAX_UNITS:
                 most = (
@@ -211,8 +211,13 @@ def solve_parameters(
             "epsilon_per", "expected exactly one of epsilon_per, information, calls to be left out"
         )
     domains = (*_priced(policy.publications), *_domains(request.domains))
+    times = policy.currency.times
+    # What a member can be charged in all of its blocks has the wanted guarantee; each budget is an equal part of it.
+    asked = dp_pb2.SolveParametersRequest()
+    asked.CopyFrom(request)
+    asked.information, asked.calls = times * request.information, times * request.calls
     try:
-        solved = _solved(request, policy, domains, table)
+        solved = _solved(asked, policy, domains, table)
         worth = guarantee(
             solved.epsilon_per,
             solved.split.delta,
@@ -228,14 +233,15 @@ def solve_parameters(
         raise RequestError(str(error).partition(" ")[0], str(error)) from None
     return dp_pb2.SolveParametersResponse(
         epsilon_per=str(solved.epsilon_per),
-        information=solved.information,
-        calls=solved.calls,
+        information=solved.information // times,
+        calls=solved.calls // times,
         delta_per_call=str(solved.split.delta),
         slack=str(solved.split.slack),
         epsilon=worth.epsilon,
         delta=worth.delta,
         bound=_BOUNDS[worth.bound],
         domain_count=len(domains),
+        times=times,
     )
 
 

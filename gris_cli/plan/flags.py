@@ -50,6 +50,11 @@ def is_gaussian(policy: Policy | None) -> bool:
     return policy is not None and policy.count_noise == "gaussian"
 
 
+def times_of(policy: Policy | None) -> int:
+    """Return how often a budget counts for one member, by a policy's blocks."""
+    return 1 if policy is None else policy.currency.times
+
+
 _EPSILON_PER = number("What one information unit buys.", default="0.15")
 _DELTA = number("What one call may add.", default="1e-11")
 EpsilonPerFlag = Annotated[Fraction, _EPSILON_PER]
@@ -84,7 +89,7 @@ PolicyFlag = Annotated[
     typer.Option(
         "--policy",
         metavar="FILE",
-        help="A policy: its currency, the domains that it has published, and Gaussian counts if it permits them.",
+        help="A policy: its currency, its published domains, Gaussian counts if it permits them, and its blocks.",
     ),
 ]
 DBarFlag = Annotated[int, typer.Option("--d-bar", help="How many elements are fetched.")]

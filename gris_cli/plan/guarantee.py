@@ -24,6 +24,7 @@ from gris_cli.plan.flags import (
     SlackFlag,
     domains_of,
     is_gaussian,
+    times_of,
 )
 
 
@@ -63,6 +64,7 @@ def guarantee(
         gaussian or is_gaussian(named),
         domains_of(named, domains),
         CallRule.ONCE if once else CallRule.TWICE,
+        times=times_of(named),
     )
     with named_errors():
         sheet = guarantee_sheet(with_table(budget, quick=quick))

@@ -22,6 +22,7 @@ from gris_cli.plan.flags import (
     QuickFlag,
     domains_of,
     is_gaussian,
+    times_of,
 )
 
 
@@ -52,6 +53,8 @@ def solve(
     if (call_delta is None) != (slack is None) or (call_delta and not epsilon_per):
         raise typer.BadParameter("--call-delta and --slack are given together, and with --epsilon-per")
     named = None if policy is None else policy_of(policy)
+    times = times_of(named)
+    information, calls = times * information, times * calls
     with named_errors():
         target = Target(epsilon, delta, gaussian or is_gaussian(named), domains_of(named, domains))
         if epsilon_per is None:
@@ -59,5 +62,5 @@ def solve(
         else:
             split = Split(call_delta, slack) if call_delta and slack else papers_split(target, calls)
             table = None if quick else table_beyond(target, split, epsilon_per)
-            sheet = units_sheet(target, split, epsilon_per=epsilon_per, table=table)
+            sheet = units_sheet(target, split, epsilon_per=epsilon_per, table=table, times=times)
     print_sheets({"solutions": sheet}, as_json=as_json)

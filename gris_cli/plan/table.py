@@ -16,6 +16,7 @@ from gris_cli.plan.flags import (
     MaybeEpsilonPerFlag,
     PolicyFlag,
     is_gaussian,
+    times_of,
 )
 
 
@@ -46,7 +47,7 @@ def table(
     with named_errors():
         made = make_table(
             e if epsilon_per is None else epsilon_per,
-            information,
+            times_of(named) * information,
             kept_in,
             gaussian=gaussian or is_gaussian(named),
         )

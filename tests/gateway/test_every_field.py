@@ -38,6 +38,7 @@ SHOWN_TO_CALLERS = {
     "gris.common.v1.StringValues",
     "gris.dp.v1.AggregateValues",
     "gris.dp.v1.Alternative",
+    "gris.dp.v1.Blocks",
     "gris.dp.v1.Bound",
     "gris.dp.v1.Bounded",
     "gris.dp.v1.BudgetWorth",
@@ -100,6 +101,7 @@ RESULT_LEFT_OUT = {
     "remaining.largest_limit.information": _FOR_THE_GUARANTEE,
     "remaining.largest_limit.calls": _FOR_THE_GUARANTEE,
     "remaining.largest_limit.unit_id": _FOR_THE_GUARANTEE,
+    "remaining.largest_limit.blocks": _FOR_THE_GUARANTEE,
     "remaining.unlimited_before": _FOR_THE_GUARANTEE,
     "remaining.previous_currency": "only in GetBudgetResponse, and no charge is made in two currencies",
     "replayed": "the gateway sets it where it gives an earlier result, and a client's value does not say it",
@@ -296,6 +298,7 @@ _FOR_PROGRAMS = "for programs; an agent can do nothing with it"
 AGENTS_LEFT_OUT = {
     "bottom": "that the list ended there is said; the threshold is no number about members",
     "cost.unit_id": _FOR_PROGRAMS,
+    "cost.blocks": _FOR_PROGRAMS,
     "count_alias": "what a count is called in SQL; an answer has it as `count`",
     "data_version": _FOR_PROGRAMS,
     "interval_kind": "what intervals cover is said",

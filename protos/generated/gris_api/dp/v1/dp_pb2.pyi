@@ -1111,7 +1111,7 @@ class SolveParametersRequest(_message.Message):
     def __init__(self, epsilon: _Optional[str] = ..., delta: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., d_bar: _Optional[int] = ..., domains: _Optional[_Iterable[_Union[PublishedDomain, _Mapping]]] = ...) -> None: ...
 
 class SolveParametersResponse(_message.Message):
-    __slots__ = ("epsilon_per", "information", "calls", "delta_per_call", "slack", "epsilon", "delta", "bound", "domain_count")
+    __slots__ = ("epsilon_per", "information", "calls", "delta_per_call", "slack", "epsilon", "delta", "bound", "domain_count", "times")
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
     INFORMATION_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
@@ -1121,6 +1121,7 @@ class SolveParametersResponse(_message.Message):
     DELTA_FIELD_NUMBER: _ClassVar[int]
     BOUND_FIELD_NUMBER: _ClassVar[int]
     DOMAIN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TIMES_FIELD_NUMBER: _ClassVar[int]
     epsilon_per: str
     information: int
     calls: int
@@ -1130,7 +1131,8 @@ class SolveParametersResponse(_message.Message):
     delta: float
     bound: CompositionBound
     domain_count: int
-    def __init__(self, epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., domain_count: _Optional[int] = ...) -> None: ...
+    times: int
+    def __init__(self, epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., domain_count: _Optional[int] = ..., times: _Optional[int] = ...) -> None: ...
 
 class GetCatalogRequest(_message.Message):
     __slots__ = ("table", "page_size", "page_token")
