@@ -14,7 +14,7 @@ def max_error_of(reader: ExpressionReader) -> str:
     if not reader.takes("(", MAX_ERROR.upper(), "="):
         refuse(
             option,
-            f"OPTION is accepted with {MAX_ERROR} alone, OPTION({MAX_ERROR}=16): leave it out, as the service decides the "
+            f"OPTION is accepted with {MAX_ERROR} alone, OPTION({MAX_ERROR}=16): leave it out: the service decides the "
             "rest",
         )
     value = reader.take()
