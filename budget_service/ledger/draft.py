@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -72,6 +72,7 @@ class Draft:
         self._days: dict[tuple[Account, Microseconds], DayChange] = {}
         self._snapshot = snapshot
         self._blocks = snapshot.blocks
+        self._others = snapshot.others
         self._changed: dict[Account, None] = {}
         # What the blocks of a level have paid, as long as it is not changed.
         self._paid: dict[Account, list[Balance]] = {}
@@ -137,7 +138,9 @@ class Draft:
 
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest, as it is for those who pay."""
-        return tuple([self._status(each, self._own(each.level)) for each in self._levels])
+        return tuple(
+            [self._status(each, self._own(each.level), self._waited_for(each)) for each in self._levels]
+        )
 
     def block_statuses(self) -> tuple[Mapping[str, LevelStatus], ...]:
         """Return for every limited level what it is for each block that has paid alone there.
@@ -248,6 +251,23 @@ class Draft:
             found = self._paid[level] = [self.balances[block] for block in self._blocks.get(level, ())]
         return found
 
+    def _waited_for(self, each: LevelLimit) -> list[Balance]:
+        """Return what blocks that do not pay have at a level where charges in an older currency may still count.
+
+        Raises:
+            HistoryNeededError: The snapshot does not have them.
+        """
+        if each.limit.window.around(self.now).counts_from >= self.currency.since:
+            return []
+        if self._others is None:
+            raise HistoryNeededError
+        return [self.balances[block] for block in self._others.get(each.level, ())]
+
+    def _known_blocks(self, level: Account) -> Iterator[Account]:
+        yield from self._blocks.get(level, ())
+        if self._others is not None:
+            yield from self._others.get(level, ())
+
     def _set(self, level: Account, balance: Balance) -> None:
         self.balances[level] = balance
         self._changed[level] = None
@@ -260,7 +280,7 @@ class Draft:
         last = self.balances.get(level)
         moved = (opened, None) if last is None else last.on(self.now, span.day, self.currency.since)
         day = self._refresh_at(each.limit, span, level, *moved)
-        for block in self._blocks.get(level, ()):
+        for block in self._known_blocks(level):
             last = self.balances.get(block)
             # There may be a thousand, of which few are not.
             if last is not None and last.is_as_of(self.now, day, each.limit.window, self.currency.since):
@@ -314,7 +334,7 @@ class Draft:
         moved = (opened, None) if last is None else last.on(self.now, day, since)
         self._forget_rule(level, *moved)
         day = moved[0].day
-        for block in self._blocks.get(level, ()):
+        for block in self._known_blocks(level):
             last = self.balances.get(block)
             moved = (Balance.without_rule(day), None) if last is None else last.moved_to(day)
             self._forget_rule(block, *moved)
@@ -385,7 +405,7 @@ class Draft:
 
     def _has_room(self, each: LevelLimit, cost: Cost) -> bool:
         balance, own, maximum = self.balances[each.level], self._own(each.level), each.limit.maximum
-        if self._is_in_old_currency(balance) or any(map(self._is_in_old_currency, own)):
+        if any(map(self._is_in_old_currency, (balance, *own, *self._waited_for(each)))):
             return cost == NOTHING
         spent, reserved = balance.counted_with(own)
         return (
@@ -393,13 +413,14 @@ class Draft:
             and spent.calls + reserved.calls + cost.calls <= maximum.calls
         )
 
-    def _status(self, each: LevelLimit, own: Sequence[Balance]) -> LevelStatus:
-        return status_of(each, self.balances[each.level], own, self.currency.since)
+    def _status(self, each: LevelLimit, own: Sequence[Balance], others: Sequence[Balance]) -> LevelStatus:
+        return status_of(each, self.balances[each.level], own, others, self.currency.since)
 
     def _of_blocks(self, each: LevelLimit) -> Mapping[str, LevelStatus]:
         paid = {block.block: self.balances[block] for block in self._blocks.get(each.level, ())}
-        found = {block: self._status(each, [own]) for block, own in paid.items() if not own.is_empty}
-        return found and {"": self._status(each, ())} | found
+        every = [*paid.values()]
+        found = {block: self._status(each, [own], every) for block, own in paid.items() if not own.is_empty}
+        return found and {"": self._status(each, (), every)} | found
 
     def _is_in_old_currency(self, balance: Balance) -> bool:
         return balance.reserved_since < self.currency.since

@@ -10,17 +10,23 @@ from budget_service.ledger.values import NOTHING, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
 
 
-def status_of(each: LevelLimit, balance: Balance, own: Sequence[Balance], since: Microseconds) -> LevelStatus:
+def status_of(
+    each: LevelLimit, balance: Balance, own: Sequence[Balance], others: Sequence[Balance], since: Microseconds
+) -> LevelStatus:
     """Return the state of a level.
 
     Args:
         each: The level and its limit.
         balance: What everybody has paid there.
         own: What each block that pays has paid alone.
+        others: What further blocks have paid of which something in an older currency may count: under another division
+            their members may be of the blocks that pay.
         since: When the present currency began. Where charges in an older one still count, nothing is left.
     """
     limit, depth = each.limit, each.level.depth
-    old = [paid.counted_window(as_one=True) for paid in (balance, *own) if paid.reserved_since < since]
+    old = [
+        paid.counted_window(as_one=True) for paid in (balance, *own, *others) if paid.reserved_since < since
+    ]
     if old:
         ends = [window.end for window in old if window.end is not None]
         window = Window(min(each.start for each in old), max(ends) if len(ends) == len(old) else None)

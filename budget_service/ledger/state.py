@@ -166,7 +166,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
 
     `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
     `blocks` are those of each level whose balances count beside its own, the ones that the request names or all, and
-    `block_count` is how many the root has; `balances` and `past` have them too;
+    `block_count` is how many the root has; `others` are all further blocks of these levels, None without the history
+    where they are not known; `balances` and `past` have all of them too;
     `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them, and `due_further` says
     that there may be more; `past` are the past days of the levels of the account, and `reservations` all that the root
     has not ended, both only after a HistoryNeededError (`past` is None without them); `reservation` is the one
@@ -185,6 +186,7 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     root: RootRecord = RootRecord()
     balances: Mapping[Account, Balance] = field(default_factory=dict)
     blocks: Mapping[Account, Collection[Account]] = field(default_factory=dict)
+    others: Mapping[Account, Collection[Account]] | None = None
     block_count: int = 0
     due: tuple[Reservation, ...] = ()
     due_further: bool = False

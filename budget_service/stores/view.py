@@ -98,13 +98,15 @@ class View:
         named = due if reservation is None else (*due, reservation)
         path = counting_levels(request)
         blocks = self._blocks(request, path)
-        levels = [*path, *chain.from_iterable(blocks.values())]
+        others = self._others(request, path, blocks)
+        levels = [*path, *chain.from_iterable((*blocks.values(), *(others or {}).values()))]
         if named:
             levels += held_levels(named)
         return Snapshot(
             root=record,
             balances=self._balances(levels),
             blocks=blocks,
+            others=others,
             block_count=self._loaded.block_counts.get(root, 0),
             due=due,
             due_further=due_further,
@@ -145,6 +147,7 @@ class View:
             due_further=account.root in self._loaded.due_further,
             balances=self._balances(names),
             blocks=blocks,
+            others={},
             past=self._past(),
             reservations=self._reservations(account.root),
         )
@@ -201,6 +204,16 @@ class View:
             return {level: blocks for level in path if (blocks := self._loaded.blocks[level])}
         named = named_blocks(request)
         return {level: [level.of_block(block) for block in named] for level in path} if named else {}
+
+    def _others(
+        self, request: BudgetRequest, path: Iterable[Account], blocks: Mapping[Account, Collection[Account]]
+    ) -> Mapping[Account, Collection[Account]] | None:
+        """Return the blocks of the levels that are not among these; None: they are not known."""
+        if needs_all_blocks(request):
+            return {}
+        if self._loaded.past is None:
+            return None
+        return {level: self._loaded.blocks[level].difference(blocks.get(level, ())) for level in path}
 
     def _named(self, request: BudgetRequest) -> Reservation | None:
         """Return the reservation that a request names, if it is of this account; it may have lapsed."""
@@ -306,7 +319,7 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
     return Wanted(
         roots=frozenset([request.account.root for request, _ in batch]),
         levels=[level for request, _ in batch for level in _levels(request)],
-        blocks=[level for request, _ in batch for level in _whole(request)],
+        blocks=[level for request, _ in batch for level in _whole(request, history=history)],
         opening=frozenset([request.account.root for request, _ in batch if _opens_blocks(request)]),
         outcomes=[key for request, _ in batch for key in _outcomes(request)],
         payments=[key for asked in batch for key in _payments(*asked)],
@@ -344,11 +357,11 @@ def _levels(request: Request) -> tuple[Account, ...]:
     return (*path, *[level.of_block(block) for level in path for block in named]) if named else path
 
 
-def _whole(request: Request) -> tuple[Account, ...]:
-    """Return the levels of which a request needs every block."""
+def _whole(request: Request, *, history: bool) -> tuple[Account, ...]:
+    """Return the levels of which a request needs every block: with the history, of all of its own."""
     if isinstance(request, MoveAccount):
         return _names(request)
-    if isinstance(request, RootRequest) or not needs_all_blocks(request):
+    if isinstance(request, RootRequest) or not (history or needs_all_blocks(request)):
         return ()
     return counting_levels(request)
 

@@ -96,6 +96,7 @@ class MemoryStore:
             root=root,
             balances=self.kept,
             blocks={level: self._blocks(level) for level in account.levels},
+            others={},
             due=due,
             due_further=len(due) == self.expired_at_once,
         )
@@ -202,6 +203,12 @@ class MemoryStore:
             return {level: self._blocks(level) for level in path}
         return {level: [level.of_block(each) for each in names] for level in path}
 
+    def _not_paying(self, request: BudgetRequest) -> dict[Account, list[Account]]:
+        return {
+            level: [each for each in self._blocks(level) if each not in paying]
+            for level, paying in self._paying(request).items()
+        }
+
     def _due(self, root: str, now: Microseconds) -> tuple[Reservation, ...]:
         lapsed = [
             each
@@ -257,6 +264,7 @@ class MemoryStore:
             root=root,
             balances=self.kept,
             blocks=self._paying(request),
+            others=self._not_paying(request),
             block_count=len(self._blocks(account.level(1))),
             due=due,
             due_further=due_further,

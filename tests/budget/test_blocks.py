@@ -16,6 +16,7 @@ from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
     Charged,
+    CurrencyChanged,
     Exhausted,
     Held,
     LimitsSet,
@@ -24,7 +25,7 @@ from budget_service.ledger.outcomes import (
     Refused,
     Reserved,
 )
-from budget_service.ledger.requests import MoveAccount, WriteOff
+from budget_service.ledger.requests import ChangeCurrency, Charge, MoveAccount, WriteOff
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import (
     MAX_BLOCKS,
@@ -32,10 +33,11 @@ from budget_service.ledger.values import (
     Cost,
     InvalidFieldError,
     LevelLimit,
+    Limit,
     Unit,
     parse_blocks,
 )
-from budget_service.ledger.windows import DAY
+from budget_service.ledger.windows import DAY, SECOND, Period
 from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import make_checkpoint
 from budget_service.server.policy_statements import ArchivedStatementsError, policy_statements_of
@@ -48,6 +50,7 @@ from tests.support.budget_samples import (
     COLLEAGUE,
     COMPANY,
     ONE,
+    OTHER_UNIT,
     UNIT,
     Asked,
     SteppedClock,
@@ -387,3 +390,35 @@ def test_good_blocks_are_taken() -> None:
     """None, one or sixteen."""
     most = [f"{number:016x}" for number in range(MAX_BLOCKS)]
     assert [parse_blocks(each, "cost.blocks") for each in ([], [A], most)] == [(), (A,), tuple(most)]
+
+
+@pytest.mark.parametrize(
+    "own", [limit(10, 10, days=30), limit(10, 10, period=Period.WEEK)], ids=["sliding", "week"]
+)
+async def test_another_division_waits_for_every_block_of_the_one_before(
+    any_store: Store, clock: SteppedClock, own: Limit
+) -> None:
+    """Its blocks may hold the members of others: nothing is left to any while what one has paid still counts."""
+    on = (LevelLimit(COMPANY, ABOVE), LevelLimit(ANALYST, own))
+    clock.step(days=16)
+    before = charge("before", Cost(10, 1), on=on, release_id="before").but(blocks=(A,))
+    assert isinstance(await outcome(any_store, before), Charged)
+    planned = ChangeCurrency(account=COMPANY, request_id="change", unit_id=OTHER_UNIT)
+    limits = AppliedLimits((), 0, tuple(each.limit.window for each in on))
+    begins = (await any_store.apply(planned, limits)).outcome
+    assert isinstance(begins, CurrencyChanged)
+    clock.now = begins.begins_at + 3600 * SECOND
+    if own.window.period is Period.WEEK:
+        assert own.window.around(clock.now).window.start < begins.begins_at
+
+    def after(id_: str, *blocks: str) -> Asked[Charge]:
+        asked = charge(id_, Cost(1, 1), on=on, release_id=id_, unit_id=OTHER_UNIT)
+        return asked.but(blocks=blocks)
+
+    for id_, blocks in (("all", ()), ("other", (B,)), ("same", (A,)), ("both", (A, B))):
+        assert isinstance(await outcome(any_store, after(id_, *blocks)), Exhausted), blocks
+    found = await any_store.read(ANALYST, on)
+    assert check(found, Cost(1, 1), OTHER_UNIT, ANALYST, (B,)) is not None
+    assert found.levels_for((B,))[1].remaining == found.levels[1].remaining == Cost(0, 0)
+    clock.step(days=31)
+    assert isinstance(await outcome(any_store, after("later", B)), Charged)
