@@ -12,10 +12,11 @@ so that none is free. A useful answer has
 - for quantiles, ranks that are off by at most 2 % of the members, each of them.
 
 What is right is the answer of all rows, before bounds and noise. Each line has one thing more than the one before, and
-the guarantee that the services tell for the account. A part that the policy's reader refuses is left out by name. With
-blocks, what is refused of one slice is not of others: there a month ends when so many questions in a row are refused.
+the guarantee that the services tell for the account; the last one has cheaper lists and cheaper numbers. What is
+refused of one slice, or of lists, may not be of others: a month ends when 20 questions in a row are refused.
 
-Bounds are those that `gris plan bound` proposes, of the same rows. FOLDER has Parquet files with the columns member,
+Bounds of lists are those that `gris plan bound` proposes, of the same rows; those of numbers are powers of two that
+leave nearly all as it is. FOLDER has Parquet files with the columns member,
 item, slice (one of a member), tag, day and amount. Such numbers tell of the data: they are for the owner.
 """
 
@@ -56,7 +57,7 @@ from pinot_connector.errors import BudgetExhausted
 EXAMPLES = Path(__file__).parent.parent / "examples"
 EPSILON_PER, SLACK = Fraction("0.15"), Fraction("1e-9")
 PROMISE = Target(Fraction("33.79"), Fraction("7e-9"), gaussian=True)
-UNITS, CALLS = 3000, 30
+UNITS, PAPERS_CALLS = 3000, 30
 IN_A_ROW = 20
 K, D_BAR, TRIALS = 50, 1000, 20
 CHEAPER = (1, 2, 3, 5, 7, 10, 14, 20)
@@ -132,7 +133,7 @@ def _files(folder: Path, further: Path | None) -> Iterator[tuple[str, Path]]:
 
 def settings() -> Iterator[Setting]:
     """Yield what is measured, each with one thing more; what tells the same guarantee for more units is asked for."""
-    yield Setting("the paper's pair", "1e-10", CALLS)
+    yield Setting("the paper's pair", "1e-10", PAPERS_CALLS)
     more = Setting("300 calls", "1e-11", 300)
     yield more
     more = replace(more, name="and blocks", has_blocks=True)
@@ -188,15 +189,13 @@ def months(
                 dp=services.dp_address, budget=services.budget_address, account=name, engine=engine
             ) as client:
                 asked = islice(WORKLOADS[name](rows, Random(seed)), most)  # noqa: S311
-                month = _month(client, asked, truth, IN_A_ROW if setting.has_blocks else 1)
+                month = _month(client, asked, truth)
                 guarantee = client.guarantee()
             yield name, month, f"({float(guarantee.epsilon):.2f}, {float(guarantee.delta):.1g})"
         engine.close()
 
 
-def _month(
-    client: PrivateClient, asked: Iterator[Asked], truth: duckdb.DuckDBPyConnection, in_a_row: int
-) -> Month:
+def _month(client: PrivateClient, asked: Iterator[Asked], truth: duckdb.DuckDBPyConnection) -> Month:
     found: Counter[str] = Counter()
     missing: set[str] = set()
     refused = 0
@@ -206,7 +205,7 @@ def _month(
         except BudgetExhausted as error:
             refused += 1
             missing |= {each.unit for each in error.shortfalls}
-            if refused == in_a_row:
+            if refused == IN_A_ROW:
                 break
             continue
         refused = 0

@@ -37,12 +37,19 @@ def divide(
     from gris_data.policy.blocks import divide as divided
     from pinot_connector.json_values import to_json
 
-    files = data_files(locations_of(data))
+    files, found = data_files(locations_of(data)), policy_of(file)
+    wanted = {table.name for table in found.tables if table.block is not None}
+    if other := files.keys() - wanted:
+        raise typer.BadParameter(
+            f"--data: expected tables with a block, {', '.join(sorted(wanted))}; got {sorted(other)[0]}"
+        )
     with named_by("--data"), file_errors(out, "--out"):
-        copies = divided(policy_of(file), files, members, out)
+        copies = divided(found, files, members, out)
     if as_json:
         print_json({"members": str(members), "written": str(out), "tables": to_json(copies)})
         return
     for each in copies:
         say("written", f"{out / each.table}.parquet: {each.rows_kept:,} of {each.rows:,} rows")
+    if left := wanted - files.keys():
+        say("not named", f"{', '.join(sorted(left))}: a member may be of another block there")
     say("members", f"{members}: keep it as long as the budget's window, and as private as the tables")

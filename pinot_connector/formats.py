@@ -66,6 +66,14 @@ def rounded_up(value: float, digits: int = 6) -> str:
     return f"{rounded.normalize():,f}" if value >= 0.001 or not value else f"{float(rounded):.{digits}g}"
 
 
+def rounded_down(value: Fraction, digits: int = 3) -> str:
+    """Returns a part of a promise with fewer digits, never more than it is."""
+    rounded = Context(prec=digits, rounding=ROUND_FLOOR).divide(
+        Decimal(value.numerator), Decimal(value.denominator)
+    )
+    return f"{float(rounded):.{digits}g}"
+
+
 def instant(time: datetime.datetime | None) -> str:
     """Returns a time, in UTC as the ledger counts."""
     return "never" if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
@@ -95,11 +103,14 @@ def level(value: Level) -> str:
 
 
 def left_of_blocks(value: Level, blocks: BlocksEntry | None) -> list[str]:
-    """Returns what is left for questions about one block alone, where that is more; without `blocks` by their ids."""
+    """Returns what is left for questions about one block alone, where blocks differ; without `blocks` by their ids."""
+    named = {id_ for each in value.remaining_of_blocks for id_ in each.blocks}
+    every = blocks is not None and named >= {*blocks.ids, blocks.rest}
     return [
         f"{'of any other block' if not each.blocks else f'of {_block(each.blocks[0], blocks)}'} alone: "
         f"{each.information:,} information, {counted(each.calls, 'call')}"
         for each in value.remaining_of_blocks
+        if each.blocks or not every
     ]
 
 
@@ -122,9 +133,9 @@ def balance(value: Balance | None, delta: Fraction | None = None) -> str:
     if not (value.calls and value.first):
         return f"at this rate {first}"
     size = (
-        f"{float(value.of_delta):.3g} times the delta"
+        f"{rounded_down(value.of_delta)} times the delta"
         if delta is None
-        else f"delta {float(value.of_delta * delta):.3g}"
+        else f"delta {rounded_down(value.of_delta * delta)}"
     )
     return f"at this rate {first}; {counted(value.calls, 'call')} with {size} would last as long and promise the same"
 

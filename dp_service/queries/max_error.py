@@ -13,7 +13,7 @@ MAX_ERROR = "max_error"
 """The field of a question, and the option in SQL."""
 
 # More digits than a count has are none that anybody means.
-_WANTED = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s?(%?)")
+_WANTED = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?) ?(%?)")
 _EXPECTED = (
     "expected how far a count may be off on average: a number above 0 such as 16, or a part such as 10%"
 )
@@ -43,5 +43,5 @@ class MaxError:
         found = _WANTED.fullmatch(text)
         number = Fraction(0) if found is None else Fraction(found[1])
         if found is None or not number or (found[2] and number > 100):
-            raise QuestionError(MAX_ERROR, _EXPECTED)
+            raise QuestionError(MAX_ERROR, f"{_EXPECTED}; got {text[:40]!r}")
         return cls(number / 100, is_part=True) if found[2] else cls(number)

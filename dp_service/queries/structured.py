@@ -287,7 +287,8 @@ class HistogramQuery:
         require_together(self.dimensions)
         of_member = next((str(each) for each in self.functions if each.is_of_member), "")
         require_valid(
-            not of_member or (self.measure is Measure.DISTINCT_MEMBERS and not self.aggregates),
+            not of_member
+            or (self.measure is Measure.DISTINCT_MEMBERS and not self.aggregates and not self.quantiles),
             "measure",
             f"expected distinct members, and no other number, beside {of_member}: it is of members, and not of rows",
         )

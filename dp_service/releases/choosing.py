@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.alternatives import alternatives, as_stated, choice_for, expected_counts
@@ -19,7 +19,7 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.table_contributions import Choice
-from dp_service.releases.exactness import at_other_prices, exact_enough
+from dp_service.releases.exactness import exact_enough
 from dp_service.releases.kinds import kind_of
 from dp_service.terms import Answering
 
@@ -51,15 +51,6 @@ class Chosen:
     resolution: Resolution
     among: tuple[Alternative, ...] = ()
     allowed: Sequence[int] = ()
-
-    @property
-    def at_other_prices(self) -> Iterator[Alternative]:
-        """The question for half and for twice its price, as far as the policy allows these."""
-        resolution = self.resolution
-        for each in at_other_prices(resolution.parameters):
-            if each.units in self.allowed:
-                other = replace(resolution, parameters=each.parameters)
-                yield Alternative(None, other, kind_of(each.parameters).mechanism.worst_case_cost(), None)
 
 
 def chosen(query: HistogramQuery, policy: Policy, *, now: int) -> Chosen:

@@ -6,7 +6,7 @@ fixed before price, ids and noise, and a question that comes to the same units b
 
 An error that is a part is of the smallest count that the answer is about, of the largest of these public numbers: what
 HAVING asks of its counts; the count that the policy's author expects at rank k; the count that passes a fixed threshold
-with 50 %, where the question costs the most units that the policy allows.
+with 50 %, where the question costs the units of every other one.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def exact_enough(query: HistogramQuery, policy: Policy, wanted: MaxError, *, now
     allowed: Sequence[int] = () if stated is None else stated.allowed_units
     most = resolve(query, as_stated(policy, query.table, units=allowed[-1] if allowed else None), now=now)
     parameters = most.parameters
-    limit = _in_counts(wanted, query, policy, kind_of(parameters).accuracy())
+    usual = parameters if stated is None else at_units(parameters, stated.units)
+    limit = _in_counts(wanted, query, policy, kind_of(usual).accuracy())
     if not _is_within(parameters, limit):
         raise QuestionError(MAX_ERROR, _too_exact(parameters, limit, wanted))
     if not allowed:
@@ -88,12 +89,12 @@ def _is_within(parameters: ReleaseParameters, limit: Fraction) -> bool:
     return error is not None and Fraction(str(error)) <= limit
 
 
-def _in_counts(wanted: MaxError, query: HistogramQuery, policy: Policy, most: ExpectedAccuracy) -> Fraction:
-    if most.mean_error is None:
+def _in_counts(wanted: MaxError, query: HistogramQuery, policy: Policy, usual: ExpectedAccuracy) -> Fraction:
+    if usual.mean_error is None:
         raise QuestionError(MAX_ERROR, "expected none: the question shows no counts")
     if not wanted.is_part:
         return wanted.number
-    smallest = max(_smallest_counts(query, policy, most), default=Fraction(0))
+    smallest = max(_smallest_counts(query, policy, usual), default=Fraction(0))
     if smallest <= 0:
         raise QuestionError(
             MAX_ERROR,
@@ -103,7 +104,7 @@ def _in_counts(wanted: MaxError, query: HistogramQuery, policy: Policy, most: Ex
     return wanted.number * smallest
 
 
-def _smallest_counts(query: HistogramQuery, policy: Policy, most: ExpectedAccuracy) -> Iterator[Fraction]:
+def _smallest_counts(query: HistogramQuery, policy: Policy, usual: ExpectedAccuracy) -> Iterator[Fraction]:
     """Yield the public numbers that say how large counts are that the answer is about."""
     for each in query.having:
         if each.aggregate is None and each.comparison in _FROM_BELOW:
@@ -112,8 +113,8 @@ def _smallest_counts(query: HistogramQuery, policy: Policy, most: ExpectedAccura
     expected = None if choice is None else expected_counts(query, choice)
     if expected is not None and query.k is not None:
         yield Fraction(expected.at_least(query.k))
-    if most.is_fixed and most.found_half is not None:
-        yield Fraction(most.found_half)
+    if usual.is_fixed and usual.found_half is not None:
+        yield Fraction(usual.found_half)
 
 
 _FROM_BELOW = (Comparison.GREATER, Comparison.AT_LEAST, Comparison.EQUAL)
@@ -122,7 +123,11 @@ _FROM_BELOW = (Comparison.GREATER, Comparison.AT_LEAST, Comparison.EQUAL)
 def _too_exact(parameters: ReleaseParameters, limit: Fraction, wanted: MaxError) -> str:
     kind = kind_of(parameters)
     cost = kind.mechanism.worst_case_cost().information
-    part = "" if not wanted.is_part else f" ({float(limit):.4g} counts are what the question wants)"
+    part = (
+        f" ({float(limit):.4g} are wanted, {float(100 * wanted.number):g} % of {float(limit / wanted.number):.4g})"
+        if wanted.is_part
+        else ""
+    )
     return (
         f"expected at least {kind.accuracy().mean_error} counts{part}: so far is a count off on average at the highest "
         f"price that the policy allows, {cost} information"

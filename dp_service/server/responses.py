@@ -190,8 +190,8 @@ def bill_of_names(plan: Plan, key: NoiseKey) -> dp_pb2.Bill | None:
 
 
 def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:
-    """Yield the ways of answering between which the service has chosen, or those of half and of twice the price."""
-    for each in chosen.among or chosen.at_other_prices:
+    """Yield the ways of answering between which the service has chosen."""
+    for each in chosen.among:
         parameters = each.resolution.parameters
         yield dp_pb2.Alternative(
             parameters=parameters_message(parameters),

@@ -67,8 +67,11 @@ def divide(policy: Policy, files: Mapping[str, Path], members: Path, out: Path) 
     blocks, said = policy.currency.blocks, _said(policy, files)
     if blocks is None or not said:
         raise InputError("expected tables for which the policy states a block")
-    if any((out / f"{name}.parquet").resolve() == path.resolve() for name, path in said.items()):
-        raise InputError("the output must not be the input")
+    inputs = {path.resolve() for path in (*said.values(), members)}
+    if any((out / f"{name}.parquet").resolve() in inputs for name in said):
+        raise InputError("the output must be neither the input nor the file of members")
+    if not members.parent.is_dir():
+        raise InputError(f"{members}: expected a file in a folder that is there", "members")
     with _counted(policy, said) as counts:
         _fix(blocks, members, counts)
     out.mkdir(parents=True, exist_ok=True)

@@ -65,10 +65,11 @@ _TYPES = (
 )
 _CONTRIBUTIONS = (
     "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
-    "`buckets`), those that a public hash chooses.{looks} This is the cheapest setting that `gris plan bound` proposes "
-    "for useful answers about the {top} largest of {planned}, from the shape of these data. Counts that have to be "
-    "more exact may cost up to most_units. DECIDE: more units mean less noise at a higher price; a larger max_names "
-    "shows longer lists, for which delta_0 has to grow."
+    "`buckets`), those that a public hash chooses.{looks} The units are the fewest of a few that `gris plan bound` "
+    "finds enough for useful answers about the {top} largest of {planned}, from the shape of these data; bounds are as "
+    "wide as lists of 50 and the other columns need. Counts that have to be more exact may cost up to most_units. "
+    "DECIDE: more units mean less noise at a higher price; a larger max_names shows longer lists, for which delta_0 "
+    "has to grow."
 )
 MOST_UNITS = 50
 """So many may a question cost that says how exact it has to be."""
