@@ -19,22 +19,22 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 41_610,
-    "budget_service": 20_330,
+    "budget_service": 20_370,
     "pinot_connector": 21_270,
     "gris_gateway": 3_250,
     "gris_console": 3_850,
     "gris_mcp": 2_195,
-    "gris_data": 7_345,
+    "gris_data": 7_350,
     "gris_lab": 4_850,
-    "gris_cli": 9_455,
+    "gris_cli": 9_475,
     "gris_serving": 3_350,
 }
-LINES_OF_TESTS = 128_620
-OPTIONAL_FIELDS = 468
-LINES_OF_A_MODULE = 420
+LINES_OF_TESTS = 128_800
+OPTIONAL_FIELDS = 469
+LINES_OF_A_MODULE = 430
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 129_400
+WORDS = 129_600
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

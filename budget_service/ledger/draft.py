@@ -252,11 +252,7 @@ class Draft:
         return found
 
     def _waited_for(self, each: LevelLimit) -> list[Balance]:
-        """Return what blocks that do not pay have at a level where charges in an older currency may still count.
-
-        Raises:
-            HistoryNeededError: The snapshot does not have them.
-        """
+        """Return what further blocks have at a level where charges in an older currency may still count."""
         if each.limit.window.around(self.now).counts_from >= self.currency.since:
             return []
         if self._others is None:
