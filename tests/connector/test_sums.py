@@ -108,6 +108,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # Of the six texts one is outside once in 10^7 runs.
 NEARLY_SURE = 1 - 1e-8
+# So many parts of a step of a row, which are a hundredth or less, have noise together.
+FINER = 100
 SUMMED_BESIDE = (Measure.DISTINCT_MEMBERS, Measure.EVENTS)
 
 
@@ -157,7 +159,8 @@ def require_sums(
     for text, (n, (total, *_)) in found.items():
         assert total is not None
         more = Fraction(n or 0) - expected[text][0]
-        assert is_near_sum(total.value, expected[text][1], more=more, centre=centre, step=step), text
+        true, finer = expected[text][1], FINER if measure is Measure.EVENTS else 1
+        assert is_near_sum(total.value, true, more=more, centre=centre, step=step, finer=finer), text
 
 
 def shown(result: PrivateResult) -> dict[str, tuple[float | None, tuple[AggregateValue | None, ...]]]:
@@ -212,8 +215,8 @@ def test_numbers_of_the_rows_that_meet_a_condition_are_of_one_release(client: Pr
         assert count is not None
         assert is_near(met.value, count if text in "ab" else 0)
         assert count <= every.value <= 3 * count
-        more = count - true_sums("number")[text][0]
-        is_nothing = is_near_sum(spent.value, Fraction(0), more=more, centre=40, step=Fraction(1, 2))
+        # A count that is one more brings 10 with it.
+        is_nothing = any(is_near(spent.value, 10 * more, Fraction(1, 2)) for more in range(-MOST, MOST + 1))
         assert is_nothing is (text != "b")
     assert set(shown(result)) == set("abcdef")
     part = client.histogram("t", "text", numbers=[*numbers, "100 * members where text IN ('a', 'b') / count"])
@@ -359,16 +362,18 @@ def test_columns_with_own_counts_are_averaged_over_their_own_values(
             # The own count is released as well, and shows in the average alone.
             found, true = total.value / average.value, Fraction(centred + centre * own, 2) * step
             assert is_near(found, own)
-            assert is_near_sum(total.value, true, more=found - own, centre=centre, step=step)
+            finer = FINER if measure is Measure.EVENTS else 1
+            assert is_near_sum(total.value, true, more=found - own, centre=centre, step=step, finer=finer)
     assert all(is_missing)
     # A kept release brings its own counts back, and so does the order of an average.
     again = ask(order_by="avg:number")
     assert (again.release_id, again.charged.information) == (result.release_id, 0)
     assert sorted(shown(again).items()) == sorted(shown(result).items())
     alone = client.histogram(table, "text", measure=measure, sums=["number"])
-    assert {text: n for text, (n, _) in shown(alone).items()} == {
-        text: n for text, (n, _) in shown(result).items()
-    }
+    require_near(
+        {text: n for text, (n, _) in shown(alone).items()},
+        {text: int(n) for text, (n, *_) in expected.items()},  # type: ignore[call-overload]
+    )
 
 
 def test_it_is_said_of_which_rows_a_column_with_an_own_count_is(client: PrivateClient) -> None:
@@ -441,7 +446,9 @@ def test_the_order_of_a_sum_or_an_average_is_free(client: PrivateClient) -> None
     for result in cut:
         assert (result.release_id, result.charged.information) == (first.release_id, 0)
         assert result.interval_kind is IntervalKind.SIMULTANEOUS
-        assert shown(result) == {text: shown(first)[text] for text in by_sum[:2]}
+        assert result.rows
+        for row in result.rows:
+            assert [each.value for each in map(number, row.values) if each] == sums[row.element[0]]
         assert list(shown(result)) == by_sum[:2]
     assert list(shown(client.sql(f"{SQL} ORDER BY 4 DESC"))) == by_average
 

@@ -19,7 +19,13 @@ def is_near(found: float | Fraction | None, true: float | Fraction, most: float 
 
 
 def is_near_sum(
-    found: Fraction, true: Fraction, *, more: float | Fraction, centre: int, step: Fraction | int
+    found: Fraction,
+    true: Fraction,
+    *,
+    more: float | Fraction,
+    centre: int,
+    step: Fraction | int,
+    finer: int = 1,
 ) -> bool:
     """Return whether such noise explains a sum: half steps, around the middle of the bounds of each that is counted.
 
@@ -29,8 +35,9 @@ def is_near_sum(
         more: By how much the count that is shown is above the true one.
         centre: The lower and the upper bound together, in steps.
         step: What a step of the sum is worth.
+        finer: How many of these have the noise of one, as a sum over rows has parts of a step.
     """
-    return is_near(found - Fraction(more) * centre * step / 2, true, Fraction(MOST * step) / 2)
+    return is_near(found - Fraction(more) * centre * step / 2, true, Fraction(MOST * step) * finer / 2)
 
 
 def require_near(
