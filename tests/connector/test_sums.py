@@ -425,7 +425,9 @@ def test_another_k_and_another_choice_of_aggregates_are_free(client: PrivateClie
     for text, (count, values) in some(shown(both).items()):
         n, *sums = true_sums_of_both()[text]
         assert is_near(count, n)
-        for each, true, (centre, step) in zip(values, sums, ((40, Fraction(1, 2)), (10, 1)), strict=True):
+        for each, true, (centre, step) in zip(
+            values, sums, ((40, Fraction(1, 2)), (10, Fraction(1))), strict=True
+        ):
             assert each is not None
             assert is_near_sum(each.value, true, more=Fraction(count or 0) - n, centre=centre, step=step)
 

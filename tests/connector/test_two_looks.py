@@ -37,6 +37,7 @@ from tests.support.two_looks import DELTA_1, DELTA_2, MOST, UNITS, Between, aski
 from tests.support.world import COFACTS, World, new_account
 
 Pairs = list[tuple[str, str]]
+Element = tuple[object, ...]
 
 
 def pairs() -> Pairs:
@@ -113,7 +114,7 @@ async def test_a_key_of_several_columns_is_named_whole(looking_world: World) -> 
         # Two texts in an element: there is room for as many names as the policy says, and each is shown.
         assert len({row.element for row in result.rows}) == MOST
         first, second = (duckdb.execute(_on_file(sql)).fetchall() for sql in engine.queries)
-        counts = {(article, app): count for article, app, count in first}
+        counts: dict[Element, int] = {(article, app): count for article, app, count in first}
         least = first[MOST - 1][2] - 2 * MOST_NOISE
         assert all(counts[row.element] >= least for row in result.rows)
         require_near(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 MOST = 2
 """The most that a count is off: by more once in 10^21."""
@@ -15,7 +16,7 @@ MOST = 2
 
 def is_near(found: float | Fraction | None, true: float | Fraction, most: float | Fraction = MOST) -> bool:
     """Return whether noise of variance 1/11 explains how far a number is from the true one."""
-    return found is not None and abs(found - true) <= most
+    return found is not None and abs(Fraction(found) - Fraction(true)) <= most
 
 
 def is_near_sum(
@@ -41,7 +42,7 @@ def is_near_sum(
 
 
 def require_near(
-    found: Mapping[object, float | None], true: Mapping[object, float], most: float | Fraction = MOST
+    found: Mapping[Any, float | None], true: Mapping[Any, float], most: float | Fraction = MOST
 ) -> None:
     """Assert that the same elements are there, each with its true number but for such noise."""
     assert found.keys() == true.keys()
