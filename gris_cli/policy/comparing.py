@@ -58,7 +58,7 @@ def compared_with(policy: Policy, flags: DataFlags, access: PinotAccess) -> Comp
     if flags.spark:
         engines += _counted_on_spark(policy, flags.spark, named)
     files = () if flags.spark else _examined(policy, named)
-    engines += [] if flags.spark else _together(policy, named)
+    engines += _together(policy, named) if named and policy.currency.blocks and not flags.spark else []
     tables = frozenset(table.name for table in policy.tables if flags.pinot) | named.keys()
     return Compared(tuple(files), tuple(engines), tables)
 
@@ -108,7 +108,7 @@ def _together(policy: Policy, named: dict[str, str]) -> list[PromiseReport]:
     """Return whether members are of one block in all files together, where several say it."""
     from gris_data.policy.blocks import kept_together
 
-    found = kept_together(policy, data_files(named)) if policy.currency.blocks is not None and named else None
+    found = kept_together(policy, data_files(named))
     return [] if found is None else [PromiseReport("all tables", (found,))]
 
 

@@ -45,8 +45,8 @@ def test_the_example_limits_company_and_analyst() -> None:
     """The first entry that matches counts; the month and UTC are the defaults."""
     configuration = load_configuration(EXAMPLE)
     company, analyst = configuration.limits_of(account("demo", "anyone"), {})
-    assert (account("demo"), Cost(9000, 90)) == (company.level, company.limit.maximum)
-    assert (account("demo", "anyone"), Cost(3000, 30)) == (analyst.level, analyst.limit.maximum)
+    assert (account("demo"), Cost(9000, 900)) == (company.level, company.limit.maximum)
+    assert (account("demo", "anyone"), Cost(3000, 300)) == (analyst.level, analyst.limit.maximum)
     assert (Mode.ENFORCE, WindowRule(Period.MONTH, "UTC")) == (analyst.limit.mode, analyst.limit.window)
     assert Cost(45, 3) == configuration.limits_of(account("demo", "small"), {})[-1].limit.maximum
     assert configuration.expired is Expired.RETURN

@@ -28,8 +28,9 @@ from tests.support.world import World, copy, new_account
 
 SUMMED, COUNTED = 230_000, 100_000
 COLUMNS = [f"v{number}" for number in range(16)]
-VALUES = [f"      {name}: {{type: int64, lower: 0, upper: 4000000000}}" for name in COLUMNS]
-# No noise of the first table hides an element, and its sums take five bytes each. Counts of the second one take three.
+VALUES = [f"      {name}: {{type: int64, lower: 0, upper: 2000000000}}" for name in COLUMNS]
+# No noise of the first table hides an element: six members are three above the threshold. Its sums take five bytes
+# each. Counts of the second one take three.
 POLICY = f"""
 epsilon_per: 10
 delta: 1e-10
@@ -37,7 +38,7 @@ count_noise: gaussian
 tables:
   summed:
     member: member
-    contributions: {{bound: assumed, delta_0: 1, units: 20000, sums: {{max_members: 460000, max_rows: 460000}}}}
+    contributions: {{bound: assumed, delta_0: 1, units: 20000, sums: {{max_members: 1380000, max_rows: 1380000}}}}
     measures: {{distinct_members: true}}
     columns:
       member: {{type: int64}}
@@ -67,11 +68,11 @@ UNHURRIED = Timeouts(dp=120, engine=60, budget_attempt=10, budget=30, budget_sil
 @pytest.fixture(scope="module")
 @needs("process")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Services that know both tables, and the data: two members in each element."""
+    """Services that know both tables, and the data: six members in each element, or two."""
     folder = tmp_path_factory.mktemp("large")
     values = ", ".join(f"range % 7 + {number} AS {name}" for number, name in enumerate(COLUMNS))
     copy(
-        f"SELECT range AS member, range % {SUMMED} AS element, {values} FROM range({2 * SUMMED})",
+        f"SELECT range AS member, range % {SUMMED} AS element, {values} FROM range({6 * SUMMED})",
         folder / "summed.parquet",
     )
     copy(
