@@ -150,7 +150,7 @@ class Model:
 
     def sums(self, each: LevelLimit, blocks: Blocks = ()) -> tuple[Sums, Sums]:
         """Return what is spent and what is held of what counts now at a level, for some blocks or for everybody."""
-        if self._waits(each, blocks):
+        if self._waits(each):
             return _sum([each.limit.maximum]), (0, 0)
         return self._worst(each, blocks or self._known())
 
@@ -187,11 +187,11 @@ class Model:
     def _span(self, each: LevelLimit) -> Span:
         return each.limit.window.around(self.now)
 
-    def _waits(self, each: LevelLimit, blocks: Blocks) -> bool:
-        """Tell whether something of the last currency counts at a level, which then has nothing left."""
+    def _waits(self, each: LevelLimit) -> bool:
+        """Tell whether something of the last currency counts at a level, which then has nothing left to any block."""
         has_old = any(
             self._sums(each, 0, block) != self._sums(each, self.currency[1], block)
-            for block in ("", *(blocks or self._known()))
+            for block in ("", *self._known())
         )
         return each.limit.mode is Mode.ENFORCE and has_old
 
