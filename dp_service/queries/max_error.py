@@ -43,5 +43,5 @@ class MaxError:
         found = _WANTED.fullmatch(text)
         number = Fraction(0) if found is None else Fraction(found[1])
         if found is None or not number or (found[2] and number > 100):
-            raise QuestionError(MAX_ERROR, f"{_EXPECTED}; got {text[:40]!r}")
+            raise QuestionError(MAX_ERROR, _EXPECTED)
         return cls(number / 100, is_part=True) if found[2] else cls(number)
