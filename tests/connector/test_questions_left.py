@@ -106,8 +106,8 @@ def test_the_unit_that_runs_out_first_is_said_with_what_would_balance_both(
 
 
 def test_a_balance_is_said_with_the_delta_where_it_is_known() -> None:
-    """300 calls of 1e-11 are 143 of 2.1e-11; elsewhere as a multiple."""
+    """300 calls of 1e-11 are 143 of 2.09e-11, rounded down; elsewhere as a multiple."""
     found = balance_of(Cost(21, 1, ""), Cost(3000, 300, ""))
     said = "at this rate information will run out first; 143 calls with {} would last as long and promise the same"
-    assert said.format("2.1 times the delta") == formats.balance(found)
-    assert said.format("delta 2.1e-11") == formats.balance(found, Fraction("1e-11"))
+    assert said.format("2.09 times the delta") == formats.balance(found)
+    assert said.format("delta 2.09e-11") == formats.balance(found, Fraction("1e-11"))

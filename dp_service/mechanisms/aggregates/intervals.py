@@ -281,8 +281,10 @@ def _sum_interval(
 def within_signs(column: ReleasedColumn, lower: int, upper: int) -> SumInterval:
     """Return the part of an interval of sums that has a possible sign; 0 to 0 if none of it has.
 
-    It covers as often: the true sum has a possible sign, so wherever it was in the interval it still is.
+    It covers as often: the true sum has a possible sign, so wherever it was in the interval it still is. Where no step
+    lies between the ends, as noise is less than one, it is from the step below to the one above.
     """
+    lower, upper = min(lower, upper), max(lower, upper)
     if column.clamp.low >= 0:
         lower, upper = max(lower, 0), max(upper, 0)
     if column.clamp.high <= 0:
