@@ -46,8 +46,8 @@ def kept_together(policy: Policy, files: Mapping[str, Path]) -> Promise | None:
     blocks, said = policy.currency.blocks, _said(policy, files)
     if blocks is None or len(said) <= 1:
         return None
-    with _counted(policy, said) as counts:
-        found = duckdb.execute(
+    with _counted(policy, said) as counts, duckdb.connect() as connection:
+        found = connection.execute(
             "SELECT coalesce(max(counted), 0), count(*) FILTER (counted > $most) FROM (SELECT count(DISTINCT block) "  # noqa: S608
             f"AS counted FROM {counts} GROUP BY member)",
             {"most": blocks.times},
