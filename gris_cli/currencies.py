@@ -16,7 +16,7 @@ import typer
 from gris_data.errors import InputError
 
 if TYPE_CHECKING:
-    from dp_service.queries.tables import Currency
+    from dp_service.queries.currency import Currency
 
 FILE = "currencies.json"
 LAST = "policy.json"

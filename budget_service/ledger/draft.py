@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -17,6 +17,7 @@ from budget_service.ledger.state import (
     Reservation,
     Snapshot,
     forfeit_of,
+    held_since,
 )
 from budget_service.ledger.values import (
     NOTHING,
@@ -138,9 +139,8 @@ class Draft:
 
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest, as it is for those who pay."""
-        return tuple(
-            [self._status(each, self._own(each.level), self._waited_for(each)) for each in self._levels]
-        )
+        levels = self._levels
+        return tuple([self._status(each, self._own(each.level), self._waited_for(each)) for each in levels])
 
     def block_statuses(self) -> tuple[Mapping[str, LevelStatus], ...]:
         """Return for every limited level what it is for each block that has paid alone there.
@@ -251,18 +251,16 @@ class Draft:
             found = self._paid[level] = [self.balances[block] for block in self._blocks.get(level, ())]
         return found
 
-    def _waited_for(self, each: LevelLimit) -> list[Balance]:
-        """Return what further blocks have at a level where charges in an older currency may still count."""
+    def _others_at(self, each: LevelLimit) -> Collection[Account]:
+        """Return the blocks that do not pay, where charges in an older currency may count: then they matter as well."""
         if each.limit.window.around(self.now).counts_from >= self.currency.since:
-            return []
+            return ()
         if self._others is None:
             raise HistoryNeededError
-        return [self.balances[block] for block in self._others.get(each.level, ())]
+        return self._others.get(each.level, ())
 
-    def _known_blocks(self, level: Account) -> Iterator[Account]:
-        yield from self._blocks.get(level, ())
-        if self._others is not None:
-            yield from self._others.get(level, ())
+    def _waited_for(self, each: LevelLimit) -> list[Balance]:
+        return [self.balances[block] for block in self._others_at(each)]
 
     def _set(self, level: Account, balance: Balance) -> None:
         self.balances[level] = balance
@@ -276,7 +274,7 @@ class Draft:
         last = self.balances.get(level)
         moved = (opened, None) if last is None else last.on(self.now, span.day, self.currency.since)
         day = self._refresh_at(each.limit, span, level, *moved)
-        for block in self._known_blocks(level):
+        for block in (*self._blocks.get(level, ()), *self._others_at(each)):
             last = self.balances.get(block)
             # There may be a thousand, of which few are not.
             if last is not None and last.is_as_of(self.now, day, each.limit.window, self.currency.since):
@@ -330,7 +328,7 @@ class Draft:
         moved = (opened, None) if last is None else last.on(self.now, day, since)
         self._forget_rule(level, *moved)
         day = moved[0].day
-        for block in self._known_blocks(level):
+        for block in self._blocks.get(level, ()):
             last = self.balances.get(block)
             moved = (Balance.without_rule(day), None) if last is None else last.moved_to(day)
             self._forget_rule(block, *moved)
@@ -361,13 +359,14 @@ class Draft:
     ) -> Balance:
         """Return the balance by a rule that it was not made for, from the past days and what is reserved now."""
         past = [*self._past(level), *([] if ended is None else [ended])]
-        since = self.currency.since
+        since, over = self.currency.since, set(self.ended)
+        still_open = [each for each in self._snapshot.reservations if each.reservation_id not in over]
         every = found.rebuilt(limit.window, span, past, 0)
-        every = every.with_reserved(self._reserved(level, every.reserved_since))
+        every = every.with_reserved(held_since(every.reserved_since, level, still_open))
         if every.reserved_since >= since:
             return every
         fresh = found.rebuilt(limit.window, span, past, since)
-        fresh = fresh.with_reserved(self._reserved(level, fresh.reserved_since))
+        fresh = fresh.with_reserved(held_since(fresh.reserved_since, level, still_open))
         has_old = (every.spent, every.reserved) != (fresh.spent, fresh.reserved)
         return every if has_old and limit.mode is Mode.ENFORCE else fresh
 
@@ -380,16 +379,6 @@ class Draft:
             if changed == level:
                 known[start] = change.applied(known.get(start))
         return known.values()
-
-    def _reserved(self, level: Account, since: Microseconds) -> Cost:
-        ended = set(self.ended)
-        return capped_sum(
-            each.held
-            for each in self._snapshot.reservations
-            if each.reservation_id not in ended and each.account.path[: level.depth] == level.path
-            for hold in each.holds
-            if hold.depth == level.depth and hold.block == level.block and hold.window_start >= since
-        )
 
     def _charged_on(self, level: Account, start: Microseconds) -> Cost:
         balance = self.balances.get(level)

@@ -11,7 +11,7 @@ from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.outcomes import Answer, Outcome
-from budget_service.ledger.values import NOTHING, Account, Cost, Fingerprint, Hold, Limit
+from budget_service.ledger.values import NOTHING, Account, Cost, Fingerprint, Hold, Limit, capped_sum
 from budget_service.ledger.windows import Microseconds
 
 # One step ends at most this many lapsed reservations. While there may be more, no budget is called exhausted.
@@ -129,6 +129,17 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
         """Whether nothing counts on any level."""
         # Nearly every charge costs something, and so needs no look at its levels.
         return self.cost == NOTHING and all(self.cost_at(hold.depth) == NOTHING for hold in self.holds)
+
+
+def held_since(since: Microseconds, level: Account, reservations: Iterable[Reservation]) -> Cost:
+    """Return what reservations hold at a level, or at a block of one, on days from some time on."""
+    return capped_sum(
+        each.held
+        for each in reservations
+        if each.account.path[: level.depth] == level.path
+        for hold in each.holds
+        if hold.depth == level.depth and hold.block == level.block and hold.window_start >= since
+    )
 
 
 def forfeit_of(reservation: Reservation) -> JournalEntry:

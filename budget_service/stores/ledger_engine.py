@@ -33,7 +33,8 @@ from budget_service.stores.interface import (
 )
 from budget_service.stores.transactions import Loaded, Transactions
 from budget_service.stores.turns import RecentRoots, Turns
-from budget_service.stores.view import Asked, NotLoadedError, View, wanted_by, wanted_to_read
+from budget_service.stores.view import NotLoadedError, View
+from budget_service.stores.wanted import Asked, wanted_by, wanted_to_read
 
 # Beyond this, the requests of a batch are hardly cheaper together.
 LARGE = 36

@@ -5,16 +5,14 @@ A batch is decided on the view, one request after the other, and then written at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
-from typing import TypeAlias
 
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
     AccountRequest,
     BudgetRequest,
-    CancelReservation,
     ChangeCurrency,
     Charge,
     MoveAccount,
@@ -23,12 +21,8 @@ from budget_service.ledger.requests import (
     Request,
     Reserve,
     ResumeClock,
-    ReturnLease,
-    RootRequest,
     SetLimits,
     counting_levels,
-    lease_part,
-    lease_return,
     named_blocks,
     needs_all_blocks,
 )
@@ -43,19 +37,20 @@ from budget_service.ledger.state import (
 )
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.transactions import Changes, Loaded, PaymentKey, RootKey, Wanted
-
-# What is asked, and the limits that it is decided by.
-Asked: TypeAlias = tuple[Request, AppliedLimits]
+from budget_service.stores.transactions import Changes, Loaded, RootKey
+from budget_service.stores.wanted import (
+    NAMING,
+    RELEASED,
+    LeaseRequest,
+    grant_of,
+    held_levels,
+    is_loan,
+    report_after,
+    report_before,
+    return_of,
+)
 
 _UNUSED = RootRecord()
-# What changes the stored limits, or the states of accounts that are counted with them.
-_STORED = SetLimits | AccountRequest
-# What names a reservation, and what names a release.
-_NAMING = Charge | CancelReservation | ReportCharge | ReturnLease
-_RELEASED = Charge | Refund | ReportCharge
-# What regions ask about their leases.
-LeaseRequest = ReportCharge | ReturnLease
 
 
 class NotLoadedError(Exception):
@@ -113,10 +108,10 @@ class View:
             past=self._past(),
             reservations=self._reservations(root),
             reservation=reservation,
-            lease_granted=self._of_lease(request, _grant_of),
-            lease_returned=self._of_lease(request, _return_of),
-            lease_before=self._of_lease(request, _before),
-            lease_after=self._of_lease(request, _after),
+            lease_granted=self._of_lease(request, grant_of),
+            lease_returned=self._of_lease(request, return_of),
+            lease_before=self._of_lease(request, report_before),
+            lease_after=self._of_lease(request, report_after),
             query_paid=self._query_paid(request, limits, reservation),
             release_paid_in=self._release_paid(request, limits),
         )
@@ -217,7 +212,7 @@ class View:
 
     def _named(self, request: BudgetRequest) -> Reservation | None:
         """Return the reservation that a request names, if it is of this account; it may have lapsed."""
-        if not (isinstance(request, _NAMING) and request.reservation_id):
+        if not (isinstance(request, NAMING) and request.reservation_id):
             return None
         found = self._loaded.reservations.get((request.account.root, request.reservation_id))
         # A lease goes with its account to another name.
@@ -254,13 +249,13 @@ class View:
     ) -> PaidQuery | None:
         if isinstance(request, ReportCharge):
             return None
-        if isinstance(request, Reserve | Charge | Refund) and not _is_loan(request):
+        if isinstance(request, Reserve | Charge | Refund) and not is_loan(request):
             query_id = request.query_id if reservation is None else reservation.query_id
             return self._payment(limits.payer(request.account), "query", query_id) if query_id else None
         return None
 
     def _release_paid(self, request: BudgetRequest, limits: AppliedLimits) -> Microseconds | None:
-        if isinstance(request, _RELEASED) and request.release_id:
+        if isinstance(request, RELEASED) and request.release_id:
             paid = self._payment(limits.payer(request.account), "release", request.release_id)
             return paid.window_start if paid else None
         return None
@@ -312,118 +307,3 @@ class View:
                     self._loaded.payments[payer, kind, id_] = found
         for kind, id_ in change.unpaid:
             self.changes.payments[payer, kind, id_] = self._loaded.payments[payer, kind, id_] = None
-
-
-def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
-    """Return what a batch of requests names, with the history if it is needed."""
-    return Wanted(
-        roots=frozenset([request.account.root for request, _ in batch]),
-        levels=[level for request, _ in batch for level in _levels(request)],
-        blocks=[level for request, _ in batch for level in _whole(request, history=history)],
-        opening=frozenset([request.account.root for request, _ in batch if _opens_blocks(request)]),
-        outcomes=[key for request, _ in batch for key in _outcomes(request)],
-        payments=[key for asked in batch for key in _payments(*asked)],
-        reservations=[key for asked in batch for key in _reservations(*asked)],
-        counted=frozenset([request.account.root for request, _ in batch if isinstance(request, _STORED)]),
-        limits=[level for request, _ in batch if isinstance(request, _STORED) for level in _limited(request)],
-        states=[
-            level for request, _ in batch if isinstance(request, AccountRequest) for level in _stated(request)
-        ],
-        below=[
-            level for request, _ in batch if isinstance(request, MoveAccount) for level in _names(request)
-        ],
-        history=history,
-    )
-
-
-def wanted_to_read(account: Account, *, history: bool = False) -> Wanted:
-    """Return what stating the balances of an account needs."""
-    levels = account.levels
-    return Wanted(roots=frozenset((account.root,)), levels=levels, blocks=levels, history=history)
-
-
-def held_levels(reservations: Iterable[Reservation]) -> list[Account]:
-    """Return the levels whose balances reservations hold a part of."""
-    return [hold.level_of(each.account) for each in reservations for hold in each.holds]
-
-
-def _levels(request: Request) -> tuple[Account, ...]:
-    if isinstance(request, MoveAccount):
-        return _names(request)
-    if isinstance(request, RootRequest):
-        return ()
-    path = counting_levels(request)
-    named = named_blocks(request)
-    return (*path, *[level.of_block(block) for level in path for block in named]) if named else path
-
-
-def _whole(request: Request, *, history: bool) -> tuple[Account, ...]:
-    """Return the levels of which a request needs every block: with the history, of all of its own."""
-    if isinstance(request, MoveAccount):
-        return _names(request)
-    if isinstance(request, RootRequest) or not (history or needs_all_blocks(request)):
-        return ()
-    return counting_levels(request)
-
-
-def _opens_blocks(request: Request) -> bool:
-    return isinstance(request, Reserve | Charge) and bool(request.blocks)
-
-
-def _names(request: MoveAccount) -> tuple[Account, Account]:
-    return request.account, request.target
-
-
-def _limited(request: SetLimits | AccountRequest) -> tuple[Account, ...]:
-    """Return the levels whose stored limits a request may change."""
-    if isinstance(request, MoveAccount):
-        return _names(request)
-    return tuple(level for level, _ in request.changes) if isinstance(request, SetLimits) else ()
-
-
-def _stated(request: AccountRequest) -> tuple[Account, ...]:
-    """Return the levels by whose states a request is decided."""
-    account = request.account
-    if not isinstance(request, MoveAccount):
-        return (account,)
-    return (*(account.level(depth) for depth in range(1, account.depth + 1)), request.target)
-
-
-def _outcomes(request: Request) -> Iterator[RootKey]:
-    yield request.account.root, request.request_id
-    if isinstance(request, LeaseRequest):
-        yield from (named(request) for named in (_grant_of, _return_of, _before, _after))
-
-
-def _grant_of(request: LeaseRequest) -> RootKey:
-    return request.account.root, lease_part(request.lease_id, 0)
-
-
-def _return_of(request: LeaseRequest) -> RootKey:
-    return request.account.root, lease_return(request.lease_id, request.number - 1)
-
-
-def _before(request: LeaseRequest) -> RootKey:
-    # Before the first report there is the grant.
-    return request.account.root, request.reservation_id
-
-
-def _after(request: LeaseRequest) -> RootKey:
-    return request.account.root, lease_part(request.lease_id, request.number + 1)
-
-
-def _payments(request: Request, limits: AppliedLimits) -> Iterator[PaymentKey]:
-    if isinstance(request, _RELEASED) and request.release_id:
-        yield limits.payer(request.account), "release", request.release_id
-    if isinstance(request, Charge | Reserve | Refund) and request.query_id and not _is_loan(request):
-        yield limits.payer(request.account), "query", request.query_id
-
-
-def _is_loan(request: Request) -> bool:
-    """Return whether a request reserves a lease: it answers no question, and has its region's name in that place."""
-    return isinstance(request, Reserve) and request.is_lease
-
-
-def _reservations(request: Request, limits: AppliedLimits) -> Iterator[tuple[RootKey, str]]:
-    if isinstance(request, _NAMING) and request.reservation_id:
-        yield (request.account.root, request.reservation_id), limits.payer(request.account)

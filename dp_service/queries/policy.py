@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from dp_service.queries.columns import Column, Nulls
+from dp_service.queries.currency import Currency
 from dp_service.queries.errors import PolicyError, Problem, first_problems
 from dp_service.queries.policy_blocks import check_blocks
 from dp_service.queries.policy_buckets import check_buckets
@@ -30,13 +31,12 @@ from dp_service.queries.policy_types import OFFLINE_SUFFIX
 from dp_service.queries.policy_values import check_values, value_columns
 from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.schema_errors import schema_error
-from dp_service.queries.tables import Currency, Policy, Table
+from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import TimeColumn
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
 
 __all__ = [
-    "Currency",
     "Policy",
     "PolicyFile",
     "parse_policy",

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Discriminator, Field, Tag
 
 from dp_service.queries.columns import ColumnKeys, Nulls
+from dp_service.queries.currency import Currency
 from dp_service.queries.policy_types import (
     MAXIMUM_DOMAIN_SIZE,
     Identifier,
@@ -20,7 +21,7 @@ from dp_service.queries.policy_types import (
     TimestampUnit,
     Zone,
 )
-from dp_service.queries.tables import DEFAULT_MAX_K, Currency, TableKeys
+from dp_service.queries.tables import DEFAULT_MAX_K, TableKeys
 from dp_service.queries.value_columns import QuantileSchema, ValueSchema
 
 DOMAIN_KINDS = ("domain in the policy", "domain in a file")

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
-from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.asked_numbers import Counted, DistinctValues, Measure
-from dp_service.queries.blocks import Blocks, PaidBy
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column, Operator
+from dp_service.queries.currency import Currency
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.pairs_manifest import PairsManifest
-from dp_service.queries.policy_types import MAXIMUM_EPSILON_PER, Exact, Identifier, Stated
+from dp_service.queries.policy_types import Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.suggestions import instead_of, quoted
@@ -31,7 +27,6 @@ from dp_service.queries.times import TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import Consistency, CountNoise, ValueType
 
-_UNIT_ID_CHARACTERS = 32
 DEFAULT_MAX_K = 100
 """The largest k of questions whose price grows with k, where the policy states none."""
 
@@ -52,48 +47,6 @@ class Events(Stated):
 
     tau: Annotated[int, Field(gt=0, le=1_000_000)]
     tau_is: Annotated[TauIs, Field(strict=False)]
-
-
-class Currency(Stated):
-    """The currency of a deployment: what one information unit and one call are worth, and how members are divided.
-
-    `count_noise` belongs to it. If any count is Gaussian, a unit pays for Gaussian noise as well, for every account,
-    and only bounds that cover it hold. A ledger must not add up units of both kinds: a later policy without Gaussian
-    counts would account for them by bounds that do not cover what was released. The label of the Gaussian kind says
-    that its noise has the variance of `variance_for`: units that paid for less are of another currency. So
-    do `blocks`: what was charged to a block says nothing about who was in it under another division.
-    """
-
-    epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
-    delta: Annotated[Exact, Field(gt=0, lt=1)]
-    count_noise: Annotated[CountNoise, Field(strict=False)] = CountNoise.LAPLACE
-    blocks: Blocks | None = None
-
-    @property
-    def unit_id(self) -> str:
-        """The name of the currency, 32 hexadecimal characters: equal exactly if numbers, noise and blocks are."""
-        kind = () if self.count_noise is CountNoise.LAPLACE else (b"gaussian/gdp",)
-        blocks = () if self.blocks is None else (self.blocks.digest,)
-        encoded = length_prefixed(
-            b"gris/unit/v1", _ratio(self.epsilon_per), _ratio(self.delta), *kind, *blocks
-        )
-        return hashlib.sha256(encoded).hexdigest()[:_UNIT_ID_CHARACTERS]
-
-    @property
-    def times(self) -> int:
-        """How often a budget counts for one member: once in each block that the member may be of."""
-        return 1 if self.blocks is None else self.blocks.times
-
-    def paid_by(self, query: CanonicalQuery, column: str | None) -> PaidBy:
-        """Return what pays for a question; `column` is that of its table's blocks, None: it has none."""
-        if self.blocks is None:
-            return PaidBy(self.unit_id)
-        found = self.blocks.read_by(query, column)
-        return PaidBy(self.unit_id, found, self.blocks.name, 1 + len(self.blocks.values))
-
-
-def _ratio(number: Fraction) -> bytes:
-    return f"{number.numerator}/{number.denominator}".encode()
 
 
 @dataclass(frozen=True)

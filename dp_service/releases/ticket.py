@@ -44,27 +44,3 @@ def charge_ticket(
     )
     key_id = hashlib.sha256(length_prefixed(b"gris/ticket-key/v1", secret)).digest()[:8]
     return key_id + hmac.digest(secret, message, "sha256")
-
-
-def is_ticket(
-    ticket: bytes,
-    key: NoiseKey,
-    *,
-    release_id: str,
-    query_id: str,
-    cost: Cost,
-    unit_id: str,
-    policy_statement: str = "",
-    blocks: tuple[str, ...] = (),
-) -> bool:
-    """Return whether a ticket is the one that this key makes for exactly these fields."""
-    expected = charge_ticket(
-        key,
-        release_id=release_id,
-        query_id=query_id,
-        cost=cost,
-        unit_id=unit_id,
-        policy_statement=policy_statement,
-        blocks=blocks,
-    )
-    return hmac.compare_digest(ticket, expected)

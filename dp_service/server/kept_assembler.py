@@ -6,6 +6,7 @@ elements need no proof, because they only come back to the caller that sent them
 
 from __future__ import annotations
 
+import hmac
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from dp_service.releases.kinds import AnyKind, kind_of
 from dp_service.releases.kinds.views import Counts
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.plan import Plan, signing_key, verify_plan
-from dp_service.releases.ticket import is_ticket
+from dp_service.releases.ticket import charge_ticket
 from dp_service.server.errors import ReleaseNotAuthenticError, RequestError
 from dp_service.server.stream_assembler import CHUNK_LIMIT_BYTES, checked_confidence
 from dp_service.server.totals_messages import kept_totals
@@ -195,8 +196,7 @@ def require_authentic(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:
     # No release has a price below 0.
     if not is_of_plan or min(cost.information, cost.calls) < 0:
         raise ReleaseNotAuthenticError
-    if not is_ticket(
-        bill.charge_ticket,
+    expected = charge_ticket(
         key,
         release_id=bill.release_id,
         query_id=bill.query_id,
@@ -204,7 +204,8 @@ def require_authentic(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:
         unit_id=bill.cost.unit_id,
         blocks=tuple(bill.cost.blocks),
         policy_statement=bill.policy_statement,
-    ):
+    )
+    if not hmac.compare_digest(bill.charge_ticket, expected):
         raise ReleaseNotAuthenticError
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from gris_api.dp.v1 import dp_pb2
 
+from dp_service.queries.currency import Currency
 from dp_service.queries.errors import PolicyError, Problem, first_problems
-from dp_service.queries.policy import Currency, PolicyFile, read_policy
+from dp_service.queries.policy import PolicyFile, read_policy
 from dp_service.queries.policy_review import review
 from dp_service.releases.kinds import UnusableParametersError, require_usable
 from dp_service.server.errors import RequestError

@@ -9,7 +9,7 @@ from math import ceil
 from dp_service.accounting.rounding import fraction_up
 from dp_service.accounting.zcdp import epsilon_of_zcdp
 from dp_service.noise.gaussian_price import rho_of_units
-from dp_service.queries.tables import Currency
+from dp_service.queries.currency import Currency
 from dp_service.terms import CountNoise
 from pinot_connector.budgets import Cost
 

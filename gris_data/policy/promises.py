@@ -15,13 +15,14 @@ from dp_service.queries.answer_columns import COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.blocks import Blocks
 from dp_service.queries.columns import Column, Lookup, Nulls
+from dp_service.queries.currency import Currency
 from dp_service.queries.policy_review import is_promise
 from dp_service.queries.render.dialects import DIALECTS, identifier
 from dp_service.queries.render.statement import most_of_a_member
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import MAXIMUM_DIMENSIONS, HistogramQuery
 from dp_service.queries.table_contributions import Sums
-from dp_service.queries.tables import Currency, Measures, Policy, Table, TauIs
+from dp_service.queries.tables import Measures, Policy, Table, TauIs
 from dp_service.terms import BoundedBy, ColumnType
 from gris_data.policy.reads import reads_of
 from pinot_connector.engines.base import Engine, EngineQuery

@@ -13,7 +13,7 @@ from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import Clock
 from budget_service.stores.transactions import Changes, Loaded, PaymentKey, RootKey, Transaction, Wanted
-from budget_service.stores.view import held_levels
+from budget_service.stores.wanted import held_levels
 
 
 async def at_once() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from gris_api.dp.v1 import dp_pb2
 
+from dp_service.queries.currency import Currency
 from dp_service.queries.policy import parse_policy
-from dp_service.queries.tables import Currency
 from dp_service.server.policy_check import LARGEST_TEXT_BYTES, check_policy
 from tests.support.dp_questions import POLICY, error_of
 from tests.support.dp_server import servicer_of, serving

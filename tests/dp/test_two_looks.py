@@ -37,7 +37,7 @@ from dp_service.releases.looks import Named, is_first_look, names_of, second_pla
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.release_ids import look_specification, release_id, release_seed
 from dp_service.releases.releasing import Released, release
-from dp_service.releases.ticket import is_ticket
+from dp_service.releases.ticket import charge_ticket
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, Element
 from tests.dp.identities import KEY
@@ -329,8 +329,7 @@ async def test_the_ticket_of_an_end_between_the_looks_names_no_release() -> None
         plan = await translated(dp, question("article"))
         cost = LOOKS.cost_of_names()
         assert (cost.information, cost.calls) == (3, 1)
-        assert is_ticket(
-            plan.unfinished.charge_ticket,
+        assert plan.unfinished.charge_ticket == charge_ticket(
             SERVICE_KEY,
             release_id="",
             query_id=plan.query_id,

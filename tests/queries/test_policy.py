@@ -6,8 +6,9 @@ from fractions import Fraction
 import pytest
 
 from dp_service.queries.columns import Nulls, Operator
+from dp_service.queries.currency import Currency
 from dp_service.queries.errors import PolicyError
-from dp_service.queries.policy import Currency, parse_policy, read_policy
+from dp_service.queries.policy import parse_policy, read_policy
 from dp_service.queries.tables import Events, TauIs
 from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType, Consistency, CountNoise

@@ -20,7 +20,7 @@ from budget_service.stores.codec import decode_outcome
 from budget_service.stores.damaged_rows import read_limit, read_state, reading_row
 from budget_service.stores.sqlite import audit, rows
 from budget_service.stores.transactions import Loaded, PaymentKey, RootKey, Wanted
-from budget_service.stores.view import held_levels
+from budget_service.stores.wanted import held_levels
 from budget_service.tuning import Tuning
 
 NO_END: Microseconds = 2**63 - 1
