@@ -52,7 +52,7 @@ class Currency(Stated):
         if self.blocks is None:
             return PaidBy(self.unit_id)
         found = self.blocks.read_by(query, column)
-        return PaidBy(self.unit_id, found, self.blocks.name, 1 + len(self.blocks.values))
+        return PaidBy(self.unit_id, found, self.blocks.name, 1 + len(self.blocks.values), column or "")
 
 
 def _ratio(number: Fraction) -> bytes:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.blocks import PaidBy
+from dp_service.queries.blocks import MAXIMUM_NAMED, PaidBy
 from dp_service.queries.functions import NAMES_OF_MEMBERS
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
@@ -245,12 +245,14 @@ def _blocks(paid_by: PaidBy) -> Iterator[Statement]:
         text = f"Only members of {number} of {of} blocks (by {division}) can be counted, so only these blocks pay."
         yield Statement("method.blocks", text, values=(str(number), str(of)))
     else:
-        yield Statement(
-            "method.all_blocks",
-            f"Members of each of {of} blocks (by {division}) can be counted, so all blocks pay; a condition that names "
-            f"values of {division} in every row leaves the others out.",
-            values=(str(of),),
+        how = (
+            f"a condition that names at most {MAXIMUM_NAMED} values of {paid_by.column}, in every branch, leaves the "
+            "others out"
+            if paid_by.column
+            else "this table does not say which block a row is of"
         )
+        text = f"Members of each of {of} blocks (by {division}) can be counted, so all blocks pay; {how}."
+        yield Statement("method.all_blocks", text, values=(str(of),))
 
 
 def _choice(chosen: Chosen) -> Statement:

@@ -31,7 +31,13 @@ tables:
       page: {type: string, filter: [in, not_in], group_by: true, domain: [p0, p1, p2, p3]}
     measures: {distinct_members: true}
     contributions: {bound: in_query, delta_0: 2, units: 5}
+  orders:
+    member: m
+    columns: {page: {type: string, group_by: true, domain: [p0, p1]}}
+    measures: {distinct_members: true}
+    contributions: {bound: in_query, delta_0: 2, units: 5}
 """
+ALL = "SELECT page, COUNT(DISTINCT m) FROM visits GROUP BY page"
 BUDGET = """
 accounts:
   - path: [a]
@@ -72,7 +78,7 @@ def test_a_block_pays_for_its_own_questions_alone(client: PrivateClient) -> None
     catalog = client.catalog()
     assert catalog.blocks is not None
     of_de, of_fr = catalog.blocks.ids
-    assert catalog.tables[0].block_column == "country"
+    assert {each.name: each.block_column for each in catalog.tables} == {"visits": "country", "orders": None}
     assert ask(client, "country = 'DE'") == (5, (of_de,))
     assert ask(client, "country = 'DE' AND page <> 'p0'") == (5, (of_de,))
     assert ask(client, "country = 'DE'")[0] == 0
@@ -99,6 +105,12 @@ def test_a_block_pays_for_its_own_questions_alone(client: PrivateClient) -> None
 def test_a_question_about_everybody_takes_from_every_block(client: PrivateClient) -> None:
     """What all have paid is gone for each."""
     assert ask(client, "page <> 'p1'") == (5, ())
+    (said,) = (each for each in client.explain(ALL).statements if each.code == "method.all_blocks")
+    assert "at most 16 values of country, in every branch" in said.text
+    (said,) = (
+        each for each in client.explain(ALL.replace("visits", "orders")).statements if "blocks" in each.code
+    )
+    assert "this table does not say which block a row is of" in said.text
     assert ask(client, "country = 'FR'")[0] == 5
     with pytest.raises(BudgetExhausted) as refused:
         ask(client, "country = 'FR' AND page <> 'p1'")
