@@ -6,7 +6,7 @@ linear in x between the points exp(i g), and the mean of such a function is a su
 function of each, E hat_d(L), which follows from the masses of L and of the law that L weights in every cell.
 
 From above h = e / 2. From below the points are reached by L' and then by one of both ends of the cell, of mean 1: a
-bounded-range step of range g. Such a step is less spread than a Gaussian one of h = c g, c^2 = pi / 8 (lemma 4 of that
+bounded-range step of range g. Such a step is less spread than a Gaussian one of h = c g, c^2 = pi / 8 (lemma 5 of that
 page), so the two together are less spread than L if h'^2 + c^2 g^2 <= (e / 2)^2.
 """
 
