@@ -30,8 +30,6 @@ _Units = Annotated[int, Field(gt=0, le=1_000_000)]
 
 # Until the block around it is read, which says it for both looks.
 _OF_THE_SECOND: Any = None
-# Falsy, and no number of units: `allowed_units` has those of the block instead.
-_AS_UNITS: Any = None
 
 
 class Names(Stated):
@@ -138,8 +136,8 @@ class Contributions(Stated):
         bounded_by: Why a member counts in no more elements.
         delta_0: In how many elements a member counts at most: of a question, or of a period of a prepared copy.
         units: How many information units a question costs.
-        least_units: How many a question costs at least that says how exact it has to be; by default `units`.
-        most_units: How many such a question costs at most; by default `units`.
+        least_units: How many a question costs at least that says how exact it has to be; None: `units`.
+        most_units: How many such a question costs at most; None: `units`.
         min_count: The smallest count that is considered over an unknown domain.
         elements: By which columns a prepared copy is bounded; empty: it is no such copy.
         period: The column of a prepared copy with the periods in each of which members are bounded, or `ONE_PERIOD`.
@@ -157,8 +155,8 @@ class Contributions(Stated):
     bounded_by: Annotated[BoundedBy, Field(strict=False, alias="bound")]
     delta_0: _Bound
     units: _Units
-    least_units: _Units = _AS_UNITS
-    most_units: _Units = _AS_UNITS
+    least_units: _Units | None = None
+    most_units: _Units | None = None
     min_count: Annotated[int, Field(gt=0, le=1_000_000_000)] = 1
     elements: Annotated[list[Identifier], Field(min_length=1, max_length=4)] = Field(default_factory=list)
     period: Identifier | None = None
