@@ -100,7 +100,7 @@ def guarantee_sheet(budget: Budget) -> Sheet:
         for each in budget.guarantees()
     ]
     is_covered_by_few = budget.gaussian or budget.domains
-    only = "Gaussian noise and published domains are covered by no other bound" if is_covered_by_few else ""
+    only = "bounds that cover neither Gaussian noise nor domains are left out" if is_covered_by_few else ""
     needed = (
         0.0 if budget.table is None else budget.table.needed(budget.times * budget.information, budget.slack)
     )
