@@ -92,7 +92,7 @@ test-servers: ## install what skipped parts of `make test` need (Redis, PostgreS
 	@set -eu; if command -v apt-get >/dev/null; then \
 		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq; \
 		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-			redis-server postgresql openjdk-17-jdk-headless maven chromium npm; \
+			redis-server postgresql openjdk-17-jdk-headless maven chromium $$(command -v npm >/dev/null || echo npm); \
 	elif command -v brew >/dev/null; then brew install redis postgresql openjdk@17 maven node; brew install --cask chromium; \
 	elif command -v conda >/dev/null; then \
 		conda install -y -c conda-forge redis-server postgresql openjdk=17 maven nodejs; \
