@@ -146,7 +146,7 @@ class PolicyFileWatch:
             self._log_refusal(str(error))
             return False
         if found.policy.currency != self._served.content.policy.currency:
-            self._log_refusal("another epsilon_per, delta, count_noise or blocks need a restart")
+            self._log_refusal("another epsilon_per, delta, count_noise or blocks needs a restart")
             return False
         # Where nothing differs, a copy has another manifest.
         changed = changed_keys(self._served.content.text, found.text)
