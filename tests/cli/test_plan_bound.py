@@ -142,8 +142,8 @@ def worth_by_hash(looks: BothLooks, runs: int) -> tuple[float, float]:
 )
 def test_two_looks_are_worth_what_they_are_with_the_hash(cofacts: BoundedCounts, looks: BothLooks) -> None:
     """Fixed seeds: one element and a twentieth of the error apart at most, also where Delta_2 cuts much."""
-    worth = Trials(cofacts, QUESTION, Draws(1), 40).two_looks(looks)
-    found, error = worth_by_hash(looks, 40)
+    worth = Trials(cofacts, QUESTION, Draws(1), 200).two_looks(looks)
+    found, error = worth_by_hash(looks, 200)
     assert worth.found == pytest.approx(found, abs=1)
     assert worth.error == pytest.approx(error, rel=0.05)
 
