@@ -112,15 +112,8 @@ def _tried(
 
     draws, seed = Draws(search.seed), search.seed or 0
     with progress("trying bounds", len(units) + 1) as advance:
-        return trade_off(
-            counts,
-            question,
-            units,
-            search.trials,
-            draws,
-            seed=seed,
-            advance=advance,
-        )
+        of, quality = (counts, question, units, search.trials, draws), search.quality()
+        return trade_off(*of, seed=seed, quality=quality, advance=advance)
 
 
 def _show(

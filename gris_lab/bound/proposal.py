@@ -49,6 +49,7 @@ def trade_off(
     draws: Draws,
     *,
     seed: int,
+    quality: Quality = USEFUL,
     advance: Callable[[], None] = lambda: None,
 ) -> TradeOff:
     """Return what the best looks find for each number of units, beside UnkGumb.
@@ -60,6 +61,7 @@ def trade_off(
         trials: How often each mechanism runs.
         draws: What noise is drawn from.
         seed: What the sketches are drawn from.
+        quality: When an answer is useful.
         advance: Called after UnkGumb and after each number of units.
     """
     runs = Trials(counts, question, draws, trials)
@@ -68,7 +70,7 @@ def trade_off(
     sketch = Sketch(counts, question, seed)
     advance()
     for each in units:
-        looks = best_looks(sketch, question, each)
+        looks = best_looks(sketch, question, each, quality)
         found.append(Tried(looks.one, runs.one_look(looks.one)))
         if looks.two:
             found.append(Tried(looks.two, runs.two_looks(looks.two)))
@@ -99,12 +101,12 @@ def proposal(
     # Where nothing is shown, whatever the price, nothing is reached.
     useful = [each for each in trade_off.tried if reached.is_met(each.worth, k)] or trade_off.tried
     fewest = min(each.look.units for each in useful)
-    chosen = _best([each for each in useful if each.look.units == fewest], k)
+    chosen = _best([each for each in useful if each.look.units == fewest], k, reached)
     return _with_reasons(chosen, reason, trade_off, counts, question)
 
 
-def _best(tried: Sequence[Tried], k: int) -> Tried:
-    chosen = best([(each.look, each.worth) for each in tried], k)
+def _best(tried: Sequence[Tried], k: int, quality: Quality) -> Tried:
+    chosen = best([(each.look, each.worth) for each in tried], k, quality)
     return next(each for each in tried if each.look == chosen)
 
 

@@ -1,8 +1,9 @@
 """When an answer is useful, and which bounds are the best for so many units.
 
-The best finds nearly as many of the true top k as any other setting, and among those its counts are nearly as exact as
-any. What is left are settings that do equally well; of these the one that finds most. Bounds are powers of two and
-shares are eighths, so that a choice tells little of the data that it was made on.
+The best is one of those with useful answers, if there are any. It finds nearly as many of the true top k as any of
+them, and among those its counts are nearly as exact as any. What is left are settings that do equally well; of these
+the one that finds most. Bounds are powers of two and shares are eighths, so that a choice tells little of the data that
+it was made on.
 """
 
 from __future__ import annotations
@@ -64,15 +65,18 @@ class BestLooks:
     two: BothLooks | None
 
 
-def best_looks(sketch: Sketch, question: Question, units: int) -> BestLooks:
+def best_looks(sketch: Sketch, question: Question, units: int, quality: Quality) -> BestLooks:
     """Return the best settings; a single unit is never shared by two looks."""
-    one = best(sketch.one_looks(units), question.k)
-    return BestLooks(one, best(sketch.both_looks(units, NAMES_SHARES), question.k) if units > 1 else None)
+    one = best(sketch.one_looks(units), question.k, quality)
+    if units == 1:
+        return BestLooks(one, None)
+    return BestLooks(one, best(sketch.both_looks(units, NAMES_SHARES), question.k, quality))
 
 
-def best(tried: Iterable[tuple[_Look, Worth]], k: int) -> _Look:
+def best(tried: Iterable[tuple[_Look, Worth]], k: int, quality: Quality) -> _Look:
     """Return the best of some settings by what they are worth; the earlier one of equals."""
-    found = list(tried)
+    every = list(tried)
+    found = [each for each in every if quality.is_met(each[1], k)] or every
     most = max(worth.found for _, worth in found)
     enough = [(look, worth) for look, worth in found if worth.found >= most - NEARLY_AS_MANY * k]
     least = min(_error(worth) for _, worth in enough)

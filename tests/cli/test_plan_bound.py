@@ -180,12 +180,14 @@ def worth(found: float, error: float | None, units: float = 10, *, counts: float
         ([worth(0, None), worth(0.5, 50)], 2),
         ([worth(0, None), worth(0, None)], 1),
         ([worth(45, 10), worth(45, 10)], 1),
+        ([worth(46.5, 10), worth(47, 19)], 2),
+        ([worth(46.5, 10), worth(47, 21)], 1),
     ],
 )
 def test_the_best_finds_nearly_as_many_and_is_exact(tried: list[Worth], bound: int) -> None:
-    """One element of 50 is nearly as many, and a tenth more error nearly as exact."""
+    """One element of 50 is nearly as many, and a tenth more error nearly as exact; useful ones come before others."""
     looks = [(OneLook(10, place + 1), each) for place, each in enumerate(tried)]
-    assert best(looks, 50) == OneLook(10, bound)
+    assert best(looks, 50, USEFUL) == OneLook(10, bound)
 
 
 TWO = BothLooks(20, 4, 8, Fraction(1, 4))
@@ -387,7 +389,7 @@ def test_members_who_hold_nearly_everything_need_a_bound_of_all_names() -> None:
     for name, sizes in (("light", (1, 2, 3, 10)), ("heavy", (300, 800, 900, 990))):
         counts = counts_of_stated(Stated(20_000, 1000, sizes, 1.0), question.k, question.most_names)
         sketch = Sketch(counts, question, 1)
-        looks = best(sketch.both_looks(20, (Fraction(1, 4),)), question.k)
+        looks = best(sketch.both_looks(20, (Fraction(1, 4),)), question.k, USEFUL)
         chosen[name] = looks.counts_bound
     assert chosen["light"] <= 4
     assert chosen["heavy"] == 32
