@@ -94,9 +94,15 @@ def _format_contributions(contributions: CatalogContributions) -> str:
         "" if most is None else f"; what is paid for can be sharpened, by at most {most} units at a time"
     )
     return (
-        f"{_bounded(contributions)}; a question costs {contributions.units} information, and looks at elements that "
+        f"{_bounded(contributions)}; a question costs {_price(contributions)}, and looks at elements that "
         f"count at least {contributions.min_count}{looks}{shift}{sharpening}{_format_totals(contributions)}"
     )
+
+
+def _price(contributions: CatalogContributions) -> str:
+    least, most = contributions.least_units, contributions.most_units
+    stated = f"{contributions.units} information"
+    return stated if least == most else f"{stated}, or {least} to {most} if it says how exact it has to be"
 
 
 def _format_totals(contributions: CatalogContributions) -> str:

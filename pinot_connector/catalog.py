@@ -181,17 +181,20 @@ class CatalogContributions:
     """How the contributions of a table's members are bounded, whatever is asked.
 
     A member counts in at most `delta_0` elements in each of so many `periods`, None: the question's range decides how
-    many. A question costs `units` information units, and `min_count` is the smallest count that is considered over an
-    unknown domain. `names` is the first of two looks, None if there is one. `may_shift`: questions by small known
-    domains can be answered relative to their total. `most_sharpening_units` is how many units a sharpening may take,
-    None where there is none; `totals_share` which part of its units totals take of a question that asks for them, None
-    where there are none. `one_value` are then the columns of which a member has one value.
+    many. A question costs `units` information units, and one that says how exact it has to be `least_units` to
+    `most_units`. `min_count` is the smallest count that is considered over an unknown domain. `names` is the first of
+    two looks, None if there is one. `may_shift`: questions by small known domains can be answered relative to their
+    total. `most_sharpening_units` is how many units a sharpening may take, None where there is none; `totals_share`
+    which part of its units totals take of a question that asks for them, None where there are none. `one_value` are
+    then the columns of which a member has one value.
     """
 
     bounded_by: BoundedBy
     delta_0: int
     periods: int | None
     units: int
+    least_units: int
+    most_units: int
     min_count: int
     names: CatalogNames | None = None
     may_shift: bool = field(default=False, metadata=called("shift"))

@@ -231,6 +231,8 @@ def _contributions(stated: Contributions) -> dp_pb2.CatalogContributions:
         most_sharpening_units=stated.sharpening or 0,
         totals_share="" if stated.totals is None else str(stated.totals.share),
         one_value=() if stated.totals is None else sorted(stated.totals.one_value),
+        least_units=stated.allowed_units[0],
+        most_units=stated.allowed_units[-1],
     )
 
 

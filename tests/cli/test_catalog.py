@@ -11,6 +11,18 @@ from tests.support.catalog_calls import DOMAIN, calls_to, content
 from tests.support.command_line import run_json
 from tests.support.world import World
 
+EXACT = """
+epsilon_per: 0.15
+delta: 1e-11
+count_noise: gaussian
+tables:
+  visits:
+    member: m
+    contributions: {bound: in_query, delta_0: 8, units: 7, least_units: 2, most_units: 40}
+    measures: {distinct_members: true}
+    columns: {page: {type: string, group_by: true}}
+"""
+
 
 def test_it_is_told_for_people(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """One table, its measures, and a line a column."""
@@ -36,6 +48,14 @@ async def test_long_domains_are_cut_and_closed_periods_told(capsys: pytest.Captu
     assert "v0007, ... 1300 in all" in reported
     assert DOMAIN[8] not in reported
     assert "closed each month, now before 1970-01-01" in reported
+
+
+async def test_what_an_exactness_may_cost_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside what every other question costs."""
+    async with calls_to(ServedPolicy(content(EXACT))) as calls:
+        print_catalog(await calls.catalog(""), as_json=False)
+    reported = " ".join(capsys.readouterr().out.split())
+    assert "costs 7 information, or 2 to 40 if it says how exact it has to be" in reported
 
 
 def test_it_is_told_as_json(world: World, capsys: pytest.CaptureFixture[str]) -> None:

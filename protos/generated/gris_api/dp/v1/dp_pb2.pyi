@@ -1219,7 +1219,7 @@ class CatalogFunction(_message.Message):
     def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., meaning: _Optional[str] = ..., sql: _Optional[str] = ...) -> None: ...
 
 class CatalogContributions(_message.Message):
-    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "names", "shift", "most_sharpening_units", "totals_share", "one_value")
+    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "names", "shift", "most_sharpening_units", "totals_share", "one_value", "least_units", "most_units")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
     DELTA_0_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
@@ -1230,6 +1230,8 @@ class CatalogContributions(_message.Message):
     MOST_SHARPENING_UNITS_FIELD_NUMBER: _ClassVar[int]
     TOTALS_SHARE_FIELD_NUMBER: _ClassVar[int]
     ONE_VALUE_FIELD_NUMBER: _ClassVar[int]
+    LEAST_UNITS_FIELD_NUMBER: _ClassVar[int]
+    MOST_UNITS_FIELD_NUMBER: _ClassVar[int]
     bounded_by: BoundedBy
     delta_0: int
     periods: int
@@ -1240,7 +1242,9 @@ class CatalogContributions(_message.Message):
     most_sharpening_units: int
     totals_share: str
     one_value: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., most_sharpening_units: _Optional[int] = ..., totals_share: _Optional[str] = ..., one_value: _Optional[_Iterable[str]] = ...) -> None: ...
+    least_units: int
+    most_units: int
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., most_sharpening_units: _Optional[int] = ..., totals_share: _Optional[str] = ..., one_value: _Optional[_Iterable[str]] = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
 
 class CatalogNames(_message.Message):
     __slots__ = ("delta_1", "units", "max_names")
