@@ -24,8 +24,8 @@ LINES = {
     "gris_gateway": 3_250,
     "gris_console": 3_850,
     "gris_mcp": 2_195,
-    "gris_data": 7_350,
-    "gris_lab": 4_850,
+    "gris_data": 7_360,
+    "gris_lab": 4_865,
     "gris_cli": 9_475,
     "gris_serving": 3_350,
 }

@@ -68,11 +68,13 @@ class Planned:
         looks: How they are bounded.
         column: The column that questions are by: the one with the most elements; empty: there is none.
         top: How many of its largest elements they ask for.
+        is_useful: Whether trial runs with these bounds find useful answers to them.
     """
 
     looks: Looks
     column: str = ""
     top: int = 0
+    is_useful: bool = False
 
 
 CURRENCY = Currency(Fraction("0.15"), Fraction("1e-11"))

@@ -65,11 +65,15 @@ _TYPES = (
 )
 _CONTRIBUTIONS = (
     "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
-    "`buckets`), those that a public hash chooses.{looks} The units are the fewest of a few that `gris plan bound` "
-    "finds enough for useful answers about the {top} largest of {planned}, from the shape of these data; bounds are as "
+    "`buckets`), those that a public hash chooses.{looks} The units are the fewest of a few whose answers about the "
+    "{top} largest of {planned} {worth}, in trial runs on the shape of these data (`gris plan bound`); bounds are as "
     "wide as lists of 50 and the other columns need. Counts that have to be more exact may cost up to most_units. "
     "DECIDE: more units mean less noise at a higher price; a larger max_names shows longer lists, for which delta_0 "
     "has to grow."
+)
+_USEFUL = "are useful, 95 % of the names right and counts off by 10 % on average"
+_NEAREST = (
+    "come nearly as close to useful ones as any, which have 95 % of the names right and counts off by 10 %"
 )
 MOST_UNITS = 50
 """So many may a question cost that says how exact it has to be."""
@@ -229,7 +233,10 @@ def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
     about = _CONTRIBUTIONS_OF_NOTHING
     if shape.planned.column:
         about = _CONTRIBUTIONS.format(
-            looks=_LOOKS if looks.delta_1 else "", top=shape.planned.top, planned=shape.planned.column
+            looks=_LOOKS if looks.delta_1 else "",
+            top=shape.planned.top,
+            planned=shape.planned.column,
+            worth=_USEFUL if shape.planned.is_useful else _NEAREST,
         )
     yield from comment(f"{about}\n{_FURTHER.format(units=looks.units)}", 4)
     yield "    contributions:"

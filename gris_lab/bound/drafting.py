@@ -7,7 +7,7 @@ questions will be about, in round numbers: their owner decides whether they may.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 import duckdb
@@ -21,8 +21,9 @@ from gris_data.policy.draft_shape import CURRENCY, Looks, Planned, shape_of, usu
 from gris_data.policy.draft_text import Drafted
 from gris_data.table_schema import TableSchema
 from gris_lab.bound.contributions import BoundedCounts, powers_up_to, summed
-from gris_lab.bound.looks import BothLooks, Question
+from gris_lab.bound.looks import BothLooks, Question, Trials
 from gris_lab.bound.proposal import TradeOff, proposal, trade_off
+from gris_lab.bound.search import USEFUL
 from gris_lab.simulation import Draws
 from pinot_connector.engines.parquet import quoted
 
@@ -89,23 +90,38 @@ def planned_for(
         f"FROM {quoted(draft.table.name)} WHERE {member} IS NOT NULL AND {element} IS NOT NULL"
     )
     made, counts = _tried(connection, question, UNITS)
-    units = proposal(made, counts, question).proposed.look.units
-    # Of the bounds, a longer list has more to lose than a shorter one.
+    chosen = proposal(made, counts, question).proposed
+    others = usual_elements(connection, draft, planned)
     longest = Question(CURRENCY, min(LONGEST, values), 1, D_BAR)
+    enough = UNITS[UNITS.index(chosen.look.units) :] if USEFUL.is_met(chosen.worth, question.k) else ()
+    widest = max(longest.most_names, others)
+    found = _useful(
+        connection, question, widest, (_looks(connection, longest, each, others) for each in enough)
+    )
+    looks = found or _looks(connection, longest, chosen.look.units, others)
+    return Planned(looks, planned, question.k, found is not None)
+
+
+def _useful(
+    connection: duckdb.DuckDBPyConnection, question: Question, widest: int, tried: Iterable[Looks]
+) -> Looks | None:
+    """Return the first looks whose answers are useful: bounds that other questions want may have more noise."""
+    counts = summed(connection, question.k, question.most_names, powers_up_to(widest))
+    runs = Trials(counts, question, Draws(0), _TRIALS)
+    for each in tried:
+        worth = runs.two_looks(BothLooks(each.units, each.delta_1, each.delta_0, each.share))
+        if USEFUL.is_met(worth, question.k):
+            return each
+    return None
+
+
+def _looks(connection: duckdb.DuckDBPyConnection, longest: Question, units: int, others: int) -> Looks:
+    """Return the looks for so many units; of the bounds, a longer list has more to lose than a shorter one."""
     made, counts = _tried(connection, longest, (units,))
     # Quantiles by a column of unknown values take two looks, also where one look would do for counts.
-    bound, share = next(
-        (
-            (each.look.counts_bound, each.look.names_share)
-            for each in made.tried
-            if isinstance(each.look, BothLooks)
-        ),
-        (1, LEAST_SHARE),
-    )
-    bound = max(bound, usual_elements(connection, draft, planned))
-    share = min(max(share, LEAST_SHARE), MOST_SHARE)
-    looks = Looks(bound, units, _clearest(counts, longest.k), share, NAMES)
-    return Planned(looks, planned, question.k)
+    two = next(each.look for each in made.tried if isinstance(each.look, BothLooks))
+    share = min(max(two.names_share, LEAST_SHARE), MOST_SHARE)
+    return Looks(max(two.counts_bound, others), units, _clearest(counts, longest.k), share, NAMES)
 
 
 def _tried(

@@ -311,3 +311,27 @@ def test_an_empty_folder_has_no_draft(tmp_path: Path, capsys: pytest.CaptureFixt
     write(tmp_path / "a.parquet")
     assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 2
     assert "one of all Parquet files there" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_price_is_of_the_bounds_that_are_drafted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Enough for lists of pages is too little once a member counts in as many elements as cells need; or nothing is."""
+    found = {}
+    for cells, exponent, worth in (
+        (1, 3, "are useful"),
+        (16, 3, "are useful"),
+        (1, 1, "come nearly as close"),
+    ):
+        columns = (
+            f"i % 10000 * 7 AS user_id, (i // 20000)::INTEGER % {cells} AS cell, "
+            f"'p' || floor(400 * power(hash(i % 20000) % 1000 / 1000., {exponent}))::INTEGER AS page"
+        )
+        data = write(tmp_path / f"{cells}_{exponent}.parquet", columns, rows=320_000)
+        table, text, _ = drafted(capsys, "--data", f"t={data}")
+        assert table.contributions is not None
+        found[cells, exponent] = table.contributions
+        assert f"about the 20 largest of page {worth}" in " ".join(text.replace("#", " ").split())
+    assert found[16, 3].delta_0 == 16
+    assert found[1, 3].units < found[16, 3].units
