@@ -116,6 +116,12 @@ def test_a_loss_that_counts_as_free_is_found() -> None:
     assert "has spent" in problem or "does not have it" in problem
 
 
+def test_a_share_that_is_lent_to_each_block_is_found() -> None:
+    """Of a lease everybody has a part, and blocks together would have charged more than it."""
+    _, problem = found_in("lent-to-each-block")
+    assert "from a share of" in problem
+
+
 @pytest.mark.slow
 def test_a_share_that_returns_while_it_is_in_use_is_found() -> None:
     """What is reserved from it, or charged a moment later, is then free elsewhere."""

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from budget_service.ledger.limits import AppliedLimits
-from budget_service.ledger.requests import ReportCharge, Request, Reserve
+from budget_service.ledger.requests import Charge, ReportCharge, Request, Reserve
 from budget_service.ledger.windows import DAY, SECOND
 from budget_service.regions.lease_maintenance import LeaseMaintenance
 from budget_service.regions.messages import Granted, HomeUnavailableError
@@ -105,6 +105,21 @@ def returns_what_is_in_use(part: Any) -> None:
     maintenance._all_charged = charged_so_far
 
 
+def lends_to_each_block(part: Any) -> None:
+    """A region charges a share to the blocks that a question is about, each as much as the share has."""
+    if not isinstance(part, LeaseMaintenance):
+        return
+    ledger: Any = part.region.store
+    apply = ledger.apply
+
+    async def of_a_block(request: Request, limits: AppliedLimits) -> Any:
+        if isinstance(request, Reserve | Charge):
+            request = replace(request, blocks=(f"{len(request.query_id) % 2:016x}",))
+        return await apply(request, limits)
+
+    ledger.apply = of_a_block
+
+
 # By name: the bug, and by how many margins clocks differ with it.
 BUGS: dict[str, tuple[Callable[[Any], None], float]] = {
     "reclaimed-too-early": (reclaims_too_early, 0.5),
@@ -114,4 +129,5 @@ BUGS: dict[str, tuple[Callable[[Any], None], float]] = {
     "loss-is-free": (forgets_what_is_lost, 0.5),
     "returned-by-another-process": (returns_what_another_process_borrowed, 0.5),
     "returned-while-in-use": (returns_what_is_in_use, 0.5),
+    "lent-to-each-block": (lends_to_each_block, 0.5),
 }

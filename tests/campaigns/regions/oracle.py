@@ -54,7 +54,9 @@ class Oracle:
     acknowledged: dict[tuple[str, str], Cost] = field(default_factory=dict)
     committed: set[str] = field(default_factory=set)
     released: set[tuple[Account, Microseconds, str]] = field(default_factory=set)
-    spent: defaultdict[Budget, int] = field(default_factory=lambda: defaultdict(int))
+    # By request, the blocks of members whose rows the answer has read; none: everybody's.
+    touched: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    spent: defaultdict[Budget, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     faults: Counter[str] = field(default_factory=Counter)
 
     def lent(
@@ -112,6 +114,7 @@ class Oracle:
                 self._require_not_reclaimed(lease_id, self.leases[lease_id])
         if entry.kind in (EntryKind.SETTLED, EntryKind.DIRECT) and not entry.request_id.startswith("lease:"):
             self.committed.add(entry.request_id)
+            self.faults["charges of some blocks at the home"] += any(hold.block for hold in entry.holds)
             self._count(entry.account, window_start, entry)
 
     def _returned(self, lease_id: str, returned: int) -> None:
@@ -148,12 +151,15 @@ class Oracle:
             self.released.add(name)
         for level in account.levels:
             start = window_start if level == account else 0
-            self.spent[level, start] += entry.cost.information
+            spent = self.spent[level, start]
+            for block in self.touched.get(entry.request_id) or ("",):
+                spent[block] += entry.cost.information
+            most = spent[""] + max((number for block, number in spent.items() if block), default=0)
             limit = self.limits[level].maximum.information
             if self.is_home_restored:
                 continue
-            if self.spent[level, start] > limit + self._lent_again(level):
-                raise BrokenError(f"{level.text} has spent {self.spent[level, start]} of {limit}")
+            if most > limit + self._lent_again(level):
+                raise BrokenError(f"{level.text} has spent {most} of {limit}, of a member of one block")
 
     def require_settled(
         self, home: list[JournalEntry], regions: dict[str, list[JournalEntry]], held: list[str]

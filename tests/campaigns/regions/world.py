@@ -44,6 +44,9 @@ from tests.campaigns.regions.oracle import BrokenError, Oracle
 UNIT = "0123456789abcdef" * 2
 REGIONS = ("eu", "us", "asia")
 TWIN = "+"
+# Which blocks questions are about, by turns; of everybody: none.
+ONE, OTHER = "0" * 16, "f" * 16
+TOUCHED: tuple[tuple[str, ...], ...] = ((), (ONE,), (OTHER,), (ONE, OTHER))
 # One for each region, and one that is asked for everywhere.
 ACCOUNTS = (("eu", 900, "never"), ("us", 300, "never"), ("asia", 900, "day"), ("shared", 600, "day"))
 LENGTH_SECONDS = 60
@@ -103,6 +106,8 @@ class World:
         self.rng = random.Random(self.seed)
         disasters = random.Random(f"disaster {self.seed}")
         self.disaster = disasters.choice(DISASTERS) if disasters.random() < 0.4 else ""
+        # Budgets are reached sooner without blocks.
+        self.touched = TOUCHED if self.seed % 2 else TOUCHED[:1]
         self.settings = LiveSettings(Settings(configuration(self.rng)))
         skews = [round((2 * self.rng.random() - 1) * self.skew_beyond * MARGIN) for _ in range(4)]
         names = ("home", *REGIONS)
@@ -251,7 +256,8 @@ class World:
     ) -> None:
         """Ask one question: a direct charge, or a reservation that is settled, cancelled or forgotten."""
         who = pb.Account(path=account)
-        cost = cost_pb2.Cost(information=rng.randint(1, 9), calls=0, unit_id=UNIT)
+        self.oracle.touched[name] = blocks = self.touched[question % len(self.touched)]
+        cost = cost_pb2.Cost(information=rng.randint(1, 9), calls=0, unit_id=UNIT, blocks=blocks)
         named = rng.random() < 0.7
         # The same question has the same cost, and the same release.
         if named:
@@ -265,7 +271,7 @@ class World:
             return
         reserve = pb.ReserveBudgetRequest(
             account=who,
-            max_cost=cost_pb2.Cost(information=cost.information + 3, unit_id=UNIT),
+            max_cost=cost_pb2.Cost(information=cost.information + 3, unit_id=UNIT, blocks=blocks),
             query_id=ids["query_id"],
             request_id=f"{name}-r",
         )
