@@ -65,19 +65,20 @@ def asked(sql: str) -> Resolution:
     policy=policies(),
     query=questions().map(lambda query: replace(query, filters=query.filters[:1])),
     table=rows(),
-    offers=st.tuples(
-        st.sampled_from(["text", "number", "day"]), st.integers(1, 3), st.integers(1, 3), st.integers(1, 2)
-    ),
+    columns=st.permutations(["text", "number", "day", "flag"]),
+    offers=st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 2)),
 )
 def test_duckdb_counts_the_values_that_members_of_the_reference_keep(
     connection: duckdb.DuckDBPyConnection,
     policy: Policy,
     query: HistogramQuery,
     table: list[Row],
-    offers: tuple[str, int, int, int],
+    columns: list[str],
+    offers: tuple[int, int, int],
 ) -> None:
     """Filters act first, NULL is no value, and each member keeps values by a hash of its own in each element."""
-    offered, counting = offering(policy, *offers), replace(query, measure=DistinctValues(offers[0]))
+    column = next(each for each in columns if each not in query.dimensions)
+    offered, counting = offering(policy, column, *offers), replace(query, measure=DistinctValues(column))
     try:
         resolution = resolve(counting, offered, now=NOW)
     except QuestionError:
