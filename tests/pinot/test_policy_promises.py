@@ -14,16 +14,18 @@ from gris_cli.__main__ import main
 POLICY = """
 epsilon_per: 1
 delta: 1e-2
+blocks: {name: app, values: [RUMORS_LINE_BOT, DEVELOPMENT_BACKEND]}
 tables:
   cofacts_feedback:
     member: member_id
+    block: app
     measures: {distinct_members: true, events: {tau: 1, tau_is: assumed}}
     columns:
       member_id: {type: string}
       article_id: {type: string, group_by: true, delta: 1}
       cohort: {type: string, group_by: true, delta: 1}
       score: {type: int64, group_by: true, domain: [1, -1, 0], delta: 2}
-      app: {type: string, group_by: true, delta: 1000}
+      app: {type: string, group_by: true, filter: [in], delta: 1000}
       day: {type: date, group_by: true, delta: 3}
 """
 
@@ -46,6 +48,7 @@ def test_the_promises_of_a_policy_are_counted_on_pinot(
         [each[key] for key in compared] for each in on_pinot["promises"]
     ]
     assert {True, False} == {each["is_kept"] for each in on_pinot["promises"]}
+    assert [2] == [each["found"] for each in on_pinot["promises"] if each["key"] == "block"]
     assert main([*check[:-1], *urls]) == 1
     printed = " ".join(capsys.readouterr().out.split())
     assert "cofacts_feedback, as the engine has it; true counts, for the owner alone" in printed
