@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import LevelStatus
-from budget_service.ledger.values import NOTHING, LevelLimit
+from budget_service.ledger.values import NOTHING, Cost, LevelLimit, part_taken
 from budget_service.ledger.windows import Microseconds, Window
 
 
@@ -32,14 +32,16 @@ def status_of(
         window = Window(min(each.start for each in old), max(ends) if len(ends) == len(old) else None)
         return LevelStatus(depth, limit.maximum, limit.mode, window, limit.maximum, NOTHING)
     spent, reserved = balance.counted_with(own)
-    return LevelStatus(depth, limit.maximum, limit.mode, _window_of(balance, own), spent, reserved)
+    return LevelStatus(
+        depth, limit.maximum, limit.mode, _window_of(balance, own, limit.maximum), spent, reserved
+    )
 
 
-def _window_of(balance: Balance, own: Sequence[Balance]) -> Window:
-    """Return the span from the oldest charge that counts to when the block with most of it has budget again."""
+def _window_of(balance: Balance, own: Sequence[Balance], limit: Cost) -> Window:
+    """Return the span from the oldest charge that counts to when the block that is shortest has budget again."""
     window = balance.counted_window()
     if not own:
         return window
-    most = max(own, key=lambda each: each.spent.information + each.reserved.information)
+    most = max(own, key=lambda each: part_taken(limit, each.spent, each.reserved))
     ends = [end for end in (window.end, most.counted_window().end) if end is not None]
     return Window(min([window.start, *[each.counts_from for each in own]]), min(ends, default=None))

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode, Unit
+from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode, Unit, part_taken
 from budget_service.ledger.windows import Microseconds, Window
 
 
@@ -106,7 +106,7 @@ def most_spent(levels: Sequence[LevelStatus]) -> LevelStatus:
     """Return the state of one level for all blocks together, from what it is for each of them."""
     spent = [max(each.spent.of(unit) for each in levels) for unit in Unit]
     all_of_it = [max(each.spent.of(unit) + each.reserved.of(unit) for each in levels) for unit in Unit]
-    first = min(levels, key=lambda each: each.remaining.information)
+    first = max(levels, key=lambda each: part_taken(each.maximum, each.spent, each.reserved))
     start = min(each.window.start for each in levels)
     reserved = Cost(*(both - amount for both, amount in zip(all_of_it, spent, strict=True)))
     return replace(first, window=Window(start, first.window.end), spent=Cost(*spent), reserved=reserved)

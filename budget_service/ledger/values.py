@@ -108,6 +108,11 @@ def least_left(counted: list[Cost]) -> Cost:
     )
 
 
+def part_taken(limit: Cost, *counted: Cost) -> float:
+    """Return which part of a limit is taken, of the unit that is shortest."""
+    return max(sum(each.of(unit) for each in counted) / max(limit.of(unit), 1) for unit in Unit)
+
+
 class Account(NamedTuple):
     """A path from the widest level to the analyst; build it with `parse` unless the segments are known to be good.
 

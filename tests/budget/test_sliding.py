@@ -13,7 +13,7 @@ from budget_service.ledger.outcomes import Charged, Exhausted, Held, Reserved
 from budget_service.ledger.requests import parse_move
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, blocks_of
-from budget_service.ledger.windows import DAY, Microseconds, Period, WindowRule, datetime_of
+from budget_service.ledger.windows import DAY, SECOND, Microseconds, Period, WindowRule, datetime_of
 from budget_service.stores.interface import Store
 from tests.budget.histories import BLOCKS, HISTORIES, RULES, Act, Player, Step
 from tests.budget.memory_store import MemoryStore
@@ -56,6 +56,27 @@ async def test_a_refusal_says_when_the_oldest_day_leaves(any_store: Store, clock
     window = (await any_store.read(ANALYST, WEEK)).levels[-1].window
     assert datetime_of(window.start).isoformat() == "2026-10-14T00:00:00+00:00"
     assert window.end == refused.shortfalls[0].refreshes_at
+
+
+@pytest.mark.parametrize("first", [Cost(1, 5), Cost(10, 1)], ids=str)
+async def test_a_refusal_of_all_says_when_the_block_that_is_short_has_budget(
+    any_store: Store, clock: SteppedClock, first: Cost
+) -> None:
+    """Not when the one with most information has; and then it is granted, and a moment before it is not."""
+    on, second = levels(own=limit(100, 5, days=10)), Cost(11, 6) - first
+    await any_store.apply(*charge("a", first, on=on).but(blocks=("0" * 16,)))
+    clock.step(days=3)
+    await any_store.apply(*charge("b", second, on=on).but(blocks=("f" * 16,)))
+    refused = (await any_store.apply(*charge("c", Cost(1, 1), on=on))).outcome
+    assert isinstance(refused, Exhausted)
+    both = (await any_store.apply(*charge("d", Cost(1, 1), on=on).but(blocks=("0" * 16, "f" * 16)))).outcome
+    assert both == refused
+    ends = refused.shortfalls[0].refreshes_at
+    assert ends is not None
+    clock.step(seconds=(ends - clock.now) // SECOND - 1)
+    assert isinstance((await any_store.apply(*charge("e", Cost(1, 1), on=on))).outcome, Exhausted)
+    clock.step(seconds=1)
+    assert isinstance((await any_store.apply(*charge("f", Cost(1, 1), on=on))).outcome, Charged)
 
 
 async def test_a_reservation_counts_while_it_is_open_and_its_charge_on_the_day_that_admitted_it(
