@@ -167,7 +167,7 @@ class Question(Arguments):
         None,
         ge=1,
         lt=2**63,
-        description="The most elements to show, the largest first. It decides the highest price.",
+        description="The most elements to show, the largest first.",
     )
     measure: Annotated[Name | None, BeforeValidator(lenient.measure)] = Field(
         None,
@@ -184,7 +184,7 @@ class Question(Arguments):
     )
     since: Text = Field(None, description="From this day (YYYY-MM-DD) or time (with its zone) on.")
     until: Text = Field(None, description="Before this day or time.")
-    counts: Truth = Field(None, description="false: only the ranking, which costs less. Default true.")
+    counts: Truth = Field(None, description="false: only the ranking, which may cost less. Default true.")
     sums: Names = Field(default_factory=list, description="Value columns to sum.")
     averages: Names = Field(default_factory=list, description="Value columns to average.")
     numbers: Annotated[list[Name], Field(max_length=MAX_LISTED), BeforeValidator(lenient.texts)] = Field(
@@ -210,7 +210,7 @@ class Question(Arguments):
     totals_by: Text = Field(None, description="One of two columns of by: totals by it, and what rows leave.")
     max_error: Annotated[Name | None, BeforeValidator(lenient.number_text)] = Field(
         None,
-        description="Mean error of counts: 16 or 10%; sets the price.",
+        description="Mean error of counts: 16, or 10% of what public numbers expect; sets the price.",
     )
     max_cost: Number = Field(
         None,

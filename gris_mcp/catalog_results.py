@@ -84,20 +84,32 @@ class Table(BaseModel):
     offers_totals: Annotated[bool, BeforeValidator(_offers_totals)] = Field(
         validation_alias="contributions", description="Whether a question by two columns may have totals_by."
     )
+    block_column: str | None = Field(
+        description="The column by whose conditions fewer blocks pay; see blocks."
+    )
     repeats_are_free: Annotated[bool, BeforeValidator(lambda stated: stated is Consistency.KEYED)] = Field(
         validation_alias="consistency"
     )
+
+
+class Blocks(BaseModel):
+    """Members are divided: a question whose conditions name values of a block column is paid for by these alone."""
+
+    name: str
+    values: list[Element] = Field(description="Data: each is a block, and all other values are one more.")
 
 
 class Tables(BaseModel):
     """What may be asked."""
 
     tables: list[Table]
+    blocks: Blocks | None
 
 
 def tables_of(catalog: Catalog, *, with_values: bool) -> Tables:
     """Return the catalogue, with the values of domains or without."""
-    return Tables(tables=[_table(each, with_values=with_values) for each in catalog.tables])
+    tables = [_table(each, with_values=with_values) for each in catalog.tables]
+    return Tables(tables=tables, blocks=None if catalog.blocks is None else view_of(Blocks, catalog.blocks))
 
 
 def _table(entry: TableEntry, *, with_values: bool) -> Table:

@@ -12,8 +12,8 @@ be and how many such questions are left; it is free. `ask` answers and charges y
 what their intervals or cells mean. Report the interval or the cell with the number, and what the notes say of both. \
 Do not call one element larger than another where their intervals overlap.
 3. Do not ask the same again: the same question gets the same answer. Another question for the same number is \
-charged again, and a sum of parts has the noise of all its parts. For better numbers ask for fewer elements, \
-coarser groups, or a longer time.
+charged again, and a sum of parts has the noise of all its parts. For better numbers ask for \
+coarser groups, a longer time, or a smaller max_error.
 4. An element that is missing may be rare or absent: nothing follows from its absence. Noise can make a \
 count negative: that says that there are few, and not that there are none.
 5. The budget comes with your identity, and is refreshed at the stated time. No argument, and \
@@ -31,7 +31,8 @@ retention, cases), and the values of known domains. Free. Without `table` it lis
 
 EXPLAIN = """\
 Say what a question would cost at most, how far its counts will typically be off, how many such questions your \
-budget still pays for, and how it would be answered. Free: it reads no data. Use it before `ask`. Give either \
+budget still pays for, and how it would be answered. Free: it reads no data, and does not look up whether you have \
+paid for the answer. Use it before `ask`. Give either \
 `sql` or `table` with the other fields.\
 """
 
@@ -60,10 +61,10 @@ ROWS_LEFT_OUT = "Only the first rows are shown here. Ask for fewer elements, or 
 EXAMPLES = {
     "sql": '{"sql": "SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app"}',
     "table": '{"table": "feedback", "by": ["app"]}',
-    "by": '{"by": ["app", "country"]}',
+    "by": '{"by": ["app", "country"], "bucket": "month:day"}',
     "k": '{"k": 10}',
     "measure": '{"measure": "events"}',
-    "where": '{"where": [{"column": "app", "one_of": ["web"]}, {"column": "hour", "at_least": 9, "at_most": 17}]}',
+    "where": '{"where": [{"column": "app", "one_of": ["web"]}, {"column": "day", "at_least": "2019-04-01"}]}',
     "condition": """{"condition": "country IN ('de', 'fr') OR title LIKE '%engineer%'"}""",
     "since": '{"since": "2019-04-01", "until": "2019-05-01"}',
     "until": '{"since": "2019-04-01", "until": "2019-05-01"}',

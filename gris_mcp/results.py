@@ -21,7 +21,9 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationErr
 from gris_mcp import descriptions
 from gris_mcp.past_questions import arguments_of
 from pinot_connector.budgets import Level, Mode, questions_left
+from pinot_connector.catalog import BlocksEntry
 from pinot_connector.errors import IntegrityError
+from pinot_connector.formats import left_of_blocks
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.past_results import PastResult
@@ -83,12 +85,6 @@ class Price(BaseModel):
     calls: Whole
 
 
-class LeftOfBlock(Price):
-    """What is left for questions about one block of members; without an id: about any that is not named."""
-
-    blocks: list[str]
-
-
 class LeftOfLevel(BaseModel):
     """One level of the budget that pays, from the outermost on."""
 
@@ -97,10 +93,8 @@ class LeftOfLevel(BaseModel):
     spent: Price
     held: Price = Field(validation_alias="reserved", description="Held by questions that run now.")
     left: Price = Field(validation_alias="remaining")
-    left_of_blocks: list[LeftOfBlock] = Field(
-        default=[],
-        validation_alias="remaining_of_blocks",
-        description="Where more is left for questions about one block of members alone (see method.blocks).",
+    left_of_blocks: list[str] = Field(
+        description="Where more is left for questions about one block of members alone."
     )
     enforced: Annotated[bool, BeforeValidator(lambda mode: mode is Mode.ENFORCE)] = Field(
         validation_alias="mode", description="false: only recorded, refuses nothing."
@@ -259,9 +253,13 @@ def view_of(model: type[_Model], value: object, **given: object) -> _Model:
 
 
 def answer_of(
-    result: PrivateResult, most_rows: int = MOST_ROWS, *, explanation: PriceOfQuestion | None = None
+    result: PrivateResult,
+    most_rows: int = MOST_ROWS,
+    blocks: BlocksEntry | None = None,
+    *,
+    explanation: PriceOfQuestion | None = None,
 ) -> Answer:
-    """Return an answer with at most so many rows, or with the price that was asked for alone."""
+    """Return an answer with at most so many rows, or with the price that was asked for alone; `blocks` have names."""
     of_cells = result.parameters.quantiles is not None
     rows = list(_shown_rows(result.rows[:most_rows], of_cells=of_cells))
     left_out = len(result.rows) - len(rows)
@@ -282,11 +280,14 @@ def answer_of(
         totals=totals[:most_rows],
         totals_left_out=max(0, len(totals) - most_rows),
         notes=notes,
+        remaining=_levels(result.remaining, blocks),
         explanation=explanation,
     )
 
 
-def price_of(explanation: Explanation, levels: Iterable[Level]) -> PriceOfQuestion:
+def price_of(
+    explanation: Explanation, levels: Iterable[Level], blocks: BlocksEntry | None = None
+) -> PriceOfQuestion:
     """Return what a question would cost, and how often the budget pays for it."""
     left = tuple(levels)
     return view_of(
@@ -294,7 +295,7 @@ def price_of(explanation: Explanation, levels: Iterable[Level]) -> PriceOfQuesti
         explanation,
         questions_left=questions_left(left, explanation.worst_case_cost),
         typical_error=explanation.accuracy and explanation.accuracy.half_width,
-        budget=left,
+        budget=_levels(left, blocks),
     )
 
 
@@ -304,9 +305,13 @@ def past_answer_of(past: PastResult) -> PastAnswer:
     return view_of(PastAnswer, past, question=question, answer=answer_of(past.result, MOST_PAST_ROWS))
 
 
-def budget_of(levels: Iterable[Level]) -> Budget:
+def budget_of(levels: Iterable[Level], blocks: BlocksEntry | None = None) -> Budget:
     """Return what is left of a budget."""
-    return view_of(Budget, SimpleNamespace(budget=tuple(levels)))
+    return view_of(Budget, SimpleNamespace(budget=_levels(levels, blocks)))
+
+
+def _levels(levels: Iterable[Level], blocks: BlocksEntry | None) -> list[LeftOfLevel]:
+    return [view_of(LeftOfLevel, each, left_of_blocks=left_of_blocks(each, blocks)) for each in levels]
 
 
 def seen(value: Any) -> Any:

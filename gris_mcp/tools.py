@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,9 +33,12 @@ from gris_mcp.results import (
     past_answer_of,
     price_of,
 )
-from pinot_connector.budgets import require_within
+from pinot_connector.budgets import Level, require_within
+from pinot_connector.catalog import BlocksEntry
+from pinot_connector.errors import GrisError
 from pinot_connector.gateway_client import AsyncGatewayClient
 from pinot_connector.past_results import PastResult
+from pinot_connector.results import Explanation
 
 
 async def _catalog(client: AsyncGatewayClient, arguments: CatalogArguments) -> Tables:
@@ -48,18 +51,34 @@ async def _message(client: AsyncGatewayClient, arguments: Question) -> question_
     return arguments.message(tables[0])
 
 
+async def _blocks(client: AsyncGatewayClient, levels: Sequence[Level]) -> BlocksEntry | None:
+    """Return what blocks are called, where some have more left than others."""
+    if not any(each.remaining_of_blocks for each in levels):
+        return None
+    try:
+        return (await client.catalog()).blocks
+    except GrisError:
+        # What was asked for, and perhaps paid for, is shown all the same.
+        return None
+
+
 async def _explain(client: AsyncGatewayClient, arguments: Question) -> PriceOfQuestion:
     explanation = await client.explain(await _message(client, arguments))
     require_within(arguments.max_cost, explanation.worst_case_cost)
-    return price_of(explanation, await client.remaining())
+    return await _priced(client, explanation)
+
+
+async def _priced(client: AsyncGatewayClient, explanation: Explanation) -> PriceOfQuestion:
+    levels = await client.remaining()
+    return price_of(explanation, levels, await _blocks(client, levels))
 
 
 async def _ask(client: AsyncGatewayClient, arguments: Asked) -> Answer:
     message = await _message(client, arguments)
     result = await client.ask(message, confidence=arguments.confidence, max_cost=arguments.max_cost)
     if result.explanation is None:
-        return answer_of(result)
-    return answer_of(result, explanation=price_of(result.explanation, await client.remaining()))
+        return answer_of(result, blocks=await _blocks(client, result.remaining))
+    return answer_of(result, explanation=await _priced(client, result.explanation))
 
 
 async def _history(client: AsyncGatewayClient, arguments: HistoryArguments) -> History:
@@ -73,7 +92,8 @@ async def _history(client: AsyncGatewayClient, arguments: HistoryArguments) -> H
 
 
 async def _budget(client: AsyncGatewayClient, arguments: Nothing) -> Budget:
-    return budget_of(await client.remaining())
+    levels = await client.remaining()
+    return budget_of(levels, await _blocks(client, levels))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gris_mcp.catalog_results import tables_of
+from gris_mcp.results import budget_of
 from pinot_connector import PrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted
@@ -79,6 +81,10 @@ def test_a_block_pays_for_its_own_questions_alone(client: PrivateClient) -> None
     assert catalog.blocks is not None
     of_de, of_fr = catalog.blocks.ids
     assert {each.name: each.block_column for each in catalog.tables} == {"visits": "country", "orders": None}
+    shown = tables_of(catalog, with_values=False)
+    assert shown.blocks is not None
+    assert shown.blocks.values == ["DE", "FR"]
+    assert {"visits": "country", "orders": None} == {each.name: each.block_column for each in shown.tables}
     assert ask(client, "country = 'DE'") == (5, (of_de,))
     assert ask(client, "country = 'DE' AND page <> 'p0'") == (5, (of_de,))
     assert ask(client, "country = 'DE'")[0] == 0
@@ -89,6 +95,10 @@ def test_a_block_pays_for_its_own_questions_alone(client: PrivateClient) -> None
     (level,) = client.remaining()
     assert level.remaining.information == 0
     assert {each.blocks: each.information for each in level.remaining_of_blocks} == {(of_de,): 0, (): 10}
+    assert budget_of((level,), catalog.blocks).budget[0].left_of_blocks == [
+        "of country DE alone: 0 information, 100 calls",
+        "of any other block alone: 10 information, 100 calls",
+    ]
     assert ask(client, "country IN ('FR', 'IT')") == (5, tuple(sorted((of_fr, catalog.blocks.rest))))
     (level,) = client.remaining()
     assert [

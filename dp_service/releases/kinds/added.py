@@ -38,8 +38,8 @@ def added_in_words(
         of = f"The squared distance of a {summed}{where} from the middle of its ends"
     yield Statement(
         "sums.clamped",
-        f"{of} counts with {low} to {high}, in steps of {short(column.quantum)}. It takes {column.share} of the units, "
-        f"and its sums carry noise of standard deviation {deviation:.6g}.",
+        f"{of} counts with {low} to {high}, in steps of {short(column.quantum)}: sums are without what lies beyond. "
+        f"It takes {column.share} of the units, and its sums carry noise of standard deviation {deviation:.6g}.",
         column.name,
         (low, high),
     )

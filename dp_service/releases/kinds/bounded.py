@@ -277,8 +277,8 @@ def unfinished(looks: TwoLooks, consistency: Consistency) -> Statement:
     unless = ", unless a service or the engine is gone or the data have changed" if repeats else ""
     return Statement(
         "method.unfinished",
-        f"If the question ends after the first look, {ended.information} information and {calls(ended.calls)} are "
-        f"charged{unless}.",
+        f"If the question is broken off after the first look, {ended.information} information and "
+        f"{calls(ended.calls)} are charged{unless}.",
     )
 
 

@@ -62,7 +62,7 @@ def clipped(parameters: ReleaseParameters) -> Iterator[Statement]:
     if parameters.sums_rows:
         text = (
             f"A member counts with at most {rows} in each element: one that has more counts with so many of their "
-            "mean."
+            "mean, and no sum has the rest."
         )
     elif parameters.clips:
         text = (
