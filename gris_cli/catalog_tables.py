@@ -33,6 +33,11 @@ def print_catalog(catalog: Catalog, *, as_json: bool) -> None:
         return
     say("currency", format_currency(catalog.epsilon_per, catalog.delta, catalog.unit_id))
     say("policy", catalog.policy_id)
+    if (blocks := catalog.blocks) is not None:
+        say(
+            "blocks",
+            f"by {blocks.name}, each paying for itself: {_format_domain(blocks.values)}, and all others",
+        )
     for table in catalog.tables:
         _print_table(table)
 
@@ -43,6 +48,8 @@ def _print_table(table: TableEntry) -> None:
     say("counts", "; ".join(map(_format_measure, table.measures)))
     if table.contributions is not None:
         say("bounded", _format_contributions(table.contributions))
+    if table.block_column is not None:
+        say("block", f"a row's, by {table.block_column}")
     if table.choice is not None:
         say("chosen", _format_choice(table.choice))
     for value in table.values:

@@ -39,6 +39,8 @@ def divide(
 
     files, found = data_files(locations_of(data)), policy_of(file)
     wanted = {table.name for table in found.tables if table.block is not None}
+    if not wanted:
+        raise typer.BadParameter(f"expected a policy with blocks (docs/blocks.md), and {file} has none")
     if other := files.keys() - wanted:
         raise typer.BadParameter(
             f"--data: expected tables with a block, {', '.join(sorted(wanted))}; got {sorted(other)[0]}"

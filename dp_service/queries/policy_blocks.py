@@ -36,7 +36,7 @@ def _faults(table: Table, blocks: Blocks | None) -> Iterator[str]:
     elif column.type is not (wanted := _type_of(blocks)):
         yield f"expected a column of type {wanted}, as the values of blocks are"
     elif Operator.IN not in column.operators:
-        yield "expected a column whose filter has in: only such conditions leave blocks out"
+        yield "expected a column whose filter has in, by which questions name blocks"
     elif table.prepared is not None and table.prepared.manifest.first_attributes:
         yield "expected no pairs copy that keeps first attributes: its members may be of a block that they had before"
     elif column.null_value is not None and folded(column.null_value) in map(folded, blocks.values):

@@ -59,8 +59,12 @@ class SearchFlags:
         """Return when an answer is useful."""
         from gris_lab.bound.search import Quality
 
-        if not (0 < self.right <= 1 and self.error > 0):
-            raise typer.BadParameter("--right expects a part above 0 and up to 1, --error one above 0")
+        if not 0 < self.right <= 1:
+            raise typer.BadParameter(
+                f"--right: expected a part above 0 and up to 1, got {float(self.right):g}"
+            )
+        if self.error <= 0:
+            raise typer.BadParameter(f"--error: expected a part above 0, got {float(self.error):g}")
         return Quality(self.right, self.error)
 
     def question(self) -> Question:

@@ -133,9 +133,8 @@ def _fix(blocks: Blocks, members: Path, counts: str) -> None:
 def _copied(policy: Policy, name: str, path: Path, members: Path, out: Path) -> Divided:
     source = _source(policy, name)
     kept = (
-        f"SELECT {quoted(name)}.* FROM {source.table} JOIN (SELECT member AS gris_who, block AS gris_where FROM "  # noqa: S608
-        f"{_MEMBERS}) ON gris_who = CAST({source.member} AS VARCHAR) AND gris_where = {source.element} "
-        f"WHERE {source.condition}"
+        f"SELECT {quoted(name)}.* FROM {source.table} WHERE (CAST({source.member} AS VARCHAR), {source.element}) "  # noqa: S608
+        f"IN (SELECT member, block FROM {_MEMBERS}) AND ({source.condition})"
     )
     with closing(DuckDBEngine({name: path})) as engine, engine.reading(name) as connection:
         connection.register(_MEMBERS, pq.read_table(members))

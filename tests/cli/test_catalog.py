@@ -15,12 +15,14 @@ EXACT = """
 epsilon_per: 0.15
 delta: 1e-11
 count_noise: gaussian
+blocks: {name: area, values: [DE, FR]}
 tables:
   visits:
     member: m
+    block: land
     contributions: {bound: in_query, delta_0: 8, units: 7, least_units: 2, most_units: 40}
     measures: {distinct_members: true}
-    columns: {page: {type: string, group_by: true}}
+    columns: {page: {type: string, group_by: true}, land: {type: string, filter: [in]}}
 """
 
 
@@ -50,12 +52,17 @@ async def test_long_domains_are_cut_and_closed_periods_told(capsys: pytest.Captu
     assert "closed each month, now before 1970-01-01" in reported
 
 
-async def test_what_an_exactness_may_cost_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside what every other question costs."""
+async def test_what_an_exactness_may_cost_and_who_pays_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside what every other question costs; members are divided by the values of a column."""
     async with calls_to(ServedPolicy(content(EXACT))) as calls:
         print_catalog(await calls.catalog(""), as_json=False)
     reported = " ".join(capsys.readouterr().out.split())
-    assert "costs 7 information, or 2 to 40 if it says how exact it has to be" in reported
+    for words in (
+        "costs 7 information, or 2 to 40 if it says how exact it has to be",
+        "by area, each paying for itself: DE, FR, and all others",
+        "a row's, by land",
+    ):
+        assert words in reported
 
 
 def test_it_is_told_as_json(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -239,9 +239,11 @@ def test_where_nothing_is_shown_the_fewest_units_are_proposed(cofacts: BoundedCo
 def test_a_quality_that_is_none_is_refused(
     capsys: pytest.CaptureFixture[str], flags: tuple[str, str]
 ) -> None:
-    """A part of the names, and an error above 0."""
+    """A part of the names, and an error above 0: by the option, with what it got."""
     assert main(["plan", "bound", *STATED, *QUICK, *flags]) == 2
-    assert "--right expects a part above 0" in " ".join(capsys.readouterr().err.split())
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"{flags[0]}: expected a part above 0" in said
+    assert said.endswith(f"got {flags[1]}")
 
 
 @pytest.mark.slow

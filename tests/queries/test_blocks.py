@@ -11,6 +11,7 @@ from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
+from tests.support.queries.lookups import content, policy_of, said
 from tests.support.queries.strategies import NOW
 
 TEXT = {"type": "string", "group_by": True, "filter": ["in", "not_in"]}
@@ -103,6 +104,32 @@ def test_a_known_domain_leaves_out_what_it_does_not_have() -> None:
     columns = {**TABLE["columns"], "country": {**TEXT, "domain": ["DE", "IT"]}}
     known = {**POLICY, "tables": {"t": {**TABLE, "columns": columns}}}
     assert read("city = 'Bonn'", policy(known), "country") == "DE IT"
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("country IS NULL", "rest"),
+        ("country = 'DE' OR country IS NULL", "DE rest"),
+        ("country <> 'DE' AND country IS NOT NULL", "FR IT rest"),
+        # What is looked up by the column, whatever it is called, is another value.
+        ("land = 'DE'", ALL),
+        ("land = 'DE' AND country = 'FR'", "FR"),
+        # In a branch it is a condition on the column itself, by the file: FR or US.
+        ("land = 'DE' OR country = 'FR'", "FR rest"),
+        ("land = 'FR' OR country = 'IT'", "DE IT"),
+    ],
+)
+def test_null_is_of_the_rest_and_what_is_looked_up_is_no_block(where: str, expected: str) -> None:
+    """Where rows without a value are kept, and where the looked-up texts are those of blocks."""
+    file = content("country", [("DE", "FR"), ("FR", "DE"), ("US", "DE")], "land")
+    columns = {
+        **TABLE["columns"],
+        "country": {**TEXT, "nulls": "keep", "null_value": "none"},
+        "land": said("country", file),
+    }
+    of = policy_of({**POLICY, "tables": {"t": {**TABLE, "columns": columns}}}, file)
+    assert read(where, of) == expected
 
 
 def test_conditions_of_a_count_leave_no_block_out() -> None:

@@ -65,20 +65,21 @@ def asked(sql: str) -> Resolution:
     policy=policies(),
     query=questions().map(lambda query: replace(query, filters=query.filters[:1])),
     table=rows(),
-    columns=st.permutations(["text", "number", "day", "flag"]),
-    offers=st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 2)),
+    offers=st.tuples(
+        st.permutations(["text", "number", "day", "flag"]),
+        *(st.integers(1, most) for most in (3, 3, 2)),
+    ),
 )
 def test_duckdb_counts_the_values_that_members_of_the_reference_keep(
     connection: duckdb.DuckDBPyConnection,
     policy: Policy,
     query: HistogramQuery,
     table: list[Row],
-    columns: list[str],
-    offers: tuple[int, int, int],
+    offers: tuple[list[str], int, int, int],
 ) -> None:
     """Filters act first, NULL is no value, and each member keeps values by a hash of its own in each element."""
-    column = next(each for each in columns if each not in query.dimensions)
-    offered, counting = offering(policy, column, *offers), replace(query, measure=DistinctValues(column))
+    column = next(each for each in offers[0] if each not in query.dimensions)
+    offered, counting = offering(policy, column, *offers[1:]), replace(query, measure=DistinctValues(column))
     try:
         resolution = resolve(counting, offered, now=NOW)
     except QuestionError:
