@@ -163,6 +163,8 @@ def top_list(k: int, conditions: str) -> Asked:
 
     def is_useful(result: PrivateResult, connection: duckdb.DuckDBPyConnection) -> bool:
         counts: dict[object, int] = dict(connection.execute(text).fetchall())
+        if not counts:
+            return False
         wanted = min(k, len(counts))
         # Elements with as many as the last of them are as right.
         least = sorted(counts.values(), reverse=True)[wanted - 1]
