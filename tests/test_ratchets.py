@@ -19,22 +19,22 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 41_610,
-    "budget_service": 20_410,
+    "budget_service": 20_415,
     "pinot_connector": 21_270,
     "gris_gateway": 3_250,
     "gris_console": 3_850,
-    "gris_mcp": 2_195,
+    "gris_mcp": 2_235,
     "gris_data": 7_360,
     "gris_lab": 4_865,
-    "gris_cli": 9_475,
+    "gris_cli": 9_485,
     "gris_serving": 3_350,
 }
-LINES_OF_TESTS = 128_860
-OPTIONAL_FIELDS = 471
+LINES_OF_TESTS = 129_150
+OPTIONAL_FIELDS = 473
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 129_600
+WORDS = 129_850
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {
