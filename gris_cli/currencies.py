@@ -74,8 +74,8 @@ def _difference(policy: Path, directory: Path, before: dict[str, str], now: dict
     was = ", ".join(f"{key} {before.get(key)}" for key in changed)
     return (
         f"{policy} has {is_now}, and the ledger in {directory} counts in another currency, with {was}. Put that back "
-        "into the policy, or name another folder, with a ledger of its own, by --directory; docs/budget.md says how an "
-        "operator begins a new currency in a ledger"
+        "into the policy, or use another folder, with a ledger of its own: --directory names one, and for --from gris "
+        "init makes one; docs/budget.md says how an operator begins a new currency in a ledger"
     )
 
 
