@@ -1,13 +1,14 @@
 """A draft of a policy with all that rows say: which columns, which bounds, and how contributions are bounded.
 
-The latter is what `gris plan bound` proposes for the column with the most elements. Bounds come from the very data that
-questions will be about, in round numbers: their owner decides whether they may.
+The latter is the cheapest setting whose answers about the column with the most elements are useful in trial runs, as
+those of `gris plan bound`. Bounds come from the very data that questions will be about, in round numbers: their owner
+decides whether they may.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 import duckdb
@@ -21,9 +22,8 @@ from gris_data.policy.draft_shape import CURRENCY, Looks, Planned, shape_of, usu
 from gris_data.policy.draft_text import Drafted
 from gris_data.table_schema import TableSchema
 from gris_lab.bound.contributions import BoundedCounts, powers_up_to, summed
-from gris_lab.bound.looks import BothLooks, Question, Trials
-from gris_lab.bound.proposal import TradeOff, proposal, trade_off
-from gris_lab.bound.search import USEFUL
+from gris_lab.bound.looks import BothLooks, Question, Sketch, Trials
+from gris_lab.bound.search import NAMES_SHARES, USEFUL, best
 from gris_lab.simulation import Draws
 from pinot_connector.engines.parquet import quoted
 
@@ -89,47 +89,39 @@ def planned_for(
         f"CREATE OR REPLACE TEMP TABLE pairs AS SELECT DISTINCT hash({member}) AS member, hash({element}) AS element "  # noqa: S608
         f"FROM {quoted(draft.table.name)} WHERE {member} IS NOT NULL AND {element} IS NOT NULL"
     )
-    made, counts = _tried(connection, question, UNITS)
-    chosen = proposal(made, counts, question).proposed
     others = usual_elements(connection, draft, planned)
     longest = Question(CURRENCY, min(LONGEST, values), 1, D_BAR)
-    enough = UNITS[UNITS.index(chosen.look.units) :] if USEFUL.is_met(chosen.worth, question.k) else ()
+    names = summed(connection, longest.k, longest.most_names, powers_up_to(longest.most_names))
     widest = max(longest.most_names, others)
-    found = _useful(
-        connection, question, widest, (_looks(connection, longest, each, others) for each in enough)
-    )
-    looks = found or _looks(connection, longest, chosen.look.units, others)
-    return Planned(looks, planned, question.k, found is not None)
-
-
-def _useful(
-    connection: duckdb.DuckDBPyConnection, question: Question, widest: int, tried: Iterable[Looks]
-) -> Looks | None:
-    """Return the first looks whose answers are useful: bounds that other questions want may have more noise."""
     counts = summed(connection, question.k, question.most_names, powers_up_to(widest))
-    runs = Trials(counts, question, Draws(0), _TRIALS)
+    trials, tried = Trials(counts, question, Draws(0), _TRIALS), _looks(names, longest, others)
+    looks, is_useful = _cheapest(trials, question, tried)
+    return Planned(looks, planned, question.k, is_useful)
+
+
+def _looks(counts: BoundedCounts, longest: Question, others: int) -> Iterator[Looks]:
+    """Yield looks for each number of units: two, which quantiles by a column of unknown values take in any case.
+
+    Of the bounds, a longer list has more to lose than a shorter one, and other columns may need more.
+    """
+    sketch, clearest = Sketch(counts, longest, 0), _clearest(counts, longest.k)
+    for units in UNITS:
+        two = best(sketch.both_looks(units, NAMES_SHARES), longest.k, USEFUL)
+        share = min(max(two.names_share, LEAST_SHARE), MOST_SHARE)
+        yield Looks(max(two.counts_bound, others), units, clearest, share, NAMES)
+
+
+def _cheapest(trials: Trials, question: Question, tried: Iterable[Looks]) -> tuple[Looks, bool]:
+    """Return the first looks whose answers are useful, and True; else the first that come nearly as close as any."""
+    found = []
     for each in tried:
-        worth = runs.two_looks(BothLooks(each.units, each.delta_1, each.delta_0, each.share))
+        worth = trials.two_looks(BothLooks(each.units, each.delta_1, each.delta_0, each.share))
         if USEFUL.is_met(worth, question.k):
-            return each
-    return None
-
-
-def _looks(connection: duckdb.DuckDBPyConnection, longest: Question, units: int, others: int) -> Looks:
-    """Return the looks for so many units; of the bounds, a longer list has more to lose than a shorter one."""
-    made, counts = _tried(connection, longest, (units,))
-    # Quantiles by a column of unknown values take two looks, also where one look would do for counts.
-    two = next(each.look for each in made.tried if isinstance(each.look, BothLooks))
-    share = min(max(two.names_share, LEAST_SHARE), MOST_SHARE)
-    return Looks(max(two.counts_bound, others), units, _clearest(counts, longest.k), share, NAMES)
-
-
-def _tried(
-    connection: duckdb.DuckDBPyConnection, question: Question, units: Sequence[int]
-) -> tuple[TradeOff, BoundedCounts]:
-    """Return what the best looks find of the pairs that a connection has, and what bounds leave of these."""
-    counts = summed(connection, question.k, question.most_names, powers_up_to(question.most_names))
-    return trade_off(counts, question, units, _TRIALS, Draws(0), seed=0), counts
+            return each, True
+        found.append((each, worth))
+    reached = USEFUL.within_reach([worth for _, worth in found], question.k)
+    # Where nothing is shown, whatever the price, nothing is reached.
+    return next((looks for looks, worth in found if reached.is_met(worth, question.k)), found[0][0]), False
 
 
 def _clearest(counts: BoundedCounts, k: int) -> int:
