@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
@@ -23,7 +23,6 @@ from gris_mcp.past_questions import arguments_of
 from pinot_connector.budgets import Level, Mode, questions_left
 from pinot_connector.catalog import BlocksEntry
 from pinot_connector.errors import IntegrityError
-from pinot_connector.formats import left_of_blocks
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.past_results import PastResult
@@ -85,6 +84,13 @@ class Price(BaseModel):
     calls: Whole
 
 
+class LeftOfBlock(Price):
+    """What is left for questions about one block of members alone."""
+
+    block: Element | None = Field(description="Data: one of the catalogue's values of blocks; null: see others.")
+    others: Literal["", "all other values", "each block not listed"] = ""
+
+
 class LeftOfLevel(BaseModel):
     """One level of the budget that pays, from the outermost on."""
 
@@ -93,8 +99,8 @@ class LeftOfLevel(BaseModel):
     spent: Price
     held: Price = Field(validation_alias="reserved", description="Held by questions that run now.")
     left: Price = Field(validation_alias="remaining")
-    left_of_blocks: list[str] = Field(
-        description="Where more is left for questions about one block of members alone."
+    left_of_blocks: list[LeftOfBlock] = Field(
+        description="What is left for questions about one block of members alone, where blocks differ."
     )
     enforced: Annotated[bool, BeforeValidator(lambda mode: mode is Mode.ENFORCE)] = Field(
         validation_alias="mode", description="false: only recorded, refuses nothing."
@@ -311,7 +317,18 @@ def budget_of(levels: Iterable[Level], blocks: BlocksEntry | None = None) -> Bud
 
 
 def _levels(levels: Iterable[Level], blocks: BlocksEntry | None) -> list[LeftOfLevel]:
-    return [view_of(LeftOfLevel, each, left_of_blocks=left_of_blocks(each, blocks)) for each in levels]
+    return [view_of(LeftOfLevel, each, left_of_blocks=list(_of_blocks(each, blocks))) for each in levels]
+
+
+def _of_blocks(level: Level, blocks: BlocksEntry | None) -> Iterator[LeftOfBlock]:
+    """Yield what is left of each block; nothing where nobody says what they are called."""
+    if blocks is None:
+        return
+    values = dict(zip(blocks.ids, blocks.values, strict=True))
+    for each in level.left_of_each(blocks.every):
+        (id_,) = each.blocks or ("",)
+        others = "" if id_ in values else "all other values" if id_ else "each block not listed"
+        yield view_of(LeftOfBlock, each, block=values.get(id_), others=others)
 
 
 def seen(value: Any) -> Any:

@@ -59,6 +59,11 @@ class Level:
     over_limit: bool = False
     remaining_of_blocks: tuple[Cost, ...] = ()
 
+    def left_of_each(self, every: Collection[str]) -> tuple[Cost, ...]:
+        """Returns what is left for questions about one block of `every`; the last one names none if it is of others."""
+        named = {id_ for each in self.remaining_of_blocks for id_ in each.blocks}
+        return self.remaining_of_blocks[:-1] if named >= set(every) else self.remaining_of_blocks
+
     def left_for(self, blocks: Collection[str]) -> Cost:
         """Returns what is left for questions that these blocks pay for, none: all."""
         if not blocks or not self.remaining_of_blocks:

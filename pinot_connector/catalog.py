@@ -275,6 +275,11 @@ class BlocksEntry:
     rest: str
     moves: int
 
+    @property
+    def every(self) -> tuple[str, ...]:
+        """The ids of all blocks."""
+        return (*self.ids, self.rest)
+
     def named(self, id_: str) -> str:
         """Returns what a block is called; a block of another division by its id."""
         known = dict(zip(self.ids, map(str, self.values), strict=True)) | {self.rest: "all others"}

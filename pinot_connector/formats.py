@@ -104,13 +104,10 @@ def level(value: Level) -> str:
 
 def left_of_blocks(value: Level, blocks: BlocksEntry | None) -> list[str]:
     """Returns what is left for questions about one block alone, where blocks differ; without `blocks` by their ids."""
-    named = {id_ for each in value.remaining_of_blocks for id_ in each.blocks}
-    every = blocks is not None and named >= {*blocks.ids, blocks.rest}
     return [
         f"{'of any other block' if not each.blocks else f'of {_block(each.blocks[0], blocks)}'} alone: "
         f"{each.information:,} information, {counted(each.calls, 'call')}"
-        for each in value.remaining_of_blocks
-        if each.blocks or not every
+        for each in (value.remaining_of_blocks if blocks is None else value.left_of_each(blocks.every))
     ]
 
 
