@@ -87,7 +87,9 @@ class Price(BaseModel):
 class LeftOfBlock(Price):
     """What is left for questions about one block of members alone."""
 
-    block: Element | None = Field(description="Data: one of the catalogue's values of blocks; null: see others.")
+    block: Element | None = Field(
+        description="Data: one of the catalogue's values of blocks; null: see others."
+    )
     others: Literal["", "all other values", "each block not listed"] = ""
 
 

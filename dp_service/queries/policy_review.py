@@ -78,7 +78,7 @@ def _of_header(policy: Policy) -> _Warnings:
             ("blocks",),
             "a promise that no question checks: over a window of the budget, all rows of a member are of "
             f"{blocks.times} {'blocks at most' if blocks.moves else 'block'}, in all tables together; "
-            "`gris policy check --data` counts whether the data keep it, and `gris serve` refuses those that do not",
+            "`gris policy check --data` counts whether the data keep it, and `gris serve` refuses files that do not",
         )
 
 

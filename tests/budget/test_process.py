@@ -87,7 +87,7 @@ async def test_reflection_is_there_only_if_wanted(tmp_path: Path, wanted: bool) 
                 assert "gris.budget.v1.BudgetService" in names
             else:
                 # Nothing is sent: a message that the refusal overtakes has a status of its own.
-                assert await stub.ServerReflectionInfo().code() == grpc.StatusCode.UNIMPLEMENTED
+                assert await stub.ServerReflectionInfo(timeout=30).code() == grpc.StatusCode.UNIMPLEMENTED
 
 
 @pytest.mark.usefixtures("starts_processes")

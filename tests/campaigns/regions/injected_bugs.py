@@ -56,19 +56,28 @@ def trusts_every_clock(part: Any) -> None:
         borrowing._terms = replace(part.region.terms, skew=10**6 * SECOND)
 
 
-def reserves_too_late(part: Any) -> None:
-    """A region's ledger reserves from a lease however long it is over, if the process was held up before."""
+def _decides(part: Any, changed: Callable[[Request, AppliedLimits], tuple[Request, AppliedLimits]]) -> None:
+    """Have a region's ledger decide something else than it is asked."""
     if not isinstance(part, LeaseMaintenance):
         return
     ledger: Any = part.region.store
     apply = ledger.apply
 
-    async def without_end(request: Request, limits: AppliedLimits) -> Any:
+    async def decided(request: Request, limits: AppliedLimits) -> Any:
+        return await apply(*changed(request, limits))
+
+    ledger.apply = decided
+
+
+def reserves_too_late(part: Any) -> None:
+    """A region's ledger reserves from a lease however long it is over, if the process was held up before."""
+
+    def without_end(request: Request, limits: AppliedLimits) -> tuple[Request, AppliedLimits]:
         if isinstance(request, Reserve) and limits.lease is not None and limits.lease.ends_at:
             limits = replace(limits, lease=replace(limits.lease, ends_at=limits.lease.ends_at + DAY))
-        return await apply(request, limits)
+        return request, limits
 
-    ledger.apply = without_end
+    _decides(part, without_end)
 
 
 def forgets_what_is_lost(part: Any) -> None:
@@ -106,18 +115,14 @@ def returns_what_is_in_use(part: Any) -> None:
 
 
 def lends_to_each_block(part: Any) -> None:
-    """A region charges a share to the blocks that a question is about, each as much as the share has."""
-    if not isinstance(part, LeaseMaintenance):
-        return
-    ledger: Any = part.region.store
-    apply = ledger.apply
+    """A region charges a share to blocks, each as much as the share has."""
 
-    async def of_a_block(request: Request, limits: AppliedLimits) -> Any:
+    def of_a_block(request: Request, limits: AppliedLimits) -> tuple[Request, AppliedLimits]:
         if isinstance(request, Reserve | Charge):
             request = replace(request, blocks=(f"{len(request.query_id) % 2:016x}",))
-        return await apply(request, limits)
+        return request, limits
 
-    ledger.apply = of_a_block
+    _decides(part, of_a_block)
 
 
 # By name: the bug, and by how many margins clocks differ with it.

@@ -23,6 +23,7 @@ from pinot_connector import PrivateClient
 from pinot_connector.embedded import KEY_FILE
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted, InvalidQuestion
+from tests.support.clients import blocking_client_of
 from tests.support.embedded import UNHURRIED, embedded
 from tests.support.examples import long_but
 
@@ -101,13 +102,7 @@ def answered(folder: Path, rows: list[Row], workload: list[str]) -> list[Outcome
     with (
         embedded(folder, POLICY, BUDGET) as services,
         closing(DuckDBEngine({"visits": folder / "visits.parquet"})) as engine,
-        PrivateClient(
-            dp=services.dp_address,
-            budget=services.budget_address,
-            account=("a",),
-            engine=engine,
-            timeouts=UNHURRIED,
-        ) as client,
+        blocking_client_of(services, engine, account="a", timeouts=UNHURRIED) as client,
     ):
         return [outcome(client, where) for where in workload]
 
