@@ -30,6 +30,7 @@ from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.embedded import EmbeddedServices, secret_key
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
+from pinot_connector.engines.parquet_files import is_many
 from pinot_connector.errors import ServiceUnavailable
 from pinot_connector.gateway_client import gateway_address
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
@@ -346,7 +347,8 @@ def data_files(locations: Mapping[str, str], *, copies: Collection[str] = ()) ->
     for table, path in files.items():
         with named_by("--data"):
             require_table_file(path)
-        if path.suffix not in DATA_SUFFIXES and not (table in copies and path.suffix == _MANIFEST_SUFFIX):
+        is_copy = table in copies and path.suffix == _MANIFEST_SUFFIX
+        if not (is_many(path) or path.suffix in DATA_SUFFIXES or is_copy):
             raise typer.BadParameter(
                 f"--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); `{conversion_beside(path)}` "
                 "makes Parquet of CSV"

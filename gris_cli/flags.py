@@ -184,7 +184,8 @@ class ConnectionFlags:
     engine: EngineName = flag(EngineName.DUCKDB, "The engine that holds the data.")
     data: list[str] = flag(
         [],
-        "A file for DuckDB (of a pairs copy manifest.json); for Spark a path, or catalog:NAME. Repeatable.",
+        "A file, folder or pattern for DuckDB (of a pairs copy manifest.json); for Spark a path, or catalog:NAME. "
+        "Repeatable.",
         metavar="TABLE=PATH",
     )
     spark: SparkFlag = DEFAULT_SPARK

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 
+from pinot_connector.engines.parquet_files import PARQUET, is_parquet, table_path
+
 
 def conversion(source: str, out: Path, types: Mapping[str, str] | None = None) -> str:
     """Return the command that makes one Parquet file with types."""
@@ -14,7 +16,18 @@ def conversion(source: str, out: Path, types: Mapping[str, str] | None = None) -
 
 
 def conversion_beside(path: Path) -> str:
-    """Return the command that makes one Parquet file of a file, folder or pattern, beside it."""
-    named = path.parent if "*" in path.name else path
-    out = named if named.name else named.resolve()
-    return conversion(str(path), out.with_name(f"{out.stem}.parquet"))
+    """Return the command that makes a Parquet file of another one, beside it."""
+    return conversion(str(path), path.with_suffix(PARQUET))
+
+
+def conversion_with_types(location: str, types: Mapping[str, str]) -> str:
+    """Return the command that gives columns of a table's Parquet files other types.
+
+    Args:
+        location: Where the table is; anything but Parquet files stands for a file that is to be named.
+        types: The types.
+    """
+    is_known = bool(location) and is_parquet(Path(location))
+    source = location if is_known else f"FILE{PARQUET}"
+    typed = table_path(Path(source))
+    return conversion(source, typed.with_name(f"{typed.stem}-typed{PARQUET}"), types)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from glob import escape, glob
+from glob import escape
 from pathlib import Path
 
 import duckdb
@@ -20,11 +20,14 @@ from gris_data.bound.source import require_all_read, separated_rows
 from gris_data.bound.spilling import OWN_MISTAKES, spilling
 from gris_data.bound.whole_files import complete_or_nothing
 from gris_data.errors import InputError
+from gris_data.input_files import require_table_file
 from gris_data.names import plain_name
 from gris_data.policy.draft_names import finding_of_name, is_key
 from gris_data.table_schema import SEPARATED_FILES
 from pinot_connector import formats
-from pinot_connector.engines.parquet import literal, quoted
+from pinot_connector.engines.parquet import all_rows, literal, quoted, require_alike
+from pinot_connector.engines.parquet_files import files_of, is_parquet
+from pinot_connector.errors import EngineError
 
 DECIMAL = "decimal"
 TYPES = (*(kind.value for kind in ColumnType), DECIMAL)
@@ -106,55 +109,22 @@ def convert(source: str, out: Path, types: Mapping[str, str], memory: str) -> Co
     raise failure
 
 
-def _opened(connection: duckdb.DuckDBPyConnection, source: str) -> list[Path]:
+def _opened(connection: duckdb.DuckDBPyConnection, source: str) -> tuple[Path, ...]:
     """Make the view of all rows; return the files that they are in."""
     path = Path(source)
     if path.suffix.lower() in SEPARATED_FILES:
         separated_rows(connection, path, _ROWS)
-        return [path]
-    files = parquet_files(source)
-    listed = ", ".join(literal(escape(str(file))) for file in files)
-    has_keys = len(files) > 1 or path.is_dir()
-    _require_alike(connection, files)
-    connection.execute(
-        f"CREATE TEMP VIEW {_ROWS} AS SELECT * FROM read_parquet([{listed}], "  # noqa: S608 - names are quoted
-        f"hive_partitioning = {str(has_keys).lower()}, hive_types_autocast = false)"
-    )
-    return files
-
-
-def parquet_files(source: str) -> list[Path]:
-    """Return the Parquet files of a folder, a pattern, or a name, in the order of their names.
-
-    Raises:
-        InputError: There are none.
-    """
-    path = Path(source)
-    # A pattern may begin at the root, which `Path.glob` does not take.
-    matched = [source] if path.is_file() else glob(source)  # noqa: PTH207
-    found = path.rglob("*.parquet") if path.is_dir() else map(Path, matched)
-    files = sorted(each for each in found if each.is_file())
-    if not files:
-        raise InputError(f"there is no Parquet file (.parquet) in {source}")
-    if odd := next((each for each in files if each.suffix != ".parquet"), None):
-        raise InputError(f"expected files named .parquet, .csv or .tsv, got {odd.name}")
-    return files
-
-
-def _require_alike(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
-    """Raise InputError if files have other columns than the first, or one that is in the name of a folder as well."""
-    first: list[tuple[str, str]] = []
-    for file in files:
-        described = connection.execute(
-            f"DESCRIBE SELECT * FROM read_parquet({literal(escape(str(file)))}, hive_partitioning = false)"  # noqa: S608
-        ).fetchall()
-        columns = [(name, kind) for name, kind, *_ in described]
-        first = first or columns
-        if columns != first:
-            raise InputError(f"{file} has other columns, or other types of them, than {files[0]}")
-        keys = {part.partition("=")[0].casefold() for part in file.parts[:-1] if "=" in part}
-        if both := [name for name, _ in columns if len(files) > 1 and name.casefold() in keys]:
-            raise InputError(f"{file}: the column {both[0]} is in the file, and in the name of its folder")
+        return (path,)
+    require_table_file(path)
+    if not is_parquet(path):
+        raise InputError(f"expected files named .parquet, .csv or .tsv, got {path.name}")
+    try:
+        files = files_of(path)
+        require_alike(connection, files, str)
+    except EngineError as error:
+        raise InputError(str(error)) from None
+    connection.execute(f"CREATE TEMP VIEW {_ROWS} AS {all_rows(files)}")
+    return files.paths
 
 
 def _written(

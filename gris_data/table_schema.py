@@ -25,13 +25,20 @@ from pinot_connector.days import FIRST_DAY, LAST_DAY, date_of
 from pinot_connector.engines.duckdb import ACCEPTED_TYPES, is_member_type
 from pinot_connector.engines.duckdb_files import attach_database
 from pinot_connector.engines.file_versions import unreadable
-from pinot_connector.engines.parquet import BREAKABLE, breakable_columns, columns_of, literal, quoted
+from pinot_connector.engines.parquet import (
+    BREAKABLE,
+    breakable_columns,
+    columns_of,
+    literal,
+    quoted,
+    require_alike,
+)
+from pinot_connector.engines.parquet_files import PARQUET, files_of, is_many, is_parquet, table_path
 from pinot_connector.errors import EngineRefused, EngineUnavailable, GrisError
 
 if TYPE_CHECKING:
     from pinot_connector.engines.pinot.columns import PinotColumn
 
-PARQUET = ".parquet"
 DATABASES = (".duckdb", ".db")
 SEPARATED_FILES = (".csv", ".tsv", ".txt")
 JSON_FILES = (".json", ".jsonl", ".ndjson")
@@ -92,9 +99,11 @@ def _described(table: str, path: Path) -> list[tuple[str, str, bool]]:
     """Return name and type of each column, and whether one row of it can fail a query."""
     try:
         with duckdb.connect() as connection:
-            if path.suffix == PARQUET:
-                breakable = breakable_columns(connection, path)
-                types = columns_of(connection, path)
+            if is_parquet(path):
+                files = files_of(path)
+                require_alike(connection, files, str)
+                breakable = breakable_columns(connection, files)
+                types = columns_of(connection, files)
                 return [(name, held, name.casefold() in breakable) for name, held in types.items()]
             attach_database(connection, table, path)
             described = connection.execute(f"DESCRIBE SELECT * FROM source.{quoted(table)}").fetchall()  # noqa: S608
@@ -132,6 +141,8 @@ def _named(text: str) -> tuple[str | None, str]:
 
 def _require_file(path: Path) -> None:
     require_table_file(path)
+    if is_many(path):
+        return
     if path.suffix in SEPARATED_FILES:
         raise InputError(
             f"{path.name}: the rows of such a file would decide the types of its columns; `{conversion_beside(path)}` "
@@ -149,9 +160,9 @@ def _require_file(path: Path) -> None:
 
 
 def _only_table(path: Path) -> str:
-    """Return the name of a file's table: a Parquet file's own, or that of the one table in a database."""
-    if path.suffix == PARQUET:
-        return path.stem
+    """Return the name of a file's table: that of Parquet or its folder, or of the one table in a database."""
+    if is_parquet(path):
+        return table_path(path).stem
     problem = ""
     try:
         with duckdb.connect() as connection:

@@ -25,10 +25,17 @@ from gris_data.csv_names import names_in_first_line
 from gris_data.dialects import DUCKDB
 from gris_data.domain.canonical_pairs import ROWS, Source
 from gris_data.errors import InputError
-from gris_data.input_files import require_file
+from gris_data.input_files import require_table_file
 from pinot_connector.engines.duckdb_files import attach_database
 from pinot_connector.engines.file_versions import unreadable
-from pinot_connector.engines.parquet import BREAKABLE_ADVICE, list_unreadable, readable, unread_columns
+from pinot_connector.engines.parquet import (
+    BREAKABLE_ADVICE,
+    list_unreadable,
+    readable,
+    require_alike,
+    unread_columns,
+)
+from pinot_connector.engines.parquet_files import files_of, is_parquet
 from pinot_connector.errors import EngineError
 
 _KEY_WORDS = 4
@@ -94,16 +101,16 @@ def _relation(connection: duckdb.DuckDBPyConnection, source: Source) -> duckdb.D
         raise InputError(str(error)) from None
     except (duckdb.Error, OSError):
         # What DuckDB says may quote the file's content.
-        if isinstance(source.data, Path) and source.data.suffix.lower() == ".parquet":
+        if isinstance(source.data, Path) and is_parquet(source.data):
             raise InputError(str(unreadable(source.data))) from None
         raise InputError(f"expected data that can be read{_of_table(source)}") from None
 
 
 def _file(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) -> duckdb.DuckDBPyRelation:
-    require_file(path)
+    require_table_file(path)
+    if is_parquet(path):
+        return _parquet(connection, path, source)
     match path.suffix.lower():
-        case ".parquet":
-            return _parquet(connection, path, source)
         case ".csv" | ".tsv":
             return _separated(connection, path)
         case ".duckdb" | ".db":
@@ -114,12 +121,14 @@ def _file(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) -> 
 
 def _parquet(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) -> duckdb.DuckDBPyRelation:
     """Return the rows and columns that questions can see: no value of one row stops the publication."""
-    unread = unread_columns(connection, path)
+    files = files_of(path)
+    require_alike(connection, files, str)
+    unread = unread_columns(connection, files)
     for name in (source.member, source.column):
         if name in unread:
             raise InputError(f"{name}: expected texts or integers, and not {BREAKABLE_ADVICE}")
-    list_unreadable(connection, path, "unreadable")
-    return connection.sql(readable(path, "unreadable", unread))
+    list_unreadable(connection, files, "unreadable")
+    return connection.sql(readable(files, "unreadable", unread))
 
 
 def _separated(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:

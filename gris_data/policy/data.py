@@ -34,6 +34,7 @@ from pinot_connector.engines.base import BoundedCopy
 from pinot_connector.engines.bounded_copies import require_bounded_copy
 from pinot_connector.engines.duckdb import DuckDBEngine, is_member_type
 from pinot_connector.engines.parquet import count_unreadable, quoted
+from pinot_connector.engines.parquet_files import is_parquet
 from pinot_connector.errors import EngineError
 
 EVERY = "every question"
@@ -136,7 +137,7 @@ def examined(table: Table, path: Path, blocks: Blocks | None = None) -> DataRepo
 def _report(
     connection: duckdb.DuckDBPyConnection, table: Table, path: Path, blocks: Blocks | None
 ) -> DataReport:
-    unseen, texts = count_unreadable(connection, path) if path.suffix == ".parquet" else (0, {})
+    unseen, texts = count_unreadable(connection, path) if is_parquet(path) else (0, {})
     found = [LeftOut(column, "a text that is not UTF-8", rows, EVERY) for column, rows in texts.items()]
     found.extend(_counted(connection, table))
     seen = _count(connection, table, "TRUE")

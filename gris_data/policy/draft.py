@@ -12,11 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from pathlib import Path
 
 from dp_service.queries.answer_columns import COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.terms import ColumnType
-from gris_data.commands import conversion
+from gris_data.commands import conversion_with_types
 from gris_data.errors import InputError
 from gris_data.names import IDENTIFIER
 from gris_data.policy.draft_contents import ColumnContents, finding_of_contents, is_measured
@@ -265,9 +264,7 @@ def _unread(column: TableColumn, table: TableSchema) -> str:
     if held.startswith("TIMESTAMP"):
         unit = _STAMPS.get(held, "")
         held += f", a timestamp in {unit}" if unit else ""
-        source = Path(table.location) if table.location.endswith(".parquet") else Path("FILE.parquet")
-        out = source.with_stem(f"{source.stem}-typed")
-        instead = f"`{conversion(str(source), out)}` writes it in microseconds"
+        instead = f"`{conversion_with_types(table.location, {})}` writes it in microseconds"
     return f"{held}: questions read texts, numbers, truth values, days and timestamps; {instead}"
 
 

@@ -6,11 +6,10 @@ import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
-from gris_data.commands import conversion
+from gris_data.commands import conversion_with_types
 from gris_data.policy.draft import Draft, DraftColumn, Role
 from gris_data.policy.draft_numbers import DraftValue
 from gris_data.policy.draft_numbers_text import quantile_lines, share_text, value_lines
@@ -139,10 +138,7 @@ class Drafted:
     @property
     def command(self) -> str:
         """The command that gives texts their types; empty: there are none that could have others."""
-        location = Path(self.draft.table.location)
-        source = location if location.suffix == ".parquet" else Path("FILE.parquet")
-        typed = source.with_stem(f"{source.stem}-typed")
-        return conversion(str(source), typed, self.texts) if self.texts else ""
+        return conversion_with_types(self.draft.table.location, self.texts) if self.texts else ""
 
 
 def draft_text(drafts: Sequence[Drafted]) -> str:

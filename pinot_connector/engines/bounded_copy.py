@@ -19,6 +19,7 @@ from typing import TypeGuard
 import duckdb
 
 from pinot_connector.engines.parquet import columns_of
+from pinot_connector.engines.parquet_files import is_hidden
 
 METADATA_KEY = "gris_bound"
 """The key of the file's metadata. Its value is a JSON object with the keys that `CopyStatement` describes."""
@@ -135,15 +136,10 @@ def states_bound(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = [each for each in sorted(path.rglob("*")) if each.is_file() and not _is_hidden(each, path)]
+    found = [each for each in sorted(path.rglob("*")) if each.is_file() and not is_hidden(each, path)]
     if not found or any(each.suffix != ".parquet" for each in found):
         raise BoundedCopyError(f"{path} must hold Parquet files and nothing else")
     return found
-
-
-def _is_hidden(file: Path, folder: Path) -> bool:
-    """Return whether Spark ignores a file, as it does with its own marks and what it has not finished."""
-    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
 
 
 def _stated(connection: duckdb.DuckDBPyConnection, file: Path) -> CopyStatement:

@@ -26,10 +26,11 @@ from pinot_connector.engines.duckdb_files import (
     require_version,
     translated,
 )
-from pinot_connector.engines.file_versions import VersionedDatabase, VersionedFile
+from pinot_connector.engines.file_versions import VersionedDatabase, VersionedFile, VersionedFolder
 from pinot_connector.engines.pairs_copy import PairsCopies
 from pinot_connector.engines.pairs_files import PairsFiles
 from pinot_connector.engines.parquet import BREAKABLE, BREAKABLE_ADVICE, quoted
+from pinot_connector.engines.parquet_files import is_many
 from pinot_connector.engines.rows import answer_of, require_columns, require_readable, require_summable
 from pinot_connector.errors import (
     EngineRefused,
@@ -79,12 +80,12 @@ class DuckDBEngine:
     Of a DuckDB database only tables whose rows are in the file are answered from: no views, no tables with a generated
     column, and nothing while a write-ahead log is beside the file.
 
-    The version of a table is a hash of its file. An answer is confirmed only if the file had that version before
-    and after the query, so a file that is replaced meanwhile gives `DataChanged`, never a mixture.
+    The version of a table is a hash of its files. An answer is confirmed only if they had that version before and
+    after the query, so a file that is replaced meanwhile gives `DataChanged`, never a mixture.
 
     Args:
         tables: the path of each table's file; its suffix is .parquet, .duckdb or .db, or .json for the manifest of a
-            pairs copy.
+            pairs copy. Or of a folder, or a pattern, of Parquet files (`engines.parquet_files`).
         timeout_seconds: how long a query may run before it is interrupted.
 
     Raises:
@@ -257,6 +258,8 @@ class DuckDBEngine:
 
 
 def _file_at(path: Path) -> VersionedFile | PairsFiles:
+    if is_many(path):
+        return VersionedFolder(path)
     if path.suffix == ".json":
         return PairsFiles(path)
     return VersionedDatabase(path) if is_database(path) else VersionedFile(path)

@@ -19,15 +19,15 @@ from pinot_connector.engines.file_versions import (
 )
 from pinot_connector.engines.pairs_files import PairsFiles
 from pinot_connector.engines.parquet import (
-    ROW_NUMBER,
-    columns_of,
     list_unreadable,
     literal,
     quoted,
     readable,
     reads_any_text,
+    require_alike,
     unread_columns,
 )
+from pinot_connector.engines.parquet_files import ParquetFiles, is_many, is_parquet
 from pinot_connector.errors import DataChanged, DataUnreadable, EngineRefused, EngineUnavailable, GrisError
 
 _Result = TypeVar("_Result")
@@ -73,23 +73,23 @@ class SharedDatabase:
 
 
 class ParquetTable:
-    """A Parquet file, and the list of its rows that no question sees, made once for each version of the file."""
+    """Parquet files, and the list of their rows that no question sees, made once for each version of the files."""
 
     def __init__(self, name: str, file: VersionedFile, shared: SharedDatabase) -> None:
-        _require_readable_parquet(shared.connection, file.path)
+        _require_readable_parquet(shared.connection, file)
         self._name = quoted(name)
         self._file = file
         self._shared = shared
         self._lock = threading.Lock()
         self._lists = 0
-        self._listed: tuple[str, str, list[str]] | None = None
+        self._listed: tuple[str, str, list[str], ParquetFiles] | None = None
 
     @contextmanager
     def opened(self, data_version: str) -> Iterator[duckdb.DuckDBPyConnection]:
         """Gives a connection on which the table's name stands for the rows that questions see."""
         with self._shared.cursor() as connection:
-            unreadable, unread = self._list(connection, data_version)
-            view = f"CREATE TEMP VIEW {self._name} AS {readable(self._file.path, unreadable, unread)}"
+            unreadable, unread, files = self._list(connection, data_version)
+            view = f"CREATE TEMP VIEW {self._name} AS {readable(files, unreadable, unread)}"
             execute_all(connection, view, to_error=refused)
             yield connection
 
@@ -100,8 +100,10 @@ class ParquetTable:
         listed = self._listed
         return [] if listed is None else listed[2]
 
-    def _list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> tuple[str, list[str]]:
-        """Returns the list of this version, and the columns that no question may read.
+    def _list(
+        self, connection: duckdb.DuckDBPyConnection, data_version: str
+    ) -> tuple[str, list[str], ParquetFiles]:
+        """Returns the list of this version, the columns that no question may read, and the files.
 
         No deadline ends it: if the question times out, later ones use the list.
         """
@@ -110,7 +112,9 @@ class ParquetTable:
                 self._listed = (data_version, *self._new_list(connection, data_version))
             return self._listed[1:]
 
-    def _new_list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> tuple[str, list[str]]:
+    def _new_list(
+        self, connection: duckdb.DuckDBPyConnection, data_version: str
+    ) -> tuple[str, list[str], ParquetFiles]:
         if self._listed is not None:
             execute_all(connection, f"DROP TABLE {self._listed[1]}", to_error=refused)
             self._listed = None
@@ -118,14 +122,15 @@ class ParquetTable:
         table = quoted(f"{self._lists} of {self._name}")
         before = self._file.stamp()
         require_version(self._file, data_version)
-        path = self._file.path
-        to_error = partial(_unlisted, path)
-        translated(partial(list_unreadable, connection, path, table), to_error)
-        unread = translated(partial(unread_columns, connection, path), to_error)
+        files = self._file.files()
+        to_error = partial(_unlisted, self._file.path)
+        translated(partial(require_alike, connection, files), to_error)
+        translated(partial(list_unreadable, connection, files, table), to_error)
+        unread = translated(partial(unread_columns, connection, files), to_error)
         if self._file.stamp() != before:
             execute_all(connection, f"DROP TABLE {table}", to_error=refused)
             raise DataChanged("the data changed while the question was answered")
-        return table, unread
+        return table, unread, files
 
 
 def in_memory() -> duckdb.DuckDBPyConnection:
@@ -154,21 +159,20 @@ def _unlisted(path: Path, error: Exception) -> GrisError:
 
 
 def is_database(path: Path) -> bool:
-    """Returns whether a file is a DuckDB database, by its suffix."""
-    return path.suffix in DATABASE_SUFFIXES
+    """Returns whether a file is a DuckDB database, by its suffix, which folders may have too."""
+    return path.suffix in DATABASE_SUFFIXES and not is_many(path)
 
 
-def _require_readable_parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    if path.suffix != ".parquet":
+def _require_readable_parquet(connection: duckdb.DuckDBPyConnection, file: VersionedFile) -> None:
+    path = file.path
+    if not is_parquet(path):
         kind = path.suffix or "without a suffix"
         raise EngineRefused(f"a data file must be Parquet (.parquet) or DuckDB (.duckdb, .db), not {kind}")
     if not translated(reads_any_text, not_started):
         raise EngineRefused(
             "Parquet files need DuckDB 2.0 or later, which reads past a text that is not UTF-8"
         )
-    columns = translated(partial(columns_of, connection, path), lambda _: unreadable(path))
-    if ROW_NUMBER in map(str.casefold, columns):
-        raise EngineRefused(f"a Parquet file must have no column {ROW_NUMBER}: DuckDB numbers its rows so")
+    translated(partial(require_alike, connection, file.files()), lambda _: unreadable(path))
 
 
 @contextmanager

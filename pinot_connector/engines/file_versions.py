@@ -1,12 +1,14 @@
-"""Versions of files: a hash of the content, computed again only when the file system shows a change."""
+"""Versions of files: a hash of their content, computed again only when the file system shows a change."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from pinot_connector.engines.parquet_files import ParquetFiles, base_of, files_of, is_many, said_by_folders
 from pinot_connector.errors import DataUnreadable, EngineError, EngineGone, EngineUnavailable
 
 READS_OF_A_MOVING_FILE = 3
@@ -14,6 +16,7 @@ DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
 
 # Where a file says what it is; a Parquet file does so at its end too.
 _PARQUET = b"PAR1"
+_DAMAGED = "is damaged"
 _DATABASE, _DATABASE_PLACE = b"DUCK", slice(8, 12)
 
 # The second and third exist while DuckDB moves the log into the database.
@@ -60,6 +63,14 @@ class VersionedFile:
         except OSError:
             raise unreadable(self.path) from None
 
+    def files(self) -> ParquetFiles:
+        """Returns what is read of a Parquet table.
+
+        Raises:
+            EngineError: they are not one table.
+        """
+        return files_of(self.path)
+
     def stamp(self) -> object:
         """Returns something that equals an earlier stamp only if the file was not replaced or written since.
 
@@ -83,6 +94,32 @@ class VersionedFile:
                 self._known = (signature, version)
                 return version
         raise EngineUnavailable("the data file is being written")
+
+
+class VersionedFolder(VersionedFile):
+    """The Parquet files of a folder or pattern, whose version is a hash of theirs and of what their folders say."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._files: dict[Path, VersionedFile] = {}
+
+    def version(self) -> str:
+        """See `VersionedFile.version`; two lists of the same files in folders of the same names have the same.
+
+        Raises:
+            EngineGone: there is no file.
+            DataUnreadable: they are not one table.
+        """
+        with self._lock:
+            paths = files_of(self.path).paths
+            self._files = {path: self._files.get(path) or VersionedFile(path) for path in paths}
+            base = base_of(self.path)
+            held = sorted((file.version(), said_by_folders(path, base)) for path, file in self._files.items())
+        return f"sha256:{hashlib.sha256(json.dumps(held).encode()).hexdigest()}"
+
+    def stamp(self) -> object:
+        """See `VersionedFile.stamp`."""
+        return [(path, VersionedFile(path).stamp()) for path in files_of(self.path).paths]
 
 
 class VersionedDatabase(VersionedFile):
@@ -113,10 +150,12 @@ def require_no_log(path: Path) -> None:
 
 
 def unreadable(path: Path) -> EngineError:
-    """Returns the error of a file that cannot be read: that it is not there, or why it is not what its name says.
+    """Returns the error of data that cannot be read: that they are not there, or why they are not what their name says.
 
-    Only the first and last bytes are looked at, which depend on no row.
+    Only the first and last bytes of files are looked at, which depend on no row.
     """
+    if is_many(path):
+        return _of_many(path)
     try:
         with path.open("rb") as stream:
             first = stream.read(_DATABASE_PLACE.stop)
@@ -131,6 +170,16 @@ def unreadable(path: Path) -> EngineError:
     return DataUnreadable(f"the data file {path.name} {_fault(path, first, last)}")
 
 
+def _of_many(path: Path) -> EngineError:
+    """Returns the error of the first file that shows one, without its folder, whose name may say what a member has."""
+    try:
+        errors = map(unreadable, files_of(path).paths)
+    except EngineError as error:
+        return error
+    damaged = DataUnreadable(f"the data folder {base_of(path).name} has a Parquet file that {_DAMAGED}")
+    return next((error for error in errors if not str(error).endswith(_DAMAGED)), damaged)
+
+
 def _fault(path: Path, first: bytes, last: bytes) -> str:
     if not first:
         return "is empty"
@@ -140,7 +189,7 @@ def _fault(path: Path, first: bytes, last: bytes) -> str:
         return "is a DuckDB database that ends early, is damaged, or was written by a later DuckDB"
     if not first.startswith(_PARQUET):
         return "is no Parquet file"
-    return f"is a Parquet file that {'ends early' if last != _PARQUET else 'is damaged'}"
+    return f"is a Parquet file that {'ends early' if last != _PARQUET else _DAMAGED}"
 
 
 def _digest(path: Path) -> str:

@@ -276,7 +276,7 @@ def test_a_file_of_rows_without_types_is_refused_with_what_to_do(
     ("file", "expected"),
     [
         ("nowhere.parquet", "--data: there is no file {path}"),
-        (".", "--data: {path}: a table is one file; `gris convert --input"),
+        ("*.orc", "--data: {path}: the data folder"),
         (
             "sales.csv",
             "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); `gris convert --input {path} --out",
@@ -293,6 +293,29 @@ def test_a_file_that_holds_no_table_is_named_by_every_command(
     flags = {"serve": ("serve", "--policy", policy), "check": ("policy", "check", policy)}[command]
     assert main([*flags, "--data", data]) == 2
     assert expected.format(path=sales / file) in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("pattern", ["", "part=*/*.parquet"])
+def test_a_folder_of_files_is_drafted_checked_and_asked_about_as_one_table(
+    sales: Path, capsys: pytest.CaptureFixture[str], pattern: str, starts_processes: None
+) -> None:
+    """With the policy that is drafted for it, under the folder's name; what its folders say is a column."""
+    parts = sales / "shop"
+    with duckdb.connect() as connection:
+        rows = connection.read_parquet(str(sales / "sales.parquet"))
+        divided = rows.project("*, CASE WHEN client < 4000 THEN 'x y' ELSE 'z' END AS part")
+        divided.write_parquet(str(parts), partition_by=["part"])
+    policy, data = str(sales / "shop.yaml"), str(parts / pattern)
+    assert main(["policy", "draft", "--names-only", "--data", data, "--out", policy]) == 0
+    assert main(["policy", "check", policy, "--data", f"shop={data}"]) == 0
+    capsys.readouterr()
+    own = ("--embedded", "--policy", policy, "--data", f"shop={data}", "--directory", str(sales / "of-shop"))
+    found = run_json(capsys, "ask", *own, "--table", "shop", "--by", "part", "--k", "2")["rows"]
+    # The noise of a count is far below 500.
+    assert [(each["element"], round(each["noisy_count"] / 1000)) for each in found] == [
+        (["x y"], 4),
+        (["z"], 1),
+    ]
 
 
 def test_what_the_environment_says_is_there_for_other_commands_too(

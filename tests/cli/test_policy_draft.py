@@ -356,7 +356,7 @@ def test_no_policy_is_drafted_of_a_view(tmp_path: Path, capsys: pytest.CaptureFi
     ("name", "expected"),
     [
         ("x.csv", "x.parquet` makes a Parquet file of it, with types"),
-        ("part/*.parquet", "part.parquet` makes one of all Parquet files there"),
+        ("part/*.parquet", "part/*.parquet: the data folder part has no file named .parquet"),
         ("s3://shop/orders.parquet", "s3://shop/orders.parquet is on another machine: copy it here first"),
         ("x.json", "read_json("),
         ("x.txt.gz", "expected a file named .parquet, .duckdb or .db"),

@@ -354,7 +354,7 @@ def test_an_error_that_is_none_of_duckdbs_own_is_ours_and_carries_nothing(
         row.decode()
 
     place = {
-        "opening": "duckdb_files.columns_of",
+        "opening": "duckdb_files.require_alike",
         "listing": "duckdb_files.list_unreadable",
         "answering": "duckdb.require_readable",
     }[stage]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from tests.documentation.commands import run
@@ -62,6 +63,19 @@ def test_csv_becomes_parquet_as_the_page_says(folder: Path) -> None:
     (folder / "purchases.csv").write_text("customer_number,product\n1,a\n2,b\n")
     (convert,) = commands("## What if my data are CSV?")
     assert "member: customer_number" in run(convert, folder)
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_a_folder_is_drafted_and_checked_as_the_page_says(tmp_path: Path) -> None:
+    """As one table, with what its folders say."""
+    rows = "SELECT i AS customer_number, 'a' AS product, 'FR' AS country FROM range(30) AS rows(i)"
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY ({rows}) TO '{tmp_path / 'sales'}' (FORMAT parquet, PARTITION_BY (country))"
+        )
+    (both,) = commands("## What if my data are many files?")
+    assert "30 rows; true counts" in run(both, tmp_path)
+    assert "country: {type: string" in (tmp_path / "sales.yaml").read_text()
 
 
 @pytest.mark.usefixtures("starts_processes")
