@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dp_service.queries.functions import FUNCTIONS
 from dp_service.queries.functions.function import Function
@@ -50,6 +50,11 @@ def labels_of(dimensions: Iterable[Dimension]) -> tuple[str | None, ...]:
     return tuple(
         None if isinstance(each, str) else each.label or name.removeprefix("gris_") for each, name in names
     )
+
+
+def has_own_bounds(dimensions: Sequence[Dimension]) -> bool:
+    """Return whether a question groups by one function alone whose values a policy may bound by themselves."""
+    return len(dimensions) == 1 and any(each.has_own_bounds for each in functions_of(dimensions))
 
 
 def is_series(dimension: Dimension) -> bool:

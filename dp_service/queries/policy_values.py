@@ -8,6 +8,7 @@ of them, also on those that sum in doubles; that follows from the largest number
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -87,16 +88,23 @@ def _value_column(
         return None
     found = list(_of_numbers(schema, quantum, upper))
     for key, message in found:
-        fault((*path, key), message)
+        fault((*path, *key.split(".")), message)
     if found:
         return None
     row_lower, row_upper = _row_bounds(schema, upper)
     rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
-    totals = Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(upper))
+    bounds = ValueBounds(quantum, rows, Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(upper)))
+    of_buckets = schema.buckets
     return schema.resolved(
         ValueColumn,
         name=name,
-        bounds=ValueBounds(quantum, rows, totals),
+        bounds=bounds,
+        bounds_in_buckets=bounds
+        if of_buckets is None
+        else replace(
+            bounds,
+            totals=Clamp(quantum.exact_steps(of_buckets.lower), quantum.exact_steps(of_buckets.upper)),
+        ),
         null_value=null_value(schema),
         publication=bound.publication if isinstance(bound, PublishedBound) else None,
     )
@@ -129,8 +137,11 @@ def _of_numbers(schema: ValueSchema, quantum: Quantum, total_upper: Fraction) ->
     """Yield what is wrong with a column's quantum and bounds."""
     if schema.type is ValueType.INT64 and quantum.size.denominator != 1:
         yield "quantum", "expected a whole number for an int64 column"
-    for key in _BOUNDS:
-        bound = total_upper if key == "upper" else getattr(schema, key)
+    of_buckets = schema.buckets
+    stated = {key: getattr(schema, key) for key in _BOUNDS} | {"upper": total_upper}
+    if of_buckets is not None:
+        stated |= {"buckets.lower": of_buckets.lower, "buckets.upper": of_buckets.upper}
+    for key, bound in stated.items():
         if bound is None:
             continue
         if (bound / quantum.size).denominator != 1:
@@ -139,6 +150,8 @@ def _of_numbers(schema: ValueSchema, quantum: Quantum, total_upper: Fraction) ->
             yield key, "expected a number, and a number of quanta, from -2^50 to 2^50"
     if schema.lower >= total_upper:
         yield "upper", "expected more than lower: between them lies what one member can add to a sum"
+    if of_buckets is not None and of_buckets.lower >= of_buckets.upper:
+        yield "buckets.upper", "expected more than buckets.lower"
     row_lower, row_upper = _row_bounds(schema, total_upper)
     if row_lower >= row_upper:
         yield "row_upper", "expected more than row_lower"
@@ -197,7 +210,13 @@ def _of_column(column: ValueColumn, table: Table, sums: Sums) -> Iterator[str]:
             "expected the type, int64, and the null_value that the table's columns give, "
             "since the column is listed there too"
         )
-    if not all(_is_exact(column, tau, sums) for tau in _summed_rows(table)):
+    if column.buckets is not None and not table.buckets:
+        yield "buckets: expected time.buckets as well: the buckets that questions may name"
+    if not all(
+        _is_exact(bounds, tau, sums)
+        for tau in _summed_rows(table)
+        for bounds in (column.bounds, column.bounds_in_buckets)
+    ):
         yield (
             "expected a coarser quantum, narrower bounds, or smaller numbers in contributions.sums: sums could reach "
             "2^53 quanta, beyond which an engine that sums in doubles is not exact"
@@ -209,10 +228,10 @@ def _summed_rows(table: Table) -> tuple[int | None, ...]:
     return (None,) if table.measures.events is None else (None, table.measures.events.tau)
 
 
-def _is_exact(column: ValueColumn, rows_of_member: int | None, sums: Sums) -> bool:
+def _is_exact(bounds: ValueBounds, rows_of_member: int | None, sums: Sums) -> bool:
     try:
         require_exact_sums(
-            column.bounds,
+            bounds,
             members=sums.max_members,
             rows_of_member=rows_of_member,
             rows=sums.max_rows,
@@ -247,9 +266,13 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     others = sorted(each.weight for each in table.values if each is not column)
     weights = column.weight + sum(others[-(MAXIMUM_AGGREGATES - 1) :])
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
-    widest = max(_square_width(column, tau, bounded) for tau in _summed_rows(table))
-    most = max(bounded.delta_0, bounded.buckets or 0)
-    if variance_for(widest * most, rho * least * _share_of_sum(column)) > MAX_VARIANCE:
+    in_buckets = bounded.delta_0 if bounded.buckets is None else bounded.buckets
+    distance = max(
+        _square_width(bounds, tau, bounded) * elements
+        for tau in _summed_rows(table)
+        for bounds, elements in ((column.bounds, bounded.delta_0), (column.bounds_in_buckets, in_buckets))
+    )
+    if variance_for(distance, rho * least * _share_of_sum(column)) > MAX_VARIANCE:
         yield "expected narrower bounds, a smaller tau or more units: the noise is too large to be drawn"
 
 
@@ -257,12 +280,13 @@ def _share_of_sum(column: ValueColumn) -> Fraction:
     """Return the least part of a column's share that its sum has; a count of its own takes at most the rest of 1/16."""
     if column.nulls is not ValueNulls.OWN_COUNT:
         return Fraction(1)
-    return 1 - max(column.bounds.totals.count_share, column.bounds.rows.count_share)
+    clamps = (column.bounds.totals, column.bounds.rows, column.bounds_in_buckets.totals)
+    return 1 - max(clamp.count_share for clamp in clamps)
 
 
-def _square_width(column: ValueColumn, tau: int | None, bounded: Contributions) -> int:
+def _square_width(bounds: ValueBounds, tau: int | None, bounded: Contributions) -> int:
     """Return by how much, in square, a member moves the sums of one element in all periods together."""
     periods = bounded.periods if isinstance(bounded.periods, int) else 1
     if tau is None:
-        return column.bounds.totals.width**2 * periods
-    return column.bounds.rows.width**2 * tau**2 * periods**2
+        return bounds.totals.width**2 * periods
+    return bounds.rows.width**2 * tau**2 * periods**2

@@ -114,6 +114,11 @@ def _value_json(value: ValueColumn) -> dict[str, Any]:
         "row_upper": str(rows.high * quantum),
         "lower": str(totals.low * quantum),
         "upper": str(totals.high * quantum),
+        **(
+            {}
+            if value.buckets is None
+            else {"buckets": {"lower": str(value.buckets.lower), "upper": str(value.buckets.upper)}}
+        ),
         "weight": value.weight,
         "nulls": value.nulls,
         "null_value": None if value.null_value is None else str(value.null_value),

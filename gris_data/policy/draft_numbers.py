@@ -35,6 +35,9 @@ _ROWS_CUT = 0.005
 _PARTS = 12
 """Months of a year: into so many a sum is taken to be divided where there is no time."""
 
+_MEAN_OF_SUMS = 0.65
+"""How far the noise of a sum is off on average, beside bound times root of elements by rho: its count has a share."""
+
 _MORE_CUT = 0.1
 """So much more of one sum over all time may be cut by bounds for sums by month."""
 
@@ -57,9 +60,10 @@ class DraftValue:
         type: Its type in the policy.
         quantum: The step that rows are rounded to.
         totals: Between which bounds a member's total counts.
+        months: The same of a total in a bucket of time; None: there is no time.
         rows: The same of a row.
         cuts: Upper bounds around the one that was chosen, and the share of the sum of members' totals that each cuts.
-        month_cut: Which share of sums by month the upper bound cuts; None: there is no time.
+        month_cut: Which share of sums by month the upper bound of buckets cuts.
         rows_cut: Which share of the sum the bounds of rows cut.
         cut_of_one: Which share of what these cut is one member's.
         member_value: Which value of a member quantiles are of.
@@ -72,9 +76,10 @@ class DraftValue:
     type: ValueType
     quantum: Fraction
     totals: tuple[int, int]
+    months: tuple[int, int] | None
     rows: tuple[int, int]
     cuts: tuple[tuple[int, float], ...]
-    month_cut: float | None
+    month_cut: float
     rows_cut: float
     cut_of_one: float
     member_value: str
@@ -156,19 +161,22 @@ def _value(
     summed = f"sum(greatest({low}, least({high}, x))) AS x FROM {source}"
     clamped = f"(SELECT who, {summed} GROUP BY who)"
     totals = _grouped(connection, clamped)
-    months, monthly = _PARTS, totals
+    months, monthly, in_months = _PARTS, totals, None
     if draft.times:
         reached_by = f"GROUP BY month HAVING count(DISTINCT who) >= {REACHED_BY}"
         months = len(connection.execute(f"SELECT month FROM {source} {reached_by}").fetchall()) or 1  # noqa: S608
-        monthly = _grouped(connection, f"(SELECT who, {summed} GROUP BY who, month)")
+        by_month = f"(SELECT who, {summed} GROUP BY who, month)"
+        monthly = _grouped(connection, by_month)
+        in_months = _bounds_of_months(monthly, months, shape, _reached(connection, by_month))
     least, most = in_total = _reached(connection, clamped)
     noise = math.sqrt(months / shape.looks.rho) * months
     upper = _upper(totals, monthly, noise, _above(most))
     lower = -_upper(totals.negative(), monthly.negative(), noise, _above(-least)) if low < 0 else 0
     digits = _digits(connection, source)
     usual = _Numbers(np.abs(numbers.each), numbers.often * (numbers.each != 0)).quantile(0.5)
-    quantum = _quantum(digits, usual, shape, (lower, upper), rows)
-    if any(bound % quantum for bound in (lower, upper, *rows)):
+    widest = max((lower, upper), in_months or (0, 0), key=lambda ends: ends[1] - ends[0])
+    quantum = _quantum(digits, usual, shape, widest, rows)
+    if any(bound % quantum for bound in (lower, upper, *rows, *(in_months or ()))):
         # Numbers so large that no step suits all of this.
         return
     type_ = ValueType.INT64 if column.type is ColumnType.INT64 else ValueType.DECIMAL
@@ -178,9 +186,10 @@ def _value(
         type=type_,
         quantum=quantum,
         totals=(lower, upper),
+        months=in_months,
         rows=rows,
         cuts=tuple((bound, totals.cut(bound)) for bound in sorted({max(upper // 2, 1), upper, upper * 2})),
-        month_cut=monthly.cut(upper) if draft.times else None,
+        month_cut=0.0 if in_months is None else monthly.cut(in_months[1]),
         rows_cut=numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size,
         cut_of_one=_cut_of_one(connection, source, rows),
         member_value=member_value,
@@ -247,6 +256,21 @@ def _row_bounds(numbers: _Numbers) -> tuple[int, int]:
 
 def _row_bound(numbers: _Numbers) -> int:
     return next((bound for bound in _POWERS if numbers.cut(bound) <= _ROWS_CUT), _POWERS[-1])
+
+
+def _bounds_of_months(
+    monthly: _Numbers, months: int, shape: Shape, reached: tuple[float, float]
+) -> tuple[int, int]:
+    """Return the powers of two between which members' totals in a month lose least, by what is cut and by noise."""
+    noise = _MEAN_OF_SUMS * math.sqrt(months / shape.looks.rho_of_one) * months
+
+    def bound(numbers: _Numbers, most: int) -> int:
+        counted = numbers.clipped(-most, most)
+        allowed = [power for power in _POWERS if power <= most]
+        return min(allowed, key=lambda power: counted.cut(power) + power * noise / counted.size)
+
+    least, most = reached
+    return -bound(monthly.negative(), _above(-least)) if least < 0 else 0, bound(monthly, _above(most))
 
 
 def _upper(totals: _Numbers, monthly: _Numbers, noise: float, most: int) -> int:

@@ -59,6 +59,11 @@ class Looks:
         """What is left of the units for counts, in the currency of a draft."""
         return float(rho_of_units(CURRENCY.epsilon_per, (1 - self.share) * self.units))
 
+    @property
+    def rho_of_one(self) -> float:
+        """What counts have of the units where one look is enough, as of buckets of time."""
+        return float(rho_of_units(CURRENCY.epsilon_per, self.units))
+
 
 @dataclass(frozen=True)
 class Planned:

@@ -25,8 +25,9 @@ from dp_service.queries.render.sums import conditions_of_use, measures, usable_c
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
-from dp_service.terms import MemberValue, RankFunction, ValueType
-from gris_data.policy.rows import rows_of_members
+from dp_service.terms import ColumnType, MemberValue, RankFunction, ValueType
+from dp_service.values.bounds import Clamp
+from gris_data.policy.rows import MemberRows, rows_of_members
 from pinot_connector.engines.parquet import quoted
 
 _DUCKDB = DIALECTS["duckdb"]
@@ -88,6 +89,8 @@ def clamped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Cla
             continue
         for column in (None, *(each for each in table.columns if each.group_by)):
             yield _of_totals(connection, table, value, column)
+        if isinstance(value, ValueColumn) and value.buckets is not None:
+            yield _of_months(connection, table, value)
 
 
 def _columns(table: Table) -> tuple[_Valued, ...]:
@@ -144,9 +147,32 @@ def _of_rows(connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued
 def _of_totals(
     connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued, column: Column | None
 ) -> Clamped:
+    by = "" if column is None else column.name
     source = rows_of_members(table, () if column is None else (column,))
     keys = source.member if column is None else f"{source.member}, {source.element}"
-    name, totals = total_name(0), value.bounds.totals
+    return _of_groups(connection, table, value, (by, source, keys), value.bounds.totals)
+
+
+def _of_months(connection: duckdb.DuckDBPyConnection, table: Table, value: ValueColumn) -> Clamped:
+    """Count what the bounds of buckets change of members' totals by month, in UTC."""
+    time, source = table.time_column(), rows_of_members(table, ())
+    at = quoted(time.name)
+    if time.type is ColumnType.INT64 and table.time is not None:
+        at = f"make_timestamp({at} * {table.time.unit.value})"
+    keys = f"{source.member}, TRY(date_trunc('month', {at}))"
+    return _of_groups(connection, table, value, ("month", source, keys), value.bounds_in_buckets.totals)
+
+
+def _of_groups(
+    connection: duckdb.DuckDBPyConnection,
+    table: Table,
+    value: _Valued,
+    groups: tuple[str, MemberRows, str],
+    totals: Clamp,
+) -> Clamped:
+    """Count what bounds change of members' values in groups: what these are called, of which rows, by which keys."""
+    by, source, keys = groups
+    name = total_name(0)
     condition = " AND ".join([source.condition, *_usable(table, value)])
     sql = (
         f"SELECT {_counted(f'{name} < $low', f'{name} > $high', name)} FROM ("  # noqa: S608
@@ -155,7 +181,6 @@ def _of_totals(
     ends = {"low": totals.low, "high": totals.high}
     found = connection.execute(sql, {**ends, **source.values}).fetchone()
     what = _MEMBER_VALUES[value.member_value] if isinstance(value, QuantileColumn) else "member total"
-    by = "" if column is None else column.name
     return _clamped(value, by, found, what, float(value.bounds.quantum.size))
 
 

@@ -42,6 +42,7 @@ class Truncated(OfColumn):
     NAMES: ClassVar[tuple[str, ...]] = (BUCKET_COLUMN,)
     is_of_time: ClassVar[bool] = True
     is_of_range: ClassVar[bool] = True
+    has_own_bounds: ClassVar[bool] = True
     is_series: ClassVar[bool] = True
     has_quantiles: ClassVar[bool] = False
 

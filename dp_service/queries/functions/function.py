@@ -40,6 +40,7 @@ class Function(ABC):
         sees_all_before: Whether rows before the question's range take part.
         is_of_range: Whether its values are the buckets of the question's range.
         needs_calendar: Whether it is of times alone whose calendar every engine knows.
+        has_own_bounds: Whether a policy may bound what a member is, and adds, in its values by themselves.
         is_series: Whether a list by it is in the order of its values where nothing else is said.
         is_grouped_by: Whether GROUP BY names it.
         is_restricted: Whether its column is restricted as those are that are grouped by as they are.
@@ -53,6 +54,7 @@ class Function(ABC):
     sees_all_before: ClassVar[bool] = False
     is_of_range: ClassVar[bool] = False
     needs_calendar: ClassVar[bool] = False
+    has_own_bounds: ClassVar[bool] = False
     is_series: ClassVar[bool] = False
     is_grouped_by: ClassVar[bool] = True
     is_restricted: ClassVar[bool] = False
