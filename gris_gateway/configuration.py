@@ -213,18 +213,34 @@ class IdentityRules(Strict):
         return self
 
 
-class McpSettings(Strict):
-    """Where agents are served over HTTP, and which requests are read: for `hosts`, and from pages of `origins`.
+class HttpSettings(Strict):
+    """Where callers are served over HTTP, and which requests are read: for `hosts`, and from pages of `origins`.
 
     Without `tls`, that of the gateway counts; `false` is plain text. Without `hosts`, names of this machine. Each
-    caller's agents spend at most `max_per_hour` information units within an hour.
+    caller spends at most `max_per_hour` information units within an hour.
     """
 
-    listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50055"
+    listen: Annotated[str, AfterValidator(checked_address)]
     tls: Tls | Literal[False] | None = None
     hosts: list[Annotated[str, Field(pattern=r"^[a-z0-9_.:\[\]-]+$")]] = Field(default_factory=list)
     origins: list[Annotated[str, Field(pattern="^https?://[^/]+$")]] = Field(default_factory=list)
     max_per_hour: int | None = Field(default=None, ge=1, le=1_000_000_000)
+
+
+class McpSettings(HttpSettings):
+    """Where agents are served."""
+
+    listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50055"
+
+
+class BrokerSettings(HttpSettings):
+    """Where clients of Apache Pinot are served; those that ask for brokers get `address`.
+
+    Without it they get the one by which they asked.
+    """
+
+    listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50057"
+    address: Annotated[str, AfterValidator(checked_address)] | None = None
 
 
 class HistorySettings(Strict):
@@ -343,6 +359,7 @@ class GatewayConfiguration(Strict):
     history: HistorySettings = HistorySettings()
     releases: ReleaseSettings = ReleaseSettings()
     mcp: McpSettings | None = None
+    broker: BrokerSettings | None = None
     limits: LimitSettings = LimitSettings()
     timeouts: TimeoutSettings = TimeoutSettings()
     reserve_first: bool = True
@@ -360,24 +377,30 @@ class GatewayConfiguration(Strict):
                 "listen: others can reach this address: expected tls, or insecure: true where something before the "
                 "gateway ends TLS"
             )
-        if self.mcp is not None:
-            self._require_protected_agents(self.mcp)
+        for name, settings in self.over_http.items():
+            self._require_protected_http(name, settings)
 
-    def tls_of_agents(self) -> Tls | None:
-        """Return the TLS of the MCP server."""
-        if self.mcp is None or self.mcp.tls is None:
+    @property
+    def over_http(self) -> dict[str, HttpSettings]:
+        """What is served over HTTP, by the keys that describe it."""
+        settings = {"mcp": self.mcp, "broker": self.broker}
+        return {name: each for name, each in settings.items() if each is not None}
+
+    def tls_of(self, settings: HttpSettings | None) -> Tls | None:
+        """Return the TLS of an address for HTTP."""
+        if settings is None or settings.tls is None:
             return self.tls
-        return self.mcp.tls or None
+        return settings.tls or None
 
-    def _require_protected_agents(self, mcp: McpSettings) -> None:
+    def _require_protected_http(self, name: str, settings: HttpSettings) -> None:
         if self.identity.jwt is None:
-            raise SecurityError("mcp: expected identity.jwt: agents are known by their tokens")
-        if is_loopback(mcp.listen):
+            raise SecurityError(f"{name}: expected identity.jwt: over HTTP callers are known by their tokens")
+        if is_loopback(settings.listen):
             return
-        if self.tls_of_agents() is None and not self.insecure:
+        if self.tls_of(settings) is None and not self.insecure:
             raise SecurityError(
-                "mcp.listen: others can reach this address: expected tls, or insecure: true where something before the "
-                "gateway ends TLS"
+                f"{name}.listen: others can reach this address: expected tls, or insecure: true where something before "
+                "the gateway ends TLS"
             )
-        if not mcp.hosts:
-            raise SecurityError("mcp.hosts: expected the names by which agents reach this address")
+        if not settings.hosts:
+            raise SecurityError(f"{name}.hosts: expected the names by which callers reach this address")

@@ -67,13 +67,13 @@ class Gateway:
         configuration.budget.require_readable("budget")
         store_keys_of(configuration.releases)
         connection_of(configuration.releases)
-        self.agent_address: str | None = None
-        """Where agents are served, once they are."""
-        self._agent_tls = None
-        if configuration.mcp is not None:
-            _require_mcp()
-            tls = configuration.tls_of_agents()
-            self._agent_tls = None if tls is None else server_context(tls.files())
+        self.http_addresses: dict[str, str] = {}
+        """Where callers are served over HTTP, once they are, by the keys of the configuration."""
+        self._http_tls: dict[str, ssl.SSLContext | None] = {}
+        for name, settings in configuration.over_http.items():
+            _require_http(name)
+            tls = configuration.tls_of(settings)
+            self._http_tls[name] = None if tls is None else server_context(tls.files())
         self._engine = engine_of(configuration.engine)
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ class Gateway:
         async with AsyncExitStack() as stack:
             upstream_health = stack.enter_context(self._watched_upstreams(served_health, process_telemetry))
             await server.start()
-            agents = await stack.enter_async_context(self._agents(methods, admission))
+            over_http = await stack.enter_async_context(self._served_over_http(methods, admission))
             served_health.report(names, serving=True)
             instrumentation.report("server", serving=True)
             watching = asyncio.create_task(upstream_health.watch())
@@ -165,29 +165,34 @@ class Gateway:
                     drain_and_stop(
                         server, served_health, names, drain_seconds=drain_seconds, grace_seconds=grace_seconds
                     ),
-                    _closed_later(agents, drain_seconds),
+                    _closed_later(over_http, drain_seconds),
                 )
                 watching.cancel()
                 await asyncio.gather(watching, return_exceptions=True)
 
     @asynccontextmanager
-    async def _agents(
+    async def _served_over_http(
         self, methods: RegisteredMethods, admission: GatewayAdmission
     ) -> AsyncIterator[AsyncExitStack]:
-        """Serve agents over HTTP, if the configuration says so, until what is yielded is closed or the block ends."""
+        """Serve over HTTP what the configuration says, until what is yielded is closed or the block ends."""
         async with AsyncExitStack() as serving:
-            mcp = self._configuration.mcp
-            if mcp is not None:
-                # Its libraries are an extra.
-                from gris_gateway.agents import AgentAdmission, AgentServer  # noqa: PLC0415
+            for name, settings in self._configuration.over_http.items():
+                # Their libraries are extras.
+                from gris_gateway.http_faces import HttpAdmission, HttpServer, face_of  # noqa: PLC0415
 
                 own = self._configuration.limits.of_a_caller()
                 requests = Limiter(own, clock=time.monotonic, limits=self._limits)
-                admitting = AgentAdmission(
-                    self._callers, requests, methods, admission, max_per_hour=mcp.max_per_hour
+                admitting = HttpAdmission(
+                    name,
+                    self._callers,
+                    requests,
+                    methods,
+                    admission,
+                    max_per_hour=settings.max_per_hour,
                 )
-                agents = AgentServer(mcp, self._agent_tls, admitting, self._limits)
-                self.agent_address = await serving.enter_async_context(agents.serving())
+                face = face_of(settings, admitting, self._limits)
+                server = HttpServer(name, settings, self._http_tls[name], face, self._limits)
+                self.http_addresses[name] = await serving.enter_async_context(server.serving())
             yield serving
 
     @contextmanager
@@ -226,17 +231,21 @@ class Gateway:
         return f"{listen.rpartition(':')[0]}:{port}"
 
 
-def _require_mcp() -> None:
-    """Raise SecurityError unless the libraries of the MCP server are there."""
+def _require_http(name: str) -> None:
+    """Raise SecurityError unless the libraries of what is served over HTTP are there."""
     try:
-        import gris_gateway.agents  # noqa: F401, PLC0415 - an extra
+        import gris_gateway.http_faces  # noqa: PLC0415 - an extra
+
+        gris_gateway.http_faces.require_face(name)
     except ModuleNotFoundError as error:
-        raise SecurityError(f"mcp: this needs the package {error.name}: pip install 'gris-dp[mcp]'") from None
+        raise SecurityError(
+            f"{name}: this needs the package {error.name}: pip install 'gris-dp[{name}]'"
+        ) from None
 
 
-async def _closed_later(agents: AsyncExitStack, seconds: float) -> None:
+async def _closed_later(over_http: AsyncExitStack, seconds: float) -> None:
     await asyncio.sleep(seconds)
-    await agents.aclose()
+    await over_http.aclose()
 
 
 async def _history(configuration: GatewayConfiguration, releases: ReleaseStore) -> History | KeptHistory:

@@ -32,8 +32,8 @@ class GatewayLimits:
             from any caller.
         connection_calls: How many calls one connection may have. A refusal that is not read is kept, some 24 kB with
             its call, and strangers can have as many as calls.
-        agent_connections: How many connections agents may have to the MCP server; further ones are refused.
-        agent_answer_seconds: How long one request of an agent may take, its answer being read included.
+        http_connections: How many connections each of its HTTP servers may have; further ones are refused.
+        http_answer_seconds: How long one request over HTTP may take, its answer being read included.
         slowest_call_seconds: How long an unfinished call may outlive its connection.
         grace_seconds: How long calls that have begun may go on when the gateway stops.
         health_interval_seconds: How often the health of both services is checked.
@@ -55,8 +55,8 @@ class GatewayLimits:
     unread_bytes: int = 2**14
     pending_calls: int = 10_000
     connection_calls: int = 1000
-    agent_connections: int = 1000
-    agent_answer_seconds: float = 300.0
+    http_connections: int = 1000
+    http_answer_seconds: float = 300.0
     slowest_call_seconds: float = 300.0
     grace_seconds: float = 30.0
     health_interval_seconds: float = 2.0

@@ -177,7 +177,11 @@ _REPORTS: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
     (errors.InvalidQuestion, lambda error: invalid(error.field, error.problem)),
     (
         errors.RefusedByPolicy,
-        lambda error: _status(grpc.StatusCode.PERMISSION_DENIED, "REFUSED_BY_POLICY", str(error)),
+        lambda error: status_of(
+            grpc.StatusCode.PERMISSION_DENIED,
+            str(error),
+            ErrorInfo(reason="REFUSED_BY_POLICY", domain=DOMAIN, metadata={"rule": error.rule}),
+        ),
     ),
     (
         errors.NotSharpenable,

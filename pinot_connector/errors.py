@@ -109,9 +109,16 @@ class InvalidQuestion(GrisError):
 
 
 class RefusedByPolicy(GrisError):
-    """The policy forbids the question; the message names the rule."""
+    """The policy forbids the question; the message names the rule, and `rule` is its word: table, column, measure, ..
+
+    Empty: nobody said.
+    """
 
     code = ErrorCode.REFUSED_BY_POLICY
+
+    def __init__(self, message: str, rule: str = "") -> None:
+        super().__init__(message)
+        self.rule = rule
 
 
 class NotSharpenable(GrisError):

@@ -227,6 +227,13 @@ def _largest_k(failure: _Failure) -> int | None:
     return None
 
 
+def _refused_by_policy(failure: _Failure) -> GrisError:
+    rules = (
+        info.metadata.get("rule", "") for info in _unpacked(failure.details, error_details_pb2.ErrorInfo)
+    )
+    return RefusedByPolicy(failure.text, next(rules, ""))
+
+
 def _failure_of(service: Service, error: grpc.RpcError) -> _Failure:
     if not isinstance(error, grpc.aio.AioRpcError):
         return _Failure(grpc.StatusCode.UNKNOWN, "", "")
@@ -253,7 +260,7 @@ def _unpacked(details: tuple[any_pb2.Any, ...], kind: type[_Detail]) -> Iterator
 
 
 _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
-    (Service.DP, "REFUSED_BY_POLICY"): lambda failure: RefusedByPolicy(failure.text),
+    (Service.DP, "REFUSED_BY_POLICY"): _refused_by_policy,
     (Service.DP, "NOT_SHARPENABLE"): lambda failure: NotSharpenable(failure.text),
     (Service.DP, "PLAN_EXPIRED"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
     (Service.DP, "PLAN_NOT_AUTHENTIC"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
@@ -284,7 +291,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.BUDGET, "COST_ABOVE_RESERVATION"): lambda _: IntegrityError(
         "the cost is more than was reserved"
     ),
-    (Service.GATEWAY, "REFUSED_BY_POLICY"): lambda failure: RefusedByPolicy(failure.text),
+    (Service.GATEWAY, "REFUSED_BY_POLICY"): _refused_by_policy,
     (Service.GATEWAY, "NOT_SHARPENABLE"): lambda failure: NotSharpenable(failure.text),
     (Service.GATEWAY, "BUDGET_EXHAUSTED"): _exhausted,
     (Service.GATEWAY, "BUDGET_HELD"): _held,

@@ -20,21 +20,22 @@ REPOSITORY = Path(__file__).parents[1]
 LINES = {
     "dp_service": 41_660,
     "budget_service": 20_415,
-    "pinot_connector": 21_555,
-    "gris_gateway": 3_250,
+    "pinot_connector": 21_570,
+    "gris_gateway": 3_330,
     "gris_console": 3_850,
-    "gris_mcp": 2_250,
+    "gris_mcp": 2_155,
+    "gris_broker": 555,
     "gris_data": 7_430,
     "gris_lab": 4_855,
     "gris_cli": 9_505,
-    "gris_serving": 3_350,
+    "gris_serving": 3_450,
 }
-LINES_OF_TESTS = 129_550
-OPTIONAL_FIELDS = 477
+LINES_OF_TESTS = 129_920
+OPTIONAL_FIELDS = 481
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 130_240
+WORDS = 130_920
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

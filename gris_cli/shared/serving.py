@@ -217,7 +217,7 @@ class Written:
 
     def pasted(self, analyst: str, tables: dict[str, Path], mcp: str, console: str) -> Pasted:
         """Return what an analyst pastes."""
-        secure = self.gateway.tls_of_agents() is not None
+        secure = self.gateway.tls_of(self.gateway.mcp) is not None
         scheme = "https" if secure else "http"
         agents = f"{scheme}://{self.host if secure else '127.0.0.1'}:{_port_of(mcp)}/mcp" if mcp else ""
         return Pasted(

@@ -92,7 +92,7 @@ def require_alike(
     Args:
         connection: any of DuckDB.
         files: the files.
-        named: what the error calls a file; only the owner of the data may be told its folder, which says what is there.
+        named: what the error calls a file; only the owner of the data may see its folder, which says what is there.
 
     Raises:
         DataUnreadable: they do.

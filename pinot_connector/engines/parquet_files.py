@@ -55,9 +55,9 @@ def is_parquet(path: Path) -> bool:
 def files_of(path: Path) -> ParquetFiles:
     """Return the files of a table that a path names.
 
-    Files are left out whose folders are no UTF-8, as rows with such a text are: whoever writes a folder for each value
-    makes one of what one member's row says. So are those whose folders hold characters of patterns, which Spark and
-    others write as `%2A`: beside a folder that is no UTF-8, DuckDB would fail to find them.
+    Files are left out whose folders are no UTF-8, as rows with such a text are: who writes a folder for each value
+    makes one of what one member says. So are those whose folders hold characters of patterns, which Spark and others
+    write as `%2A`: beside a folder that is no UTF-8, DuckDB would fail to find them.
 
     Raises:
         EngineGone: A folder or pattern has no Parquet file.

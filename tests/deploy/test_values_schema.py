@@ -37,6 +37,7 @@ OF_THE_CHART: dict[type[BaseModel], set[str]] = {
         "insecure",
         "releases",
         "mcp",
+        "broker",
     },
     HistorySettings: {"file"},
     Pinot: {"broker", "controller", "authorization_file", "ca_file", "certificate_file"},

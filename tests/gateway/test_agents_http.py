@@ -13,12 +13,13 @@ from typing import Any, cast
 import httpx2
 import pytest
 
-from gris_gateway.agents import AgentAdmission, AgentServer
 from gris_gateway.configuration import GatewayConfiguration, McpSettings
+from gris_gateway.http_faces import HttpAdmission, HttpServer, face_of
 from gris_gateway.limits import DEFAULT_LIMITS
-from gris_mcp.http import HttpApplication, HttpRules
+from gris_mcp.http import HttpApplication
 from gris_mcp.unreadable import UNREADABLE
 from gris_serving.documents import read_document
+from gris_serving.http_requests import HttpRules
 from gris_serving.reloading_files import SecurityError
 from pinot_connector import AsyncGatewayClient, Endpoint
 from pinot_connector.gateway_client import GatewayCalls
@@ -122,7 +123,9 @@ async def test_numbers_that_json_does_not_have_are_no_numbers(
 async def test_a_connection_that_sends_no_whole_request_is_closed() -> None:
     """One that sends nothing, half a header, or half a second request: after the time for a handshake, and no other."""
     limits = replace(DEFAULT_LIMITS, handshake_seconds=0.5, grace_seconds=1)
-    server = AgentServer(McpSettings(listen="127.0.0.1:0"), None, cast(AgentAdmission, Waiting()), limits)
+    settings = McpSettings(listen="127.0.0.1:0")
+    face = face_of(settings, cast(HttpAdmission, Waiting()), limits)
+    server = HttpServer("mcp", settings, None, face, limits)
     refused = b"POST /mcp HTTP/1.1\r\nHost: elsewhere\r\nContent-Length: 0\r\n\r\n"
     async with server.serving() as address:
         port = int(address.rpartition(":")[2])

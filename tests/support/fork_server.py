@@ -40,7 +40,7 @@ MODULES = {
     "dp_service": ("dp_service.server.process", *_TELEMETRY),
     "gris_gateway": (
         "gris_gateway.process",
-        "gris_gateway.agents",
+        "gris_gateway.http_faces",
         "gris_gateway.metrics",
         "pinot_connector.engines.duckdb",
         "pinot_connector.engines.pinot",

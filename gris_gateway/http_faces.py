@@ -1,4 +1,4 @@
-"""The MCP server of a gateway: agents over HTTP, in the gateway's own process and by its own calls."""
+"""What a gateway serves over HTTP, in its own process and by its own calls: agents, and clients of Pinot."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ import math
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from http import HTTPStatus
+from importlib import import_module
+from typing import Protocol
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from gris_gateway.accounts import Caller
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError
-from gris_gateway.configuration import McpSettings
+from gris_gateway.configuration import BrokerSettings, HttpSettings
 from gris_gateway.in_process import InProcessCalls, InProcessContext, RegisteredMethods
 from gris_gateway.limits import GatewayLimits
 from gris_gateway.rate_limits import Limiter, TooManyError
-from gris_mcp.http import HttpApplication, HttpRefusalError, HttpRules
 from gris_serving.http_connections import timed_protocol
+from gris_serving.http_requests import HttpRefusalError, HttpRules
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import warn_of_missing_protection
 from gris_serving.tls import is_loopback
@@ -34,24 +37,38 @@ _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 log = logging.getLogger(__name__)
 
 
-class AgentAdmission:
-    """Admits agents as the gateway admits its callers: by the same tokens and rules.
+class HttpFace(Protocol):
+    """An ASGI application that a gateway serves."""
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Answer requests while the block runs."""
+        ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        ...
+
+
+class HttpAdmission:
+    """Admits requests as the gateway admits its callers: by the same tokens and rules.
 
     A request is identified here before it is read, and once more, as every call is, when it calls the gateway's RPCs:
     there it takes its turn with all calls of its caller. Requests have limits of their own besides, for most of them,
-    such as those that list the tools, call no RPC.
+    such as those that list tools or tables, call no RPC.
 
     Args:
+        name: What the log calls the server whose requests these are.
         callers: Identifies callers.
         requests: Limits the requests of each caller.
         methods: The gateway's RPCs.
         admission: What admits their calls.
-        max_per_hour: The most information units that each caller's agents may spend within an hour; None: no limit but
-            the budget's.
+        max_per_hour: The most information units that each caller may spend here within an hour; None: no limit but the
+            budget's.
     """
 
     def __init__(
         self,
+        name: str,
         callers: Callers,
         requests: Limiter,
         methods: RegisteredMethods,
@@ -59,6 +76,7 @@ class AgentAdmission:
         *,
         max_per_hour: int | None = None,
     ) -> None:
+        self._name = name
         self._callers = callers
         self._requests = requests
         self._methods = methods
@@ -66,8 +84,18 @@ class AgentAdmission:
         self._guards = None if max_per_hour is None else SpendingGuards(max_per_hour)
 
     @asynccontextmanager
-    async def admitted(self, authorization: Sequence[str]) -> AsyncIterator[AsyncGatewayClient]:
-        """Admit a request; see `gris_mcp.http.Admitting`."""
+    async def admitted(
+        self, authorization: Sequence[str], account: str | None = None
+    ) -> AsyncIterator[AsyncGatewayClient]:
+        """Admit a request while the block runs, and yield the client by which its sender asks.
+
+        Args:
+            authorization: The values of the header Authorization: at most one, with a token.
+            account: Whose budget pays; None: the caller's own account.
+
+        Raises:
+            HttpRefusalError: The sender is not known, has no account, or asks too much.
+        """
         caller = self._known(authorization)
         try:
             async with self._requests.entered(caller.name) as request:
@@ -75,10 +103,10 @@ class AgentAdmission:
                 await request.turn()
                 calls = InProcessCalls(self._methods, self._admission, authorization)
                 guard = None if self._guards is None else self._guards.of(caller.name)
-                yield AsyncGatewayClient(calls, max_per_hour=guard)
+                yield AsyncGatewayClient(calls, account=account, max_per_hour=guard)
         except TooManyError as error:
             seconds = math.ceil(error.wait_milliseconds / 1000)
-            raise _refused(
+            raise self._refused(
                 HTTPStatus.TOO_MANY_REQUESTS, error.reason, str(error), {"Retry-After": str(seconds)}
             ) from None
 
@@ -87,40 +115,48 @@ class AgentAdmission:
         try:
             return self._callers.caller(InProcessContext(metadata))  # type: ignore[arg-type]
         except TokenError as error:
-            raise _refused(HTTPStatus.UNAUTHORIZED, "TOKEN_REFUSED", str(error), _CHALLENGE) from None
+            raise self._refused(HTTPStatus.UNAUTHORIZED, "TOKEN_REFUSED", str(error), _CHALLENGE) from None
         except UnknownCallerError:
             message = "expected a token that says who calls"
-            raise _refused(HTTPStatus.UNAUTHORIZED, "CALLER_UNKNOWN", message, _CHALLENGE) from None
+            raise self._refused(HTTPStatus.UNAUTHORIZED, "CALLER_UNKNOWN", message, _CHALLENGE) from None
         except NoAccountError:
             message = "no account belongs to this caller"
-            raise _refused(HTTPStatus.FORBIDDEN, "CALLER_WITHOUT_ACCOUNT", message) from None
+            raise self._refused(HTTPStatus.FORBIDDEN, "CALLER_WITHOUT_ACCOUNT", message) from None
+
+    def _refused(
+        self, status: HTTPStatus, reason: str, message: str, headers: dict[str, str] | None = None
+    ) -> HttpRefusalError:
+        fields = {"status": int(status), "reason": reason}
+        log.info(
+            "A request over HTTP was refused.", extra={"event": f"{self._name}.refused", "fields": fields}
+        )
+        return HttpRefusalError(status, message, headers or {})
 
 
-def _refused(
-    status: HTTPStatus, reason: str, message: str, headers: dict[str, str] | None = None
-) -> HttpRefusalError:
-    fields = {"status": int(status), "reason": reason}
-    log.info("An agent's request was refused.", extra={"event": "mcp.refused", "fields": fields})
-    return HttpRefusalError(status, message, headers or {})
-
-
-class AgentServer:
-    """The HTTP server, ready to listen.
+class HttpServer:
+    """An HTTP server, ready to listen.
 
     Args:
-        mcp: Where to listen, and which requests are read.
+        name: The key of the configuration that it is described by.
+        settings: Where to listen.
         tls: The TLS of the address; None: plain text.
-        admission: Admits requests.
+        face: What it serves.
         limits: The limits and time-outs.
     """
 
     def __init__(
-        self, mcp: McpSettings, tls: ssl.SSLContext | None, admission: AgentAdmission, limits: GatewayLimits
+        self,
+        name: str,
+        settings: HttpSettings,
+        tls: ssl.SSLContext | None,
+        face: HttpFace,
+        limits: GatewayLimits,
     ) -> None:
-        self._listen = mcp.listen
+        self._name = name
+        self._listen = settings.listen
         self._limits = limits
         self._tls = tls
-        self._application = HttpApplication(admission, _rules(mcp, limits))
+        self._face = face
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
@@ -137,7 +173,7 @@ class AgentServer:
 
         # All of it in one task, as the SDK demands: the block may be left from another one than it was entered from.
         async def serve() -> None:
-            async with self._application.running():
+            async with self._face.running():
                 await server.serve(sockets=[listening])
 
         running = asyncio.create_task(serve())
@@ -155,12 +191,14 @@ class AgentServer:
         try:
             return socket.create_server((host, int(port)), family=family)
         except OSError as error:
-            raise SecurityError(f"mcp.listen: cannot listen on {self._listen}: {error.strerror}") from None
+            raise SecurityError(
+                f"{self._name}.listen: cannot listen on {self._listen}: {error.strerror}"
+            ) from None
 
     def _options(self) -> uvicorn.Config:
         context, limits = self._tls, self._limits
         return uvicorn.Config(
-            self._application,
+            self._face,
             http=timed_protocol(limits.handshake_seconds),
             ws="none",
             lifespan="off",
@@ -169,21 +207,43 @@ class AgentServer:
             server_header=False,
             # A proxy before the gateway says nothing here of who calls.
             proxy_headers=False,
-            limit_concurrency=limits.agent_connections,
+            limit_concurrency=limits.http_connections,
             timeout_keep_alive=math.ceil(limits.handshake_seconds),
             timeout_graceful_shutdown=math.ceil(limits.grace_seconds),
             ssl_context_factory=None if context is None else lambda _, __: context,
         )
 
 
-def _rules(mcp: McpSettings, limits: GatewayLimits) -> HttpRules:
+def require_face(name: str) -> None:
+    """Import what serves a key of the configuration.
+
+    Raises:
+        ModuleNotFoundError: A library is missing.
+    """
+    import_module({"mcp": "gris_mcp.http", "broker": "gris_broker.application"}[name])
+
+
+def face_of(settings: HttpSettings, admitting: HttpAdmission, limits: GatewayLimits) -> HttpFace:
+    """Return what is served by these settings."""
+    rules = rules_of(settings, limits)
+    if isinstance(settings, BrokerSettings):
+        from gris_broker.application import BrokerApplication  # noqa: PLC0415 - an extra
+
+        return BrokerApplication(admitting, rules, settings.address)
+    from gris_mcp.http import HttpApplication  # noqa: PLC0415 - an extra
+
+    return HttpApplication(admitting, rules)
+
+
+def rules_of(settings: HttpSettings, limits: GatewayLimits) -> HttpRules:
+    """Return which requests are read."""
     usual = HttpRules()
     return HttpRules(
-        hosts=frozenset(mcp.hosts) or usual.hosts,
-        origins=frozenset(mcp.origins),
+        hosts=frozenset(settings.hosts) or usual.hosts,
+        origins=frozenset(settings.origins),
         request_bytes=limits.request_bytes,
         read_seconds=limits.caller_timeout_seconds,
-        answer_seconds=limits.agent_answer_seconds,
+        answer_seconds=limits.http_answer_seconds,
     )
 
 

@@ -1,0 +1,1 @@
+"""Pinot's HTTP in front of a gateway."""
