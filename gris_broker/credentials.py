@@ -12,9 +12,9 @@ _BASIC = "basic "
 def bearer_and_account(authorization: Sequence[str]) -> tuple[list[str], str | None]:
     """Return the values of the header Authorization as those of a token, and the account that they name.
 
-    Clients of Pinot know users and passwords (Basic): the account, such as `acme/ana`, and its token; no name is the
-    caller's own account. Some leave out the padding. What is neither that nor a token stays as it is, and is refused
-    where tokens are checked.
+    Clients of Pinot know users and passwords (Basic): the account, such as `acme/ana`, and its token; no name, or `-`
+    where a client needs one, is the caller's own account. Some leave out the padding. What is neither that nor a token
+    stays as it is, and is refused where tokens are checked.
 
     >>> bearer_and_account(["Basic YWNtZS9hbmE6dG9rZW4"])
     (['Bearer token'], 'acme/ana')
@@ -29,4 +29,5 @@ def bearer_and_account(authorization: Sequence[str]) -> tuple[list[str], str | N
     except (binascii.Error, ValueError):
         return list(authorization), None
     account, colon, token = decoded.partition(":")
-    return ([f"Bearer {token}"], account or None) if colon else (list(authorization), None)
+    named = None if account in ("", "-") else account
+    return ([f"Bearer {token}"], named) if colon else (list(authorization), None)

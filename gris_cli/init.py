@@ -180,7 +180,7 @@ def _pasted(written: Written, analyst: str) -> Pasted:
     gateway, console = written.gateway, written.console
     url = console.public_url or f"http://{console.listen}" if console and has_console() else ""
     tables = {name: Path(path) for name, path in (gateway.engine.duckdb or {}).items()}
-    return written.pasted(analyst, tables, gateway.mcp.listen if gateway.mcp else "", url)
+    return written.pasted(analyst, tables, {}, url)
 
 
 def _word(path: Path) -> str:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.5
 # The ports that `gris ask` and `gris budget` expect.
 DP_PORT, BUDGET_PORT, ADMIN_PORT = 50051, 50052, 50053
-GATEWAY_PORT, MCP_PORT, CONSOLE_PORT = 50054, 50055, 50056
+GATEWAY_PORT, MCP_PORT, CONSOLE_PORT, BROKER_PORT = 50054, 50055, 50056, 50057
 LARGEST_PORT = 65535
 SHOWN = 5
 _SERVICE_PORTS = ("dp_port", "budget_port", "admin_port")
-_SHARED_PORTS = ("gateway_port", "mcp_port", "console_port")
+_SHARED_PORTS = ("gateway_port", "mcp_port", "console_port", "broker_port")
 
 
 def _port(default: int, what: str) -> int:
@@ -70,6 +70,7 @@ class ServeFlags:
     gateway_port: int = _port(GATEWAY_PORT, "the gateway")
     mcp_port: int = _port(MCP_PORT, "the gateway for agents")
     console_port: int = _port(CONSOLE_PORT, "the console")
+    broker_port: int = _port(BROKER_PORT, "the gateway for clients of Pinot")
     written: Path | None = flag(
         None, "Serve what `gris init` has written there instead.", "--from", metavar="DIRECTORY"
     )
@@ -182,7 +183,7 @@ def _serve_shared(
 
     served = ServedTables(files, tables, some_account(files.budget), is_practice=flags.practice)
     directory = flags.directory / "practice" if flags.practice else flags.directory
-    others = Ports(flags.gateway_port, flags.mcp_port, flags.console_port)
+    others = Ports(flags.gateway_port, flags.mcp_port, flags.console_port, flags.broker_port)
     serve_shared(services, served, directory, others, as_json=as_json)
 
 

@@ -27,15 +27,15 @@ LINES = {
     "gris_broker": 555,
     "gris_data": 7_430,
     "gris_lab": 4_855,
-    "gris_cli": 9_505,
+    "gris_cli": 9_535,
     "gris_serving": 3_450,
 }
-LINES_OF_TESTS = 129_920
+LINES_OF_TESTS = 129_940
 OPTIONAL_FIELDS = 481
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 130_920
+WORDS = 130_935
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -23,6 +23,7 @@ class Ports:
     gateway: int
     mcp: int
     console: int
+    broker: int
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Shared:
         account: The account of all analysts; with `each`, the part of it before an analyst's name.
         each: Whether each analyst has an account.
         with_mcp: Whether agents are served.
+        with_broker: Whether clients of Pinot are.
         keeps: Whether releases outlive the gateway; those of practice do not.
     """
 
@@ -52,6 +54,7 @@ class Shared:
     account: tuple[str, ...]
     each: bool
     with_mcp: bool
+    with_broker: bool
     keeps: bool = True
 
     @property
@@ -80,7 +83,8 @@ identity:
     accounts:
       - {{claim: {ROLES}, equals: {ANALYST}, prefix: {_text(list(shared.account))}{account}}}
 {_releases(shared)}timeouts: {{budget_silence: {SILENCE_SECONDS}}}
-{_mcp(shared, ports)}"""
+{_over_http("mcp", shared, ports.mcp) if shared.with_mcp else ""}\
+{_over_http("broker", shared, ports.broker) if shared.with_broker else ""}"""
 
 
 def console_text(head: str, shared: Shared, upstream: Upstream, ports: Ports, gateway: str) -> str:
@@ -112,14 +116,12 @@ def _releases(shared: Shared) -> str:
     return "releases: {file: releases.sqlite, key_file: releases.key}\n" if shared.keeps else ""
 
 
-def _mcp(shared: Shared, ports: Ports) -> str:
-    if not shared.with_mcp:
-        return ""
-    listen = shared.listen(ports.mcp)
+def _over_http(name: str, shared: Shared, port: int) -> str:
+    listen = shared.listen(port)
     if shared.is_local:
-        # Programs of agents trust no authority of ours, and nothing leaves this machine.
-        return f"mcp: {{listen: {listen}, tls: false}}\n"
-    return f"mcp: {{listen: {listen}, hosts: [{_text(shared.host)}]}}\n"
+        # Programs of others trust no authority of ours, and nothing leaves this machine.
+        return f"{name}: {{listen: {listen}, tls: false}}\n"
+    return f"{name}: {{listen: {listen}, hosts: [{_text(shared.host)}]}}\n"
 
 
 def _text(value: object) -> str:

@@ -23,6 +23,7 @@ class Pasted:
         visitor: Whose token logs in to the console.
         gateway: The gateway, gris://HOST:PORT.
         mcp: The URL of agents; empty: they are not served.
+        broker: The URL of clients of Pinot; empty: they are not served.
         console: The URL of the console; empty: there is none.
         question: A first question: options of `gris ask`.
     """
@@ -32,6 +33,7 @@ class Pasted:
     visitor: Person
     gateway: str
     mcp: str
+    broker: str
     console: str
     question: str
 
@@ -48,6 +50,16 @@ class Pasted:
         authorization = f"Bearer {self._token.read_text(encoding='ascii')}"
         server = {"type": "http", "url": self.mcp, "headers": {"Authorization": authorization}}
         return {"mcpServers": {"gris": server}}
+
+    @property
+    def pinot(self) -> str:
+        """The URL for Pinot's dialect of SQLAlchemy; empty: its clients are not served."""
+        if not self.broker:
+            return ""
+        token = self._token.read_text(encoding="ascii").strip()
+        scheme, _, host = self.broker.partition("://")
+        # "-" is the account that the token leads to.
+        return f"pinot+{scheme}://-:{token}@{host}/query/sql?controller={self.broker}"
 
     @property
     def ask(self) -> str:
@@ -75,6 +87,7 @@ class Pasted:
             if self.console
             else None,
             "mcp": self.agent,
+            "pinot": self.pinot or None,
             "ask": self.ask,
         }
 
@@ -92,6 +105,7 @@ class Pasted:
         if self.console:
             yield "", f"log in with the token in {_word(self._log_in)}"
         yield "agents", json.dumps(self.agent) if self.agent else missing.format("mcp")
+        yield "Pinot", self.pinot or missing.format("broker")
         yield "a shell", self.ask
 
 

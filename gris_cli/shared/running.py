@@ -13,6 +13,7 @@ import typer
 from pinot_connector.child_processes import ChildProcess, end_all
 
 _OF_MCP = ("mcp", "h11", "uvicorn")
+_OF_BROKER = ("h11", "starlette", "uvicorn")
 _OF_CONSOLE = ("jinja2", "h11", "starlette", "uvicorn")
 _OF_GATEWAY = {"cryptography": "gateway", "jwt": "gateway", "pydantic": "gateway", "duckdb": "duckdb"}
 
@@ -31,6 +32,11 @@ def require_gateway() -> None:
 def has_mcp() -> bool:
     """Whether agents can be served."""
     return all(map(find_spec, _OF_MCP))
+
+
+def has_broker() -> bool:
+    """Whether clients of Pinot can be served."""
+    return all(map(find_spec, _OF_BROKER))
 
 
 def has_console() -> bool:
@@ -58,7 +64,7 @@ class SharedProcesses:
         end_all(self._processes)
 
     def start_gateway(self, configuration: str) -> dict[str, Any]:
-        """Start it; return what it says: `address` and, with agents, `mcp_address`.
+        """Start it; return what it says: `address` and, where they are served, `mcp_address` and `broker_address`.
 
         Raises:
             ServiceUnavailable: It does not start; with the last line of its log.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -36,7 +36,7 @@ from gris_cli.shared.documents import (
 )
 from gris_cli.shared.identity import ANALYST, OWNER, Identity, Person, make_identity, remove_ending
 from gris_cli.shared.pasting import Pasted
-from gris_cli.shared.running import SharedProcesses, has_console, has_mcp, require_gateway
+from gris_cli.shared.running import SharedProcesses, has_broker, has_console, has_mcp, require_gateway
 from pinot_connector.embedded import RELEASES_KEY_FILE, EmbeddedServices, ignored_by_git, secret_key
 from pinot_connector.embedded import Ports as ServicePorts
 
@@ -82,7 +82,8 @@ def serve_shared(
     make_identity(identity, LOCALHOST, _PEOPLE, _DAYS)
     tables = {name: path.resolve() for name, path in served.tables.items()}
     account = tuple(served.account.split("/"))
-    shared = Shared(LOCALHOST, tables, account, each=False, with_mcp=has_mcp(), keeps=not served.is_practice)
+    offered = {"with_mcp": has_mcp(), "with_broker": has_broker()}
+    shared = Shared(LOCALHOST, tables, account, each=False, **offered, keeps=not served.is_practice)
     with services, SharedProcesses(directory) as processes:
         if shared.keeps:
             secret_key(directory / RELEASES_KEY_FILE)
@@ -98,6 +99,7 @@ def serve_shared(
             visitor=_YOU_AS_OWNER,
             gateway=gateway,
             mcp=f"http://{announced['mcp_address']}/mcp" if shared.with_mcp else "",
+            broker=f"http://{announced['broker_address']}" if shared.with_broker else "",
             console=processes.start_console(CONSOLE)["url"] if console else "",
             question=_question(served.files.policy, tables),
         )
@@ -126,7 +128,7 @@ def serve_written(directory: Path, *, as_json: bool) -> None:
         secret_key(directory / RELEASES_KEY_FILE)
         announced = processes.start_gateway(GATEWAY)
         url = processes.start_console(CONSOLE)["url"] if written.console and has_console() else ""
-        pasted = written.pasted(written.analyst(), tables, announced.get("mcp_address", ""), url)
+        pasted = written.pasted(written.analyst(), tables, announced, url)
         stopped = stop_event()
         _announce(services, pasted, practice=False, as_json=as_json)
         until_stopped(stopped, _all_of(services, processes))
@@ -189,8 +191,8 @@ class Written:
             f"{CONSOLE} budget_admin": ports.admin or 0,
             f"{GATEWAY} listen": _port_of(self.gateway.listen),
         }
-        if self.gateway.mcp is not None:
-            found[f"{GATEWAY} mcp"] = _port_of(self.gateway.mcp.listen)
+        for name, settings in self.gateway.over_http.items():
+            found[f"{GATEWAY} {name}"] = _port_of(settings.listen)
         if self.console is not None:
             found[f"{CONSOLE} listen"] = _port_of(self.console.listen)
         return found
@@ -215,17 +217,22 @@ class Written:
             raise typer.BadParameter(f"--from: {folder} has no token of an analyst; gris init makes one")
         return found[0]
 
-    def pasted(self, analyst: str, tables: dict[str, Path], mcp: str, console: str) -> Pasted:
-        """Return what an analyst pastes."""
-        secure = self.gateway.tls_of(self.gateway.mcp) is not None
-        scheme = "https" if secure else "http"
-        agents = f"{scheme}://{self.host if secure else '127.0.0.1'}:{_port_of(mcp)}/mcp" if mcp else ""
+    def pasted(
+        self, analyst: str, tables: dict[str, Path], announced: Mapping[str, Any], console: str
+    ) -> Pasted:
+        """Return what an analyst pastes; `announced` says where the gateway serves over HTTP, if it runs."""
+        at = dict.fromkeys(("mcp", "broker"), "")
+        for name, settings in self.gateway.over_http.items():
+            port = _port_of(announced.get(f"{name}_address", settings.listen))
+            secure = self.gateway.tls_of(settings) is not None
+            at[name] = f"https://{self.host}:{port}" if secure else f"http://127.0.0.1:{port}"
         return Pasted(
             identity=Identity(self.directory),
             person=Person(analyst, analyst),
             visitor=Person(analyst, analyst),
             gateway=f"gris://{self.host}:{_port_of(self.gateway.listen)}",
-            mcp=agents,
+            mcp=at["mcp"] and f"{at['mcp']}/mcp",
+            broker=at["broker"],
             console=console,
             question=_question(self.files.policy, tables),
         )

@@ -14,6 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from sqlalchemy import create_engine
+from sqlalchemy import text as statement
+from sqlalchemy.pool import NullPool
 
 from gris_cli.__main__ import main
 from gris_cli.shared.serving import Written
@@ -33,7 +36,7 @@ from tests.support.shared_answers import (
 )
 
 SQL = "SELECT product, COUNT(DISTINCT customer_number) AS n FROM purchases GROUP BY product ORDER BY n DESC LIMIT 5"
-PORTS = range(50051, 50057)
+PORTS = range(50051, 50058)
 
 
 def write_purchases(folder: Path) -> Path:
@@ -82,13 +85,15 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
 async def test_what_is_written_answers_every_surface_as_it_stands(
     started: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A shell, SQLAlchemy, an agent and a browser; an analyst's own budget pays, once."""
+    """A shell, SQLAlchemy, Pinot's own dialect, an agent and a browser; an analyst's own budget pays, once."""
     shell = asked_in_a_shell(started)
     counts = {row["element"][0]: row["noisy_count"] for row in shell["rows"]}
     assert len(counts) == 5
     levels = {tuple(each["path"]): each["limit"]["information"] for each in shell["remaining"]}
     assert levels == {("team",): 900, ("team", "ana"): 300}
     assert dict(map(tuple, asked_by_sqlalchemy(started, SQL, monkeypatch))) == counts
+    with create_engine(started["pinot"], poolclass=NullPool).connect() as connection:
+        assert dict(map(tuple, connection.execute(statement(SQL)).fetchall())) == counts
     by_agent = await asked_by_an_agent(started, table="purchases", by=["product"], k=5)
     assert [row["count"] for row in by_agent["rows"]] == list(counts.values())
     page = await shown_in_a_browser(
@@ -176,6 +181,10 @@ def test_a_host_that_others_reach_is_served_by_tls_alone(
     assert said["sqlalchemy"]["url"].startswith("gris://gris.example.org:50054/")
     assert said["mcp"]["mcpServers"]["gris"]["url"] == "https://gris.example.org:50055/mcp"
     assert said["console"]["url"] == "https://gris.example.org:50056"
+    assert said["pinot"].startswith("pinot+https://-:")
+    assert said["pinot"].endswith(
+        "@gris.example.org:50057/query/sql?controller=https://gris.example.org:50057"
+    )
     assert token_of(said)
 
 

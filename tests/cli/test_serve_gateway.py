@@ -33,7 +33,7 @@ from tests.support.shared_answers import (
 
 PORTS = tuple(
     word
-    for name in ("dp", "budget", "admin", "gateway", "mcp", "console")
+    for name in ("dp", "budget", "admin", "gateway", "mcp", "console", "broker")
     for word in (f"--{name}-port", "0")
 )
 SQL = "SELECT app, COUNT(DISTINCT member_id) AS n FROM cofacts_feedback GROUP BY app ORDER BY n DESC LIMIT 5"
@@ -241,11 +241,18 @@ def test_what_is_not_installed_is_named_with_its_extra(
     assert main(["serve", "--gateway", *PORTS]) == 2
     assert "pip install 'gris-dp[gateway]'" in capsys.readouterr().err
     pasted = Pasted(
-        Identity(tmp_path), YOU, YOU, "gris://localhost:1", mcp="", console="", question="--table t"
+        Identity(tmp_path),
+        YOU,
+        YOU,
+        "gris://localhost:1",
+        mcp="",
+        broker="",
+        console="",
+        question="--table t",
     )
     pasted.print()
     said = capsys.readouterr().out
-    for extra in ("console", "mcp"):
+    for extra in ("console", "mcp", "broker"):
         assert f"pip install 'gris-dp[{extra}]'" in said
 
 
