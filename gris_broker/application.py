@@ -34,7 +34,7 @@ from pinot_connector.questions import sql_question
 
 QUERY = "/query/sql"
 _SCHEMA = re.compile(r"/(?:schemas/(?P<schema>[^/]+)|tables/(?P<table>[^/]+)/schema)")
-_LIMIT = re.compile(r"\s+LIMIT\s+\d+\s*;?\s*\Z", re.IGNORECASE)
+_LIMIT = re.compile(r"(?<!\s)\s++LIMIT\s++\d++\Z", re.IGNORECASE)
 _TENANT = re.compile(r"/v2/brokers/tenants(?:/[^/]+)?")
 
 _Answering = Callable[[AsyncGatewayClient, bytes], Awaitable[Response]]
@@ -87,7 +87,8 @@ class BrokerApplication:
             self._rules.require_right_address(Headers(scope=scope))
             await self._answer(scope, receive, send)
         except HttpRefusalError as error:
-            is_question = scope["path"] == QUERY and error.status is not HTTPStatus.MISDIRECTED_REQUEST
+            of_http = (HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.METHOD_NOT_ALLOWED)
+            is_question = scope["path"] == QUERY and error.status not in of_http
             response = _refused(error) if is_question else _refused_otherwise(error)
             await response(scope, receive, send)
 
@@ -167,7 +168,7 @@ def _in_address(scope: Scope) -> Asked:
 
 async def _answered(client: AsyncGatewayClient, question: Asked) -> dict[str, Any]:
     # Clients put a LIMIT behind every statement.
-    if (one := liveness_column(_LIMIT.sub("", question.sql))) is not None:
+    if (one := liveness_column(_LIMIT.sub("", question.sql.strip()))) is not None:
         return one_row(one)
     result = await client.ask(
         sql_question(question.sql), confidence=question.confidence, max_cost=question.max_cost

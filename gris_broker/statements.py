@@ -14,19 +14,19 @@ from typing import Any
 
 from pinot_connector.errors import InvalidQuestion
 
-_SET = re.compile(
-    r"\s*SET\s+\"?(?P<name>[A-Za-z_][\w.]*)\"?\s*=\s*(?P<value>'(?:[^']|'')*'|[^;']*?)\s*;", re.I
-)
-_VALUE = r"(?:'[^']*'|[^,'()]*)"
-_OPTION = re.compile(
-    rf"OPTION\s*\(\s*(?P<pairs>[\w.]+\s*=\s*{_VALUE}(?:,\s*[\w.]+\s*=\s*{_VALUE})*)\)\s*;?\s*\Z", re.I
-)
-_PAIR = re.compile(rf"(?P<name>[\w.]+)\s*=\s*(?P<value>{_VALUE})(?:,\s*|\Z)")
-# The word outside of what is quoted, and of comments.
-_WORD = re.compile(
-    r"'(?:[^']|'')*+'|\"[^\"]*+\"|--[^\r\n]*+|/\*(?:(?!\*/).)*+|\b(?P<word>OPTION)\b",
-    re.DOTALL | re.IGNORECASE,
-)
+# Nothing here is tried twice: each repetition keeps what it has, so that no text takes long.
+_COMMENT = r"--[^\r\n]*+|/\*(?:(?!\*/).)*+(?:\*/)?"
+_GAP = rf"(?:\s++|{_COMMENT})*+"
+_VALUE = r"(?:'[^']*+'|[^,;'()\s]++)"
+_NAME = r"[A-Za-z_][\w.]*+"
+_FLAGS = re.IGNORECASE | re.DOTALL
+_SET = re.compile(rf"{_GAP}SET\s++\"?(?P<name>{_NAME})\"?\s*+=\s*+(?P<value>{_VALUE})\s*+;", _FLAGS)
+_EQUAL = rf"{_NAME}\s*+=\s*+{_VALUE}\s*+"
+_OPTION = re.compile(rf"OPTION\s*+\(\s*+(?P<pairs>{_EQUAL}(?:,\s*+{_EQUAL})*+)\)\Z", _FLAGS)
+_PAIR = re.compile(rf"(?P<name>{_NAME})\s*+=\s*+(?P<value>{_VALUE})\s*+(?:,\s*+|\Z)", _FLAGS)
+# Comments, what is quoted, and the word outside of both.
+_PART = re.compile(rf"'(?:[^']|'')*+'|\"[^\"]*+\"|(?P<comment>{_COMMENT})|\b(?P<word>OPTION)\b", _FLAGS)
+_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?")
 MAX_CHARACTERS = 200_000
 """No statement that dp_service accepts is longer."""
 
@@ -80,22 +80,34 @@ def asked(sql: Any, options: Any = None) -> Asked:
     if max(len(sql), len(options or "")) > MAX_CHARACTERS:
         raise InvalidQuestion("sql", f"expected at most {MAX_CHARACTERS:,} characters")
     found = dict(_listed(options or ""))
-    begin, end = 0, len(sql)
+    begin = 0
     while (first := _SET.match(sql, begin)) is not None:
-        found[first["name"]] = first["value"]
+        found[first["name"].casefold()] = first["value"]
         begin = first.end()
-    words = [each.start() for each in _WORD.finditer(sql, begin) if each["word"]]
+    parts = list(_PART.finditer(sql, begin))
+    words = [each.start() for each in parts if each["word"]]
+    comments = {each.end(): each.start() for each in parts if each["comment"]}
+    end = _end(sql, len(sql), comments)
     while words and (last := _OPTION.match(sql, words.pop(), end)) is not None:
-        found |= {pair["name"]: pair["value"] for pair in _PAIR.finditer(last["pairs"])}
-        end = last.start()
-    return _with_options(
-        sql[begin:end], {name.casefold(): value.strip().strip("'") for name, value in found.items()}
-    )
+        found |= {pair["name"].casefold(): pair["value"] for pair in _PAIR.finditer(last["pairs"])}
+        end = _end(sql, last.start(), comments)
+    return _with_options(sql[begin:end], {name: value.strip("'") for name, value in found.items()})
+
+
+def _end(sql: str, end: int, comments: Mapping[int, int]) -> int:
+    """Return where a statement ends that something ends behind: comments, semicolons and blanks are no part of it."""
+    while True:
+        if end in comments:
+            end = comments[end]
+        elif end and (sql[end - 1].isspace() or sql[end - 1] == ";"):
+            end -= 1
+        else:
+            return end
 
 
 def _listed(options: str) -> list[tuple[str, str]]:
     pairs = (each.partition("=") for each in options.split(";") if each.strip())
-    return [(name.strip(), value) for name, _, value in pairs]
+    return [(name.strip().casefold(), value.strip()) for name, _, value in pairs]
 
 
 def _with_options(sql: str, options: Mapping[str, str]) -> Asked:
@@ -108,7 +120,7 @@ def _with_options(sql: str, options: Mapping[str, str]) -> Asked:
     intervals, confidence, most = (own.get(name) for name in known)
     if (exactness := options.get(_MAX_ERROR)) is not None:
         # dp_service reads it.
-        sql = f"{sql.rstrip().removesuffix(';')} OPTION({_MAX_ERROR}={exactness})"
+        sql = f"{sql} OPTION({_MAX_ERROR}={exactness})"
     if intervals is not None and intervals.lower() not in _TRUTH:
         raise InvalidQuestion("grisIntervals", "expected true or false")
     return Asked(
@@ -120,10 +132,9 @@ def _with_options(sql: str, options: Mapping[str, str]) -> Asked:
 
 
 def _number(name: str, text: str, example: str) -> Fraction:
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise InvalidQuestion(name, f"expected a number, such as {example}") from None
+    if _NUMBER.fullmatch(text) is None:
+        raise InvalidQuestion(name, f"expected a number, such as {example}")
+    return Fraction(text)
 
 
 def _whole(name: str, text: str) -> int:

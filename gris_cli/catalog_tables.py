@@ -142,9 +142,9 @@ def _format_value(value: CatalogValue) -> str:
     if value.row_lower is not None and value.row_upper is not None:
         ends = f"{formats.exact(value.row_lower)} to {formats.exact(value.row_upper)}"
         rows = f"; beside counts of events, a row with {ends}"
-    if value.bucket_lower is not None and value.bucket_upper is not None:
-        ends = f"{formats.exact(value.bucket_lower)} to {formats.exact(value.bucket_upper)}"
-        rows = f"; in buckets of time alone with {ends}{rows}"
+    if value.month_lower is not None and value.month_upper is not None:
+        ends = f"{formats.exact(value.month_lower)} to {formats.exact(value.month_upper)}"
+        rows = f"; by months or shorter buckets alone with {ends}{rows}"
     return (
         f"{value.name}: a member's total in an element counts with {lower} to {upper}, in steps of "
         f"{formats.exact(value.quantum)}{rows}{'; rows without a value count apart' if value.has_own_count else ''}"

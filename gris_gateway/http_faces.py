@@ -16,7 +16,7 @@ from typing import Protocol
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from gris_gateway.accounts import Caller
+from gris_gateway.accounts import AccountError, Caller, OutOfReachError
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError
 from gris_gateway.configuration import BrokerSettings, HttpSettings
@@ -97,6 +97,7 @@ class HttpAdmission:
             HttpRefusalError: The sender is not known, has no account, or asks too much.
         """
         caller = self._known(authorization)
+        self._require_within_reach(caller, account)
         try:
             async with self._requests.entered(caller.name) as request:
                 # Every request counts against the rate.
@@ -109,6 +110,15 @@ class HttpAdmission:
             raise self._refused(
                 HTTPStatus.TOO_MANY_REQUESTS, error.reason, str(error), {"Retry-After": str(seconds)}
             ) from None
+
+    def _require_within_reach(self, caller: Caller, account: str | None) -> None:
+        try:
+            caller.account([] if account is None else account.split("/"))
+        except (AccountError, OutOfReachError):
+            message = (
+                "expected the caller's own account, or one below it where the gateway's rules allow that"
+            )
+            raise self._refused(HTTPStatus.FORBIDDEN, "ACCOUNT_OUT_OF_REACH", message) from None
 
     def _known(self, authorization: Sequence[str]) -> Caller:
         metadata = tuple(("authorization", value) for value in authorization)

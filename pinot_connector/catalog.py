@@ -210,8 +210,8 @@ class CatalogValue:
     Of each member one number counts in each element: its total, between `lower` and `upper`, in steps of `quantum`; in
     sums over rows each row, between `row_lower` and `row_upper`, None: rows may not be summed. With `has_own_count`
     rows without a usable value count, and sums and averages are of the others. `published` is what publishing the upper
-    bound cost everyone who may see it; None: it was not published. In questions by buckets of time alone a total is
-    between `bucket_lower` and `bucket_upper`; None: as in others.
+    bound cost everyone who may see it; None: it was not published. In questions by months, or shorter buckets of time,
+    alone a total is between `month_lower` and `month_upper`; None: as in others.
     """
 
     name: str
@@ -222,8 +222,8 @@ class CatalogValue:
     row_upper: Fraction | None = None
     has_own_count: bool = False
     published: PublishedDomain | None = None
-    bucket_lower: Fraction | None = None
-    bucket_upper: Fraction | None = None
+    month_lower: Fraction | None = None
+    month_upper: Fraction | None = None
 
 
 @dataclass(frozen=True)

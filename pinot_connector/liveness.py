@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _LIVENESS_CHECK = re.compile(
-    r"\s*SELECT\s+1(?:\s+AS\s+(?:(?P<name>[a-z_]\w*)|\"(?P<quoted>[^\"]+)\"))?\s*;?\s*", re.IGNORECASE
+    r"\s*+SELECT\s++1(?:\s++AS\s++(?:(?P<name>[a-z_]\w*+)|\"(?P<quoted>[^\"]++)\"))?\s*+;?\s*+", re.IGNORECASE
 )
 
 

@@ -18,24 +18,24 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 41_660,
+    "dp_service": 41_670,
     "budget_service": 20_415,
-    "pinot_connector": 21_570,
-    "gris_gateway": 3_330,
+    "pinot_connector": 21_620,
+    "gris_gateway": 3_340,
     "gris_console": 3_850,
     "gris_mcp": 2_155,
-    "gris_broker": 555,
+    "gris_broker": 565,
     "gris_data": 7_430,
     "gris_lab": 4_855,
     "gris_cli": 9_535,
     "gris_serving": 3_450,
 }
-LINES_OF_TESTS = 129_940
+LINES_OF_TESTS = 130_020
 OPTIONAL_FIELDS = 481
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 130_935
+WORDS = 130_970
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -26,7 +26,7 @@ from dp_service.queries.canonical_columns import (
 )
 from dp_service.queries.canonical_conditions import conditions_of
 from dp_service.queries.columns import Nulls
-from dp_service.queries.dimensions import has_own_bounds
+from dp_service.queries.dimensions import is_within_months
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter
 from dp_service.queries.structured import HistogramQuery
@@ -132,8 +132,8 @@ def _coordinate(
         return QueryCount(counted, bounds, condition), 1
     column = table.value(part.column)
     value = query_value(column)
-    if has_own_bounds(query.dimensions):
-        value = replace(value, bounds=column.bounds_in_buckets)
+    if is_within_months(query.dimensions):
+        value = replace(value, bounds=column.bounds_in_months)
     if condition is None:
         return value, column.weight
     if averaged:

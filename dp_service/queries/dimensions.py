@@ -52,9 +52,9 @@ def labels_of(dimensions: Iterable[Dimension]) -> tuple[str | None, ...]:
     )
 
 
-def has_own_bounds(dimensions: Sequence[Dimension]) -> bool:
-    """Return whether a question groups by one function alone whose values a policy may bound by themselves."""
-    return len(dimensions) == 1 and any(each.has_own_bounds for each in functions_of(dimensions))
+def is_within_months(dimensions: Sequence[Dimension]) -> bool:
+    """Return whether a question groups by months or shorter buckets of time, and nothing else."""
+    return len(dimensions) == 1 and any(each.is_within_month for each in functions_of(dimensions))
 
 
 def is_series(dimension: Dimension) -> bool:

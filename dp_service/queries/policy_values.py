@@ -94,16 +94,16 @@ def _value_column(
     row_lower, row_upper = _row_bounds(schema, upper)
     rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
     bounds = ValueBounds(quantum, rows, Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(upper)))
-    of_buckets = schema.buckets
+    of_months = schema.months
     return schema.resolved(
         ValueColumn,
         name=name,
         bounds=bounds,
-        bounds_in_buckets=bounds
-        if of_buckets is None
+        bounds_in_months=bounds
+        if of_months is None
         else replace(
             bounds,
-            totals=Clamp(quantum.exact_steps(of_buckets.lower), quantum.exact_steps(of_buckets.upper)),
+            totals=Clamp(quantum.exact_steps(of_months.lower), quantum.exact_steps(of_months.upper)),
         ),
         null_value=null_value(schema),
         publication=bound.publication if isinstance(bound, PublishedBound) else None,
@@ -137,10 +137,10 @@ def _of_numbers(schema: ValueSchema, quantum: Quantum, total_upper: Fraction) ->
     """Yield what is wrong with a column's quantum and bounds."""
     if schema.type is ValueType.INT64 and quantum.size.denominator != 1:
         yield "quantum", "expected a whole number for an int64 column"
-    of_buckets = schema.buckets
+    of_months = schema.months
     stated = {key: getattr(schema, key) for key in _BOUNDS} | {"upper": total_upper}
-    if of_buckets is not None:
-        stated |= {"buckets.lower": of_buckets.lower, "buckets.upper": of_buckets.upper}
+    if of_months is not None:
+        stated |= {"months.lower": of_months.lower, "months.upper": of_months.upper}
     for key, bound in stated.items():
         if bound is None:
             continue
@@ -150,8 +150,8 @@ def _of_numbers(schema: ValueSchema, quantum: Quantum, total_upper: Fraction) ->
             yield key, "expected a number, and a number of quanta, from -2^50 to 2^50"
     if schema.lower >= total_upper:
         yield "upper", "expected more than lower: between them lies what one member can add to a sum"
-    if of_buckets is not None and of_buckets.lower >= of_buckets.upper:
-        yield "buckets.upper", "expected more than buckets.lower"
+    if of_months is not None and of_months.lower >= of_months.upper:
+        yield "months.upper", "expected more than months.lower"
     row_lower, row_upper = _row_bounds(schema, total_upper)
     if row_lower >= row_upper:
         yield "row_upper", "expected more than row_lower"
@@ -210,12 +210,12 @@ def _of_column(column: ValueColumn, table: Table, sums: Sums) -> Iterator[str]:
             "expected the type, int64, and the null_value that the table's columns give, "
             "since the column is listed there too"
         )
-    if column.buckets is not None and not table.buckets:
-        yield "buckets: expected time.buckets as well: the buckets that questions may name"
+    if column.months is not None and not any(length.is_within_month for length in table.buckets):
+        yield "months: expected time.buckets with day, week or month as well"
     if not all(
         _is_exact(bounds, tau, sums)
         for tau in _summed_rows(table)
-        for bounds in (column.bounds, column.bounds_in_buckets)
+        for bounds in (column.bounds, column.bounds_in_months)
     ):
         yield (
             "expected a coarser quantum, narrower bounds, or smaller numbers in contributions.sums: sums could reach "
@@ -270,7 +270,10 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     distance = max(
         _square_width(bounds, tau, bounded) * elements
         for tau in _summed_rows(table)
-        for bounds, elements in ((column.bounds, bounded.delta_0), (column.bounds_in_buckets, in_buckets))
+        for bounds, elements in (
+            (column.bounds, max(bounded.delta_0, in_buckets)),
+            (column.bounds_in_months, in_buckets),
+        )
     )
     if variance_for(distance, rho * least * _share_of_sum(column)) > MAX_VARIANCE:
         yield "expected narrower bounds, a smaller tau or more units: the noise is too large to be drawn"
@@ -280,7 +283,7 @@ def _share_of_sum(column: ValueColumn) -> Fraction:
     """Return the least part of a column's share that its sum has; a count of its own takes at most the rest of 1/16."""
     if column.nulls is not ValueNulls.OWN_COUNT:
         return Fraction(1)
-    clamps = (column.bounds.totals, column.bounds.rows, column.bounds_in_buckets.totals)
+    clamps = (column.bounds.totals, column.bounds.rows, column.bounds_in_months.totals)
     return 1 - max(clamp.count_share for clamp in clamps)
 
 

@@ -63,8 +63,8 @@ def bound_or_published(value: object) -> Fraction | PublishedSchema:
 UpperBound = Annotated[Fraction | PublishedSchema, BeforeValidator(bound_or_published)]
 
 
-class BucketSchema(Stated):
-    """The bounds of a member's total in a bucket of time, in questions that group by buckets alone."""
+class MonthSchema(Stated):
+    """The bounds of a member's total in a month or a shorter bucket, in questions that group by these alone."""
 
     lower: Bound
     upper: Bound
@@ -73,8 +73,8 @@ class BucketSchema(Stated):
 class ValueSchema(Stated):
     """One column whose values are summed: its quantum, the bounds of a row and of a member's total, and its NULLs.
 
-    `weight` is its part of what the sums of a question pay, beside those of the other columns. `buckets` None: buckets
-    of time have no bounds of their own.
+    `weight` is its part of what the sums of a question pay, beside those of the other columns. `months` None: months
+    have no bounds of their own.
     """
 
     type: Annotated[ValueType, Field(strict=False), AfterValidator(_summable)]
@@ -83,7 +83,7 @@ class ValueSchema(Stated):
     upper: UpperBound
     row_lower: Bound | None = None
     row_upper: Bound | None = None
-    buckets: BucketSchema | None = None
+    months: MonthSchema | None = None
     weight: Annotated[int, Field(gt=0, le=1000)] = 1
     nulls: Annotated[ValueNulls, Field(strict=False)] = ValueNulls.DROP
     null_value: Bound | None = None
@@ -95,7 +95,7 @@ class ValueColumn(ValueSchema):
     Attributes:
         name: The name of the column.
         bounds: How rows and members' totals are rounded and clamped.
-        bounds_in_buckets: The same in questions that group by buckets of time alone.
+        bounds_in_months: The same in questions that group by months, or shorter buckets of time, alone.
         null_value: What stands for NULL: what an engine without NULL stores, and what such rows count with if they are
             kept. None: the engine stores an infinity or no number.
         publication: What the upper bound cost everyone who may see it; None: it was not published from the data.
@@ -103,7 +103,7 @@ class ValueColumn(ValueSchema):
 
     name: str
     bounds: ValueBounds
-    bounds_in_buckets: ValueBounds
+    bounds_in_months: ValueBounds
     publication: Publication | None
 
 

@@ -202,7 +202,7 @@ def _quantile_column(column: QuantileColumn) -> dp_pb2.QuantileColumn:
 
 def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.CatalogValue:
     quantum, totals, rows = column.bounds.quantum.size, column.bounds.totals, column.bounds.rows
-    of_buckets = column.buckets
+    of_months = column.months
     return dp_pb2.CatalogValue(
         name=column.name,
         quantum=str(quantum),
@@ -212,8 +212,8 @@ def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.CatalogValu
         row_upper=str(rows.high * quantum) if sums_rows else "",
         has_own_count=column.nulls is ValueNulls.OWN_COUNT,
         published=_published(column),
-        bucket_lower="" if of_buckets is None else str(of_buckets.lower),
-        bucket_upper="" if of_buckets is None else str(of_buckets.upper),
+        month_lower="" if of_months is None else str(of_months.lower),
+        month_upper="" if of_months is None else str(of_months.upper),
     )
 
 

@@ -116,8 +116,8 @@ def _value_json(value: ValueColumn) -> dict[str, Any]:
         "upper": str(totals.high * quantum),
         **(
             {}
-            if value.buckets is None
-            else {"buckets": {"lower": str(value.buckets.lower), "upper": str(value.buckets.upper)}}
+            if value.months is None
+            else {"months": {"lower": str(value.months.lower), "upper": str(value.months.upper)}}
         ),
         "weight": value.weight,
         "nulls": value.nulls,

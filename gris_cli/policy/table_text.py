@@ -116,16 +116,16 @@ def _format_value(value: ValueColumn) -> str:
     )
     return (
         f"{value.name}: rows count with {row_lower} to {row_upper}, and a member's total in an element with {lower} to "
-        f"{upper}{_format_publication(value)}{_format_buckets_of(value)}, in steps of {formats.exact(quantum)}"
+        f"{upper}{_format_publication(value)}{_format_months_of(value)}, in steps of {formats.exact(quantum)}"
         f"{_format_value_nulls(value)}"
     )
 
 
-def _format_buckets_of(value: ValueColumn) -> str:
-    if value.buckets is None:
+def _format_months_of(value: ValueColumn) -> str:
+    if value.months is None:
         return ""
-    lower, upper = formats.exact(value.buckets.lower), formats.exact(value.buckets.upper)
-    return f", in buckets of time alone with {lower} to {upper}"
+    lower, upper = formats.exact(value.months.lower), formats.exact(value.months.upper)
+    return f", by months or shorter buckets alone with {lower} to {upper}"
 
 
 def _format_publication(value: ValueColumn) -> str:

@@ -60,10 +60,10 @@ class DraftValue:
         type: Its type in the policy.
         quantum: The step that rows are rounded to.
         totals: Between which bounds a member's total counts.
-        months: The same of a total in a bucket of time; None: there is no time.
+        months: The same of a total in a month; None: there is no time.
         rows: The same of a row.
         cuts: Upper bounds around the one that was chosen, and the share of the sum of members' totals that each cuts.
-        month_cut: Which share of sums by month the upper bound of buckets cuts.
+        month_cut: Which share of sums by month their upper bound cuts.
         rows_cut: Which share of the sum the bounds of rows cut.
         cut_of_one: Which share of what these cut is one member's.
         member_value: Which value of a member quantiles are of.

@@ -13,8 +13,8 @@ from pinot_connector import formats
 
 _VALUES = (
     "What may be summed and averaged, of members beside a count of members, of rows beside one of rows. A row counts "
-    "between row_lower and row_upper, and a member's total in one element between lower and upper, or in a bucket of "
-    "time between those of `buckets`: narrow bounds cut what large members add, wide ones bring noise."
+    "between row_lower and row_upper, and a member's total in one element between lower and upper, or in a month and "
+    "shorter buckets of time between those of `months`: narrow bounds cut what large members add, wide bring noise."
 )
 _QUANTILES = (
     "Medians, percentiles, about the smallest and largest: of one value for each member (member_value: total, mean, "
@@ -36,16 +36,16 @@ def value_lines(values: Sequence[DraftValue]) -> Iterator[str]:
         (lower, upper), (row_lower, row_upper) = each.totals, each.rows
         yield (
             f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, lower: {lower}, upper: {upper}, "
-            f"row_lower: {row_lower}, row_upper: {row_upper}{_buckets(each)}{_nulls(each)}}}"
+            f"row_lower: {row_lower}, row_upper: {row_upper}{_months(each)}{_nulls(each)}}}"
         )
 
 
-def _buckets(each: DraftValue) -> str:
-    """Return the bounds in buckets of time, where they are others."""
+def _months(each: DraftValue) -> str:
+    """Return the bounds in months, where they are others."""
     if each.months is None or each.months == each.totals:
         return ""
     lower, upper = each.months
-    return f", buckets: {{lower: {lower}, upper: {upper}}}"
+    return f", months: {{lower: {lower}, upper: {upper}}}"
 
 
 def _bins(each: DraftValue) -> str:
@@ -79,9 +79,7 @@ def _cuts(each: DraftValue) -> str:
         )
     by_month = ""
     if each.months is not None:
-        by_month = (
-            f"; in buckets of time, {each.months[1]} cuts {share_text(each.month_cut)} of sums by month"
-        )
+        by_month = f"; by month, {each.months[1]} cuts {share_text(each.month_cut)} of sums by month"
     return (
         f"DECIDE: upper {upper} cuts {chosen} of the sum of members' totals over all rows ({others}){by_month}; "
         f"row_upper {row_upper} cuts {share_text(each.rows_cut)} of the sum of rows.{of_one}{missing}"

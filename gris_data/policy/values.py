@@ -89,7 +89,7 @@ def clamped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Cla
             continue
         for column in (None, *(each for each in table.columns if each.group_by)):
             yield _of_totals(connection, table, value, column)
-        if isinstance(value, ValueColumn) and value.buckets is not None:
+        if isinstance(value, ValueColumn) and value.months is not None:
             yield _of_months(connection, table, value)
 
 
@@ -154,13 +154,13 @@ def _of_totals(
 
 
 def _of_months(connection: duckdb.DuckDBPyConnection, table: Table, value: ValueColumn) -> Clamped:
-    """Count what the bounds of buckets change of members' totals by month, in UTC."""
+    """Count what the bounds of months change of members' totals by month, in UTC."""
     time, source = table.time_column(), rows_of_members(table, ())
     at = quoted(time.name)
     if time.type is ColumnType.INT64 and table.time is not None:
         at = f"make_timestamp({at} * {table.time.unit.value})"
     keys = f"{source.member}, TRY(date_trunc('month', {at}))"
-    return _of_groups(connection, table, value, ("month", source, keys), value.bounds_in_buckets.totals)
+    return _of_groups(connection, table, value, ("month", source, keys), value.bounds_in_months.totals)
 
 
 def _of_groups(

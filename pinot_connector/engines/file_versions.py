@@ -113,7 +113,7 @@ class VersionedFolder(VersionedFile):
         with self._lock:
             paths = files_of(self.path).paths
             self._files = {path: self._files.get(path) or VersionedFile(path) for path in paths}
-            base = base_of(self.path)
+            base = base_of(self.path).absolute()
             held = sorted((file.version(), said_by_folders(path, base)) for path, file in self._files.items())
         return f"sha256:{hashlib.sha256(json.dumps(held).encode()).hexdigest()}"
 

@@ -276,7 +276,7 @@ def _source(path: Path | ParquetFiles, options: str = "") -> str:
     held = f"read_parquet({_listed(files)}, hive_partitioning = false{options})"
     if files.is_one:
         return held
-    said = "".join(f", {_said(key)} AS {quoted(key)}" for key in files.keys)
+    said = "".join(f", {_said(key, files.base)} AS {quoted(key)}" for key in files.keys)
     return f"(SELECT held.*, held.{FILE_NAME}{said} FROM {held} AS held)"  # noqa: S608
 
 
@@ -284,8 +284,10 @@ def _listed(files: ParquetFiles) -> str:
     return f"[{', '.join(literal(escape(str(each))) for each in files.paths)}]"
 
 
-def _said(key: str) -> str:
-    found = f"regexp_extract(held.{FILE_NAME}, {literal(f'/{re.escape(key)}=([^/]*)/')}, 1)"
+def _said(key: str, base: Path) -> str:
+    """Returns what a folder below another says of a column, whatever folders above are called."""
+    pattern = f"^{re.escape(str(base))}/(?:[^/]*/)*?{re.escape(key)}=([^/]*)/"
+    found = f"regexp_extract(held.{FILE_NAME}, {literal(pattern)}, 1)"
     return f"nullif(url_decode({found}), {literal(_NULL_FOLDER)})"
 
 

@@ -23,6 +23,8 @@ PLAIN = "SELECT a FROM t"
         ("SELECT a FROM t OPTION(preserveType='true')", None),
         ("SELECT a FROM t option (timeoutMs = 10, x='y, z') ;", None),
         ("SELECT a FROM t OPTION(a=1) OPTION(b=2)", None),
+        ("/* a tool */ SET a=1; -- more\nSET b=2; SELECT a FROM t", None),
+        ("SELECT a FROM t OPTION(a=1); -- sent by a tool", None),
         (PLAIN, "groupByMode=sql;responseFormat=sql"),
         (PLAIN, ";useMultistageEngine=true"),
         (PLAIN, ""),
@@ -38,7 +40,6 @@ def test_options_of_the_engine_are_left_out(sql: str, options: str | None) -> No
     [
         "SELECT a FROM t WHERE b = 'OPTION(x=1)'",
         "SELECT a FROM t WHERE b IN ('SET x=1;', 'c')",
-        "SELECT a FROM t -- OPTION(x=1)",
         "SELECT a FROM t WHERE option(x=1) AND c = 2",
         'SELECT "OPTION(x=1)" FROM t',
     ],
@@ -59,6 +60,8 @@ def test_own_options_are_read_wherever_they_stand() -> None:
         Asked(PLAIN, True, 0.9, 20)
     ] * 3
     assert asked(f"{PLAIN}; OPTION(timeoutMs=1, max_error='10%')").sql == f"{PLAIN} OPTION(max_error=10%)"
+    assert asked(f"{PLAIN} -- why", "max_error=5").sql == f"{PLAIN} OPTION(max_error=5)"
+    assert asked(f"SET grisMaxCost=1000; SET grismaxcost=1000; SET GRISMAXCOST=1; {PLAIN}").max_cost == 1
 
 
 @pytest.mark.parametrize(
@@ -76,6 +79,9 @@ def test_own_options_are_read_wherever_they_stand() -> None:
         (b'{"sql": "SET grisIntervals=2; SELECT 1"}', "grisIntervals", "true or false"),
         (b'{"sql": "SET grisMaxCost=1.5; SELECT 1"}', "grisMaxCost", "a whole number"),
         (b'{"sql": "SET grisConfidence=x; SELECT 1"}', "grisConfidence", "expected a number"),
+        (b'{"sql": "SET grisConfidence=1e400; SELECT 1"}', "grisConfidence", "expected a number"),
+        (b'{"sql": "SET grisMaxCost=1e999999999; SELECT 1"}', "grisMaxCost", "expected a number"),
+        (b'{"sql": "SET grisMaxCost=-1; SELECT 1"}', "grisMaxCost", "expected a number"),
         (
             b'{"sql": "SET grisTruth=1; SELECT 1"}',
             "gristruth",
@@ -92,6 +98,9 @@ def test_what_cannot_be_read_is_refused_by_its_name(body: bytes, field: str, exp
 
 @given(st.text(), st.none() | st.text())
 @example("SET a='" * 1000, "=;=")
+@example("SET a=" + " " * 190_000, None)
+@example("OPTION(a=1" + " " * 190_000 + "(", None)
+@example("--\n" * 60_000, "a=b;" * 45_000)
 @example("OPTION(" * 10_000, None)
 @example("SET a=1;" * 20_000, None)
 @example(" OPTION(a=1)" * 15_000, None)

@@ -24,7 +24,7 @@ tables:
     contributions:
       {bound: in_query, delta_0: 8, units: 7, least_units: 2, most_units: 40, sums: {max_members: 10, max_rows: 99}}
     measures: {distinct_members: true}
-    values: {paid: {type: int64, lower: 0, upper: 50, buckets: {lower: -1, upper: 9}}}
+    values: {paid: {type: int64, lower: 0, upper: 50, months: {lower: -1, upper: 9}}}
     columns: {page: {type: string, group_by: true}, land: {type: string, filter: [in]}}
 """
 
@@ -64,7 +64,8 @@ async def test_what_an_exactness_may_cost_and_who_pays_is_told(capsys: pytest.Ca
         "costs 7 information, or 2 to 40 if it says how exact it has to be",
         "by area, each paying for itself: DE, FR, and all others",
         "a row's, by land",
-        "a member's total in an element counts with 0 to 50, in steps of 1; in buckets of time alone with -1 to 9",
+        "a member's total in an element counts with 0 to 50, in steps of 1; by months or shorter buckets alone with "
+        "-1 to 9",
     ):
         assert words in reported
 

@@ -105,7 +105,7 @@ def test_the_owner_is_told_what_bounds_change(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("kind", "of"), [("date", "DATE '2026-01-01' + CAST({} AS INTEGER)"), ("int64, unit: days", "20454 + {}")]
 )
-def test_totals_by_month_are_compared_with_the_bounds_of_buckets(
+def test_totals_by_month_are_compared_with_the_bounds_of_months(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, of: str
 ) -> None:
     """Of the month that a row is in, whatever its time is stored as; others are as before."""
@@ -114,7 +114,7 @@ def test_totals_by_month_are_compared_with_the_bounds_of_buckets(
         "    measures:", f"    time: {{column: at, type: {kind}, buckets: [week]}}\n    measures:"
     )
     policy.write_text(
-        timed.replace("lower: 0, upper: 10,", "lower: 0, upper: 10, buckets: {lower: 0, upper: 3},")
+        timed.replace("lower: 0, upper: 10,", "lower: 0, upper: 10, months: {lower: 0, upper: 3},")
     )
     at = of.format("place * 20")
     rows = (

@@ -279,11 +279,11 @@ def test_steps_are_fine_and_sums_by_month_are_weighed(
     )
     (seconds,) = table.values
     assert 0 < seconds.quantum <= 32 / 64
-    assert seconds.buckets is not None
-    assert [seconds.buckets.lower, seconds.buckets.upper] == [Fraction(0), Fraction(128)]
-    assert seconds.bounds.totals.width > seconds.bounds_in_buckets.totals.width
+    assert seconds.months is not None
+    assert [seconds.months.lower, seconds.months.upper] == [Fraction(0), Fraction(128)]
+    assert seconds.bounds.totals.width > seconds.bounds_in_months.totals.width
     said = " ".join(text.replace("#", " ").split())
-    assert "in buckets of time, 128 cuts next to nothing of sums by month; row_upper 32 cuts" in said
+    assert "by month, 128 cuts next to nothing of sums by month; row_upper 32 cuts" in said
 
 
 def test_few_members_with_most_rows_hide_no_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

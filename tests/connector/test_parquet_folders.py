@@ -6,9 +6,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -18,7 +19,8 @@ import pytest
 from pinot_connector.engines import parquet_files
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.engines.parquet_files import table_path
+from pinot_connector.engines.parquet import all_rows
+from pinot_connector.engines.parquet_files import files_of, table_path
 from pinot_connector.errors import DataChanged, DataUnreadable, EngineError, EngineGone
 from tests.support.world import write_small
 
@@ -187,6 +189,7 @@ def test_files_that_are_not_one_table_are_refused_at_once_and_when_they_come(vis
         (("a=1", ""), "x", "folders say other columns"),
         (("a=1/A=1",), "x", "one column twice"),
         (("a=1", "a=2"), "A", "have a column a"),
+        (("=1",), "x", "or =VALUE"),
         (("a=1",), "filename", "have a column filename"),
         (("",), "File_Row_Number", "no column file_row_number"),
     ],
@@ -200,6 +203,71 @@ def test_folders_that_say_too_little_or_what_a_column_says_are_refused(
         pq.write_table(pa.table({column: [1]}), tmp_path / folder / "part-0.parquet")
     with pytest.raises(EngineError, match=expected):
         DuckDBEngine({"visits": tmp_path})
+
+
+def _linked_folder(visits: Path) -> None:
+    (visits / "country=ES").symlink_to(visits / "country=DE")
+
+
+def _dangling(visits: Path) -> None:
+    (visits / "country=DE" / "gone.parquet").symlink_to(visits / "nowhere")
+
+
+def _linked_file(visits: Path) -> None:
+    (visits / "country=DE" / "latest.parquet").symlink_to(next((visits / "country=DE").glob("*.parquet")))
+
+
+def _folder_of_that_name(visits: Path) -> None:
+    os.mkfifo(visits / "country=DE" / "x.parquet")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "expected"),
+    [
+        (_linked_folder, "a link to a folder"),
+        (_dangling, r"gone\.parquet cannot be read"),
+        (_linked_file, "are one file with two names"),
+        (_folder_of_that_name, r"x\.parquet is no file"),
+    ],
+)
+@pytest.mark.parametrize("pattern", ["", "*"])
+def test_no_file_is_left_out_without_a_word_or_counted_twice(
+    visits: Path, spoil: Callable[[Path], None], expected: str, pattern: str
+) -> None:
+    """An answer is of all data, or there is none."""
+    spoil(visits)
+    with pytest.raises(EngineError, match=expected):
+        DuckDBEngine({"visits": visits / pattern})
+
+
+def test_a_folder_that_cannot_be_read_is_an_error(visits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one is that another user has made; its name is not said."""
+    scandir = os.scandir
+
+    def refused(path: Any) -> Any:
+        if "country=DE" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(DataUnreadable, match="Permission denied") as raised:
+        files_of(visits)
+    assert "DE" not in str(raised.value)
+
+
+def test_folders_above_and_where_a_program_runs_change_nothing(
+    visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a folder above says of the same column is not of the table; and paths may be relative."""
+    above = tmp_path / "country=all" / "data[1]" / "visits"
+    shutil.copytree(visits, above)
+    for path in (above, above / "*", above.parent / "*/*/*.parquet"):
+        assert rows(path) == sorted(VISITS, key=repr)
+    monkeypatch.chdir(visits)
+    for relative in (".", "*", "*/*.parquet"):
+        with duckdb.connect() as connection:
+            found = connection.execute(all_rows(files_of(Path(relative)))).fetchall()
+        assert sorted(found, key=repr) == sorted(VISITS, key=repr)
 
 
 @pytest.mark.parametrize(

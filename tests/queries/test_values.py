@@ -39,7 +39,7 @@ tables:
       number: {type: decimal, quantum: '0.01', lower: 0, upper: 20, row_lower: '-1.5', row_upper: '5.5'}
 """
 NUMBER = "{type: decimal, quantum: '0.01', lower: 0, upper: 20, row_lower: '-1.5', row_upper: '5.5'}"
-BUCKETS = "upper: 20, buckets: {{lower: {}, upper: {}}},"
+MONTHS = "upper: 20, months: {{lower: {}, upper: {}}},"
 SUMS = ", sums: {max_members: 1000, max_rows: 100000}"
 
 
@@ -83,17 +83,17 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         ("      number: {", "      gris_sum_1: {", "values.gris_sum_1", "another name"),
         ("      number: {", "      whole: {", "values.whole", "the type, int64, and the null_value"),
         ("upper: 20,", "upper: '1e10',", "values.number", "too large to be drawn"),
-        ("upper: 20,", BUCKETS.format(5, 5), "number.buckets.upper", "expected more than buckets.lower"),
+        ("upper: 20,", MONTHS.format(5, 5), "number.months.upper", "expected more than months.lower"),
         (
             "upper: 20,",
-            BUCKETS.format(0, "'0.005'"),
-            "number.buckets.upper",
+            MONTHS.format(0, "'0.005'"),
+            "number.months.upper",
             "a multiple of the quantum, 0.01",
         ),
-        ("upper: 20,", BUCKETS.format("'-1e15'", 5), "number.buckets.lower", "from -2^50 to 2^50"),
-        ("upper: 20,", BUCKETS.format(0, 5), "values.number", "expected time.buckets as well"),
-        ("upper: 20,", BUCKETS.format(0, "'1e10'"), "values.number", "too large to be drawn"),
-        ("upper: 20,", BUCKETS.format(0, "'1e12'"), "values.number", "sums could reach 2^53"),
+        ("upper: 20,", MONTHS.format("'-1e15'", 5), "number.months.lower", "from -2^50 to 2^50"),
+        ("upper: 20,", MONTHS.format(0, 5), "values.number", "expected time.buckets with day, week or month"),
+        ("upper: 20,", MONTHS.format(0, "'1e10'"), "values.number", "too large to be drawn"),
+        ("upper: 20,", MONTHS.format(0, "'1e12'"), "values.number", "sums could reach 2^53"),
     ],
 )
 def test_values_that_cannot_be_summed_privately_are_refused(
@@ -187,7 +187,8 @@ def test_every_bound_is_part_of_the_question() -> None:
 
 
 TIMED = POLICY.replace(
-    "    measures:", "    time: {column: day, type: date, buckets: [week, month]}\n    measures:"
+    "    measures:",
+    "    time: {column: day, type: date, buckets: [week, month, quarter, year]}\n    measures:",
 ).replace("    columns:\n", "    columns:\n      day: {type: date, group_by: true}\n")
 MARCH = "day >= '2026-03-01' AND day < '2026-05-01'"
 
@@ -197,15 +198,19 @@ MARCH = "day >= '2026-03-01' AND day < '2026-05-01'"
     [
         ("DATE_TRUNC('month', day)", (-50, 500)),
         ("DATE_TRUNC('week', day)", (-50, 500)),
+        ("DATE_TRUNC('quarter', day)", (0, 2000)),
+        ("DATE_TRUNC('year', day)", (0, 2000)),
         ("text", (0, 2000)),
         ("day", (0, 2000)),
         ("DATE_TRUNC('month', day), text", (0, 2000)),
         ("", (0, 2000)),
     ],
 )
-def test_bounds_of_buckets_are_of_questions_by_buckets_alone(by: str, ends: tuple[int, int]) -> None:
+def test_bounds_of_months_are_of_questions_by_months_or_shorter_buckets_alone(
+    by: str, ends: tuple[int, int]
+) -> None:
     """Of totals, and never of rows; the noise is that of the bounds which the query has."""
-    under = parse_policy(TIMED.replace("upper: 20,", BUCKETS.format("'-0.5'", 5)))
+    under = parse_policy(TIMED.replace("upper: 20,", MONTHS.format("'-0.5'", 5)))
     selected, grouped = (f"{by}, ", f" GROUP BY {by}") if by else ("", "")
     sql = f"SELECT {selected}COUNT(DISTINCT member), SUM(number) FROM t WHERE {MARCH}{grouped}"
     resolution = resolve(parse_sql(sql, under), under, now=NOW)
@@ -219,7 +224,7 @@ def test_bounds_of_buckets_are_of_questions_by_buckets_alone(by: str, ends: tupl
 @pytest.mark.parametrize(("by", "moved"), [("DATE_TRUNC('month', day)", 5), ("text", 20)])
 def test_a_member_moves_a_sum_by_no_more_than_the_bounds_that_the_question_has(by: str, moved: int) -> None:
     """Asked of DuckDB: a member with a hundred rows, all of one month and one text."""
-    under = parse_policy(TIMED.replace("upper: 20,", BUCKETS.format(0, 5)))
+    under = parse_policy(TIMED.replace("upper: 20,", MONTHS.format(0, 5)))
     sql = f"SELECT {by}, COUNT(DISTINCT member), SUM(number) FROM t WHERE {MARCH} GROUP BY {by}"
     query = render(resolve(parse_sql(sql, under), under, now=NOW), "duckdb")
     with duckdb.connect() as connection:

@@ -42,7 +42,6 @@ class Truncated(OfColumn):
     NAMES: ClassVar[tuple[str, ...]] = (BUCKET_COLUMN,)
     is_of_time: ClassVar[bool] = True
     is_of_range: ClassVar[bool] = True
-    has_own_bounds: ClassVar[bool] = True
     is_series: ClassVar[bool] = True
     has_quantiles: ClassVar[bool] = False
 
@@ -55,6 +54,11 @@ class Truncated(OfColumn):
     def label(self) -> str:
         """Its length."""
         return str(self.length)
+
+    @property
+    def is_within_month(self) -> bool:
+        """Whether no bucket is longer than a month."""
+        return self.length.is_within_month
 
     def require_beside(self, others: Sequence[Function]) -> None:
         """Refuse a second length."""

@@ -40,7 +40,6 @@ class Function(ABC):
         sees_all_before: Whether rows before the question's range take part.
         is_of_range: Whether its values are the buckets of the question's range.
         needs_calendar: Whether it is of times alone whose calendar every engine knows.
-        has_own_bounds: Whether a policy may bound what a member is, and adds, in its values by themselves.
         is_series: Whether a list by it is in the order of its values where nothing else is said.
         is_grouped_by: Whether GROUP BY names it.
         is_restricted: Whether its column is restricted as those are that are grouped by as they are.
@@ -54,11 +53,15 @@ class Function(ABC):
     sees_all_before: ClassVar[bool] = False
     is_of_range: ClassVar[bool] = False
     needs_calendar: ClassVar[bool] = False
-    has_own_bounds: ClassVar[bool] = False
     is_series: ClassVar[bool] = False
     is_grouped_by: ClassVar[bool] = True
     is_restricted: ClassVar[bool] = False
     has_quantiles: ClassVar[bool] = True
+
+    @property
+    def is_within_month(self) -> bool:
+        """Whether its values are buckets of time, and none is longer than a month."""
+        return False
 
     @abstractmethod
     def meaning(self, context: Context) -> Meaning:
