@@ -30,7 +30,6 @@ from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.embedded import EmbeddedServices, secret_key
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
-from pinot_connector.engines.parquet_files import is_many
 from pinot_connector.errors import ServiceUnavailable
 from pinot_connector.gateway_client import gateway_address
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
@@ -343,6 +342,8 @@ def data_files(locations: Mapping[str, str], *, copies: Collection[str] = ()) ->
     Raises:
         typer.BadParameter: One is not there, or not of a kind that DuckDB reads.
     """
+    from pinot_connector.engines.parquet_files import is_many
+
     files = {table: Path(location) for table, location in locations.items()}
     for table, path in files.items():
         with named_by("--data"):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 
-from pinot_connector.engines.parquet_files import PARQUET, is_parquet, table_path
+_PARQUET = ".parquet"
 
 
 def conversion(source: str, out: Path, types: Mapping[str, str] | None = None) -> str:
@@ -17,7 +17,7 @@ def conversion(source: str, out: Path, types: Mapping[str, str] | None = None) -
 
 def conversion_beside(path: Path) -> str:
     """Return the command that makes a Parquet file of another one, beside it."""
-    return conversion(str(path), path.with_suffix(PARQUET))
+    return conversion(str(path), path.with_suffix(_PARQUET))
 
 
 def conversion_with_types(location: str, types: Mapping[str, str]) -> str:
@@ -27,7 +27,10 @@ def conversion_with_types(location: str, types: Mapping[str, str]) -> str:
         location: Where the table is; anything but Parquet files stands for a file that is to be named.
         types: The types.
     """
+    # Commands print help without the connector.
+    from pinot_connector.engines.parquet_files import is_parquet, table_path  # noqa: PLC0415
+
     is_known = bool(location) and is_parquet(Path(location))
-    source = location if is_known else f"FILE{PARQUET}"
+    source = location if is_known else f"FILE{_PARQUET}"
     typed = table_path(Path(source))
-    return conversion(source, typed.with_name(f"{typed.stem}-typed{PARQUET}"), types)
+    return conversion(source, typed.with_name(f"{typed.stem}-typed{_PARQUET}"), types)

@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 
 from gris_data.errors import InputError
-from pinot_connector.engines.parquet_files import files_of, is_many
-from pinot_connector.errors import EngineError
 
 # `Path` makes one slash of two.
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.]+:/")
@@ -33,6 +31,10 @@ def _require_here(path: Path) -> None:
 
 def require_table_file(path: Path) -> None:
     """Raise InputError if there is no file of this name, or no Parquet file in a folder or pattern of it."""
+    # Commands print help without the connector.
+    from pinot_connector.engines.parquet_files import files_of, is_many  # noqa: PLC0415
+    from pinot_connector.errors import EngineError  # noqa: PLC0415
+
     if not is_many(path):
         require_file(path)
         return

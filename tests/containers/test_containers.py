@@ -25,7 +25,7 @@ writable = [folder for folder in ("/", "/opt/gris/lib", "/etc", "/usr/lib") if o
 found = [name for name in sys.argv[1:] if any(os.path.exists(f"{folder}/{name}") for folder in ("/bin", "/usr/bin",
     "/usr/local/bin", "/sbin", "/opt/gris/bin"))]
 modules = [name for name in ("pip", "ensurepip", "setuptools", "dp_service", "budget_service", "pinot_connector",
-    "gris_gateway", "gris_mcp") if importlib.util.find_spec(name)]
+    "gris_gateway", "gris_mcp", "gris_broker") if importlib.util.find_spec(name)]
 print(json.dumps({"user": os.getuid(), "writable": writable, "found": found, "modules": modules}))
 """
 
@@ -79,8 +79,11 @@ def test_an_exhausted_budget_is_refused(services: Services, duckdb: DuckDBEngine
     [
         ("dp-service", ["dp_service"]),
         ("budget-service", ["budget_service"]),
-        ("gateway", ["pinot_connector", "gris_gateway", "gris_mcp"]),
-        ("tools", ["dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_mcp"]),
+        ("gateway", ["pinot_connector", "gris_gateway", "gris_mcp", "gris_broker"]),
+        (
+            "tools",
+            ["dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_mcp", "gris_broker"],
+        ),
     ],
 )
 def test_an_image_holds_what_it_runs_and_no_tools(target: str, packages: list[str]) -> None:
