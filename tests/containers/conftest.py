@@ -89,7 +89,9 @@ def services(configuration: Path, network: Network) -> Iterator[Services]:
 
 def _redis() -> DockerContainer:
     image = require_image(os.environ.get("GRIS_TEST_REDIS_IMAGE", "redis:7"))
-    flags = "--bind 0.0.0.0 --protected-mode no --appendonly yes --maxmemory-policy noeviction"
+    # As deployments have it: by default Redis answers before it writes, where the disk is busy.
+    durable = "--appendonly yes --appendfsync always"
+    flags = f"--bind 0.0.0.0 --protected-mode no {durable} --maxmemory-policy noeviction"
     return DockerContainer(image).with_command(f"redis-server {flags}")
 
 
