@@ -136,10 +136,8 @@ class HttpAdmission:
     def _refused(
         self, status: HTTPStatus, reason: str, message: str, headers: dict[str, str] | None = None
     ) -> HttpRefusalError:
-        fields = {"status": int(status), "reason": reason}
-        log.info(
-            "A request over HTTP was refused.", extra={"event": f"{self._name}.refused", "fields": fields}
-        )
+        fields = {"server": self._name, "status": int(status), "reason": reason}
+        log.info("A request over HTTP was refused.", extra={"event": "http.refused", "fields": fields})
         return HttpRefusalError(status, message, headers or {})
 
 
