@@ -6,6 +6,7 @@ nothing but its number. Everything beside questions has HTTP's own statuses.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -33,6 +34,7 @@ from pinot_connector.liveness import liveness_column
 from pinot_connector.questions import sql_question
 
 QUERY = "/query/sql"
+SMALL_ROWS = 1000
 _SCHEMA = re.compile(r"/(?:schemas/(?P<schema>[^/]+)|tables/(?P<table>[^/]+)/schema)")
 _LIMIT = re.compile(r"(?<!\s)\s++LIMIT\s++\d++\Z", re.IGNORECASE)
 _TENANT = re.compile(r"/v2/brokers/tenants(?:/[^/]+)?")
@@ -148,7 +150,7 @@ def _require_method(method: str, *accepted: str) -> None:
 async def _queried(client: AsyncGatewayClient, body: bytes, *, scope: Scope) -> Response:
     try:
         question = asked_in(body) if scope["method"] == "POST" else _in_address(scope)
-        return JSONResponse(await _answered(client, question))
+        return await _answered(client, question)
     except GrisError as error:
         return JSONResponse(refusal(code_of(error), str(error)))
     except Exception as error:
@@ -166,14 +168,19 @@ def _in_address(scope: Scope) -> Asked:
     return asked(sql, options)
 
 
-async def _answered(client: AsyncGatewayClient, question: Asked) -> dict[str, Any]:
+async def _answered(client: AsyncGatewayClient, question: Asked) -> Response:
     # Clients put a LIMIT behind every statement.
     if (one := liveness_column(_LIMIT.sub("", question.sql.strip()))) is not None:
-        return one_row(one)
+        return JSONResponse(one_row(one))
     result = await client.ask(
         sql_question(question.sql), confidence=question.confidence, max_cost=question.max_cost
     )
-    return answer_of(result, intervals=question.intervals)
+
+    def written() -> Response:
+        return JSONResponse(answer_of(result, intervals=question.intervals))
+
+    # A long list would keep all other callers waiting.
+    return written() if len(result.rows) <= SMALL_ROWS else await asyncio.to_thread(written)
 
 
 async def _listed(client: AsyncGatewayClient, body: bytes, *, key: str) -> Response:

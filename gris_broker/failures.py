@@ -24,9 +24,10 @@ _OF_ERRORS: tuple[tuple[type[GrisError], int], ...] = (
     (BudgetExhausted, BUDGET),
     (BudgetHeld, BUDGET),
     (AccountUnknown, ACCESS),
-    (ServiceRefused, ACCESS),
     (OutcomeUnknown, TIME_OUT),
 )
+# Of a caller who is refused; whatever else a gateway refuses, its operator has to mend.
+_OF_CALLERS = ("TOKEN_REFUSED", "CALLER_UNKNOWN", "CALLER_WITHOUT_ACCOUNT", "ACCOUNT_OUT_OF_REACH")
 _OF_STATUSES = {
     HTTPStatus.UNAUTHORIZED: ACCESS,
     HTTPStatus.FORBIDDEN: ACCESS,
@@ -43,4 +44,6 @@ def code_of(error: GrisError | HttpRefusalError) -> int:
         return SQL if error.field in ("", "sql") else VALIDATION
     if isinstance(error, RefusedByPolicy):
         return _OF_RULES.get(error.rule, VALIDATION)
+    if isinstance(error, ServiceRefused):
+        return ACCESS if error.reason in _OF_CALLERS else INTERNAL
     return next((code for kind, code in _OF_ERRORS if isinstance(error, kind)), INTERNAL)

@@ -20,22 +20,22 @@ REPOSITORY = Path(__file__).parents[1]
 LINES = {
     "dp_service": 41_670,
     "budget_service": 20_415,
-    "pinot_connector": 21_620,
+    "pinot_connector": 21_625,
     "gris_gateway": 3_340,
     "gris_console": 3_850,
     "gris_mcp": 2_155,
-    "gris_broker": 565,
+    "gris_broker": 575,
     "gris_data": 7_430,
     "gris_lab": 4_855,
     "gris_cli": 9_535,
     "gris_serving": 3_450,
 }
-LINES_OF_TESTS = 130_030
+LINES_OF_TESTS = 130_070
 OPTIONAL_FIELDS = 481
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 130_970
+WORDS = 130_990
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

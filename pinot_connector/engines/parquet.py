@@ -160,6 +160,7 @@ def list_unreadable(connection: duckdb.DuckDBPyConnection, path: Path | ParquetF
         duckdb.Error: the file cannot be read to its end.
     """
     # On a cursor of its own: no temporary table of this is in the way of what the connection calls its tables.
+    path = _found(path)
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TABLE {table} AS SELECT unnest([{_NO_ROWS}]) AS number, '' AS file")
         texts = text_columns(columns_of(cursor, path))
@@ -178,6 +179,8 @@ def count_unreadable(
     Raises:
         duckdb.Error: the file cannot be read to its end.
     """
+    # The same files in all that follows.
+    path = _found(path)
     with connection.cursor() as cursor:
         texts = text_columns(columns_of(cursor, path))
         if not texts or not _find_odd(cursor, path, texts, which):

@@ -231,6 +231,15 @@ def test_pinots_own_dialect_of_sqlalchemy_reflects_and_asks(gateway: GatewayWorl
     assert asked["gris"]["charged"]["information"] == 0
 
 
+def test_a_long_list_is_whole(gateway: GatewayWorld) -> None:
+    """Tens of thousands of elements, as a broker's rows."""
+    sql = "SELECT element, COUNT(DISTINCT member_id) FROM wide GROUP BY element"
+    answer = posted(gateway, sql, bearer(gateway, "long")).json()
+    rows = answer["resultTable"]["rows"]
+    assert len(rows) > 40_000, answer["exceptions"]
+    assert rows[0][0].startswith("an element that has quite a long name")
+
+
 def test_an_address_may_hold_the_question(gateway: GatewayWorld) -> None:
     """As `GET /query/sql?sql=..`, for curl."""
     at = f"http://{gateway.broker_address}/query/sql"
