@@ -26,6 +26,8 @@ _OPTION = re.compile(rf"OPTION\s*+\(\s*+(?P<pairs>{_EQUAL}(?:,\s*+{_EQUAL})*+)\)
 _PAIR = re.compile(rf"(?P<name>{_NAME})\s*+=\s*+(?P<value>{_VALUE})\s*+(?:,\s*+|\Z)", _FLAGS)
 # Comments, what is quoted, and the word outside of both.
 _PART = re.compile(rf"'(?:[^']|'')*+'|\"[^\"]*+\"|(?P<comment>{_COMMENT})|\b(?P<word>OPTION)\b", _FLAGS)
+# JDBC puts the first behind statements without a limit, and the second behind prepared ones.
+_NO_LIMIT = re.compile(r"(?<!\s)\s++LIMIT\s++(?:1000000|2147483647)\Z", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?")
 MAX_CHARACTERS = 200_000
 """No statement that dp_service accepts is longer."""
@@ -91,7 +93,9 @@ def asked(sql: Any, options: Any = None) -> Asked:
     while words and (last := _OPTION.match(sql, words.pop(), end)) is not None:
         found |= {pair["name"].casefold(): pair["value"] for pair in _PAIR.finditer(last["pairs"])}
         end = _end(sql, last.start(), comments)
-    return _with_options(sql[begin:end], {name: value.strip("'") for name, value in found.items()})
+    return _with_options(
+        _NO_LIMIT.sub("", sql[begin:end]), {name: value.strip("'") for name, value in found.items()}
+    )
 
 
 def _end(sql: str, end: int, comments: Mapping[int, int]) -> int:

@@ -25,6 +25,8 @@ PLAIN = "SELECT a FROM t"
         ("SELECT a FROM t OPTION(a=1) OPTION(b=2)", None),
         ("/* a tool */ SET a=1; -- more\nSET b=2; SELECT a FROM t", None),
         ("SELECT a FROM t OPTION(a=1); -- sent by a tool", None),
+        ("SELECT a FROM t LIMIT 1000000", None),
+        ("SET a=1;SELECT a FROM t\nlimit 2147483647 OPTION(b=2)", None),
         (PLAIN, "groupByMode=sql;responseFormat=sql"),
         (PLAIN, ";useMultistageEngine=true"),
         (PLAIN, ""),
@@ -42,6 +44,8 @@ def test_options_of_the_engine_are_left_out(sql: str, options: str | None) -> No
         "SELECT a FROM t WHERE b IN ('SET x=1;', 'c')",
         "SELECT a FROM t WHERE option(x=1) AND c = 2",
         'SELECT "OPTION(x=1)" FROM t',
+        "SELECT a FROM t LIMIT 100000",
+        "SELECT a FROM t WHERE b = ' LIMIT 1000000'",
     ],
 )
 def test_what_only_looks_like_an_option_stays(sql: str) -> None:
@@ -100,6 +104,7 @@ def test_what_cannot_be_read_is_refused_by_its_name(body: bytes, field: str, exp
 @example("SET a='" * 1000, "=;=")
 @example("SET a=" + " " * 190_000, None)
 @example("OPTION(a=1" + " " * 190_000 + "(", None)
+@example(" LIMIT" * 30_000 + " 1000000", None)
 @example("--\n" * 60_000, "a=b;" * 45_000)
 @example("OPTION(" * 10_000, None)
 @example("SET a=1;" * 20_000, None)
