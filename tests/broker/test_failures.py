@@ -27,5 +27,5 @@ from pinot_connector.errors import (
     ],
 )
 def test_a_caller_is_blamed_only_for_what_the_caller_can_mend(error: GrisError, code: int) -> None:
-    """What a policy forbids, who may ask, and what fails are told apart."""
+    """What a policy forbids, who may ask, and what fails are kept apart."""
     assert code_of(error) == code
