@@ -78,10 +78,10 @@ def _literals(part: re.Match[str], parameters: Parameters) -> str:
         raise InvalidQuestion(field, "expected a value for this placeholder")
     value = several(parameters[name])
     if value is None:
-        return _literal(field, parameters[name])
+        return literal(field, parameters[name])
     if not value or not _stands_alone(part):
         raise InvalidQuestion(field, f"expected one value, or one value or more for IN (%({name})s)")
-    return ", ".join(_literal(field, each) for each in value)
+    return ", ".join(literal(field, each) for each in value)
 
 
 def _stands_alone(part: re.Match[str]) -> bool:
@@ -89,7 +89,12 @@ def _stands_alone(part: re.Match[str]) -> bool:
     return before.endswith("(") and after.startswith(")")
 
 
-def _literal(field: str, given: object) -> str:
+def literal(field: str, given: object) -> str:
+    """Returns the literal of a value, which is one word of SQL whatever the value holds.
+
+    Raises:
+        InvalidQuestion: it is no value that `bound` takes; the message begins with `field`, and never holds it.
+    """
     match value := plain_value(field, given):
         case bool():
             return "TRUE" if value else "FALSE"

@@ -13,8 +13,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
-from pinot_connector.dbapi.types import NUMBER, STRING, TYPE_OF_COLUMN, Type
-from pinot_connector.engines.base import ColumnType
+from pinot_connector.dbapi.types import KIND_OF_COLUMN, NUMBER, STRING, TYPE_OF_KIND, Kind, Type
 from pinot_connector.parameters import IntervalKind
 from pinot_connector.results import PrivateResult, Row
 from pinot_connector.shown_values import ShownValue
@@ -54,21 +53,32 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
     the cell of a quantile `<name>_cell_from` and `<name>_cell_to`. A name that another column has already gets
     underscores at its end.
     """
+    return _descriptions(_columns(release, intervals=intervals))
+
+
+def kinds(release: PrivateResult, *, intervals: bool) -> list[tuple[str, Kind]]:
+    """Returns the names of the columns that `described` returns, and what they hold.
+
+    It follows from the question and the policy, so that it is the same before a question is answered (LIMIT 0).
+    """
+    return [(name, kind) for name, (kind, _) in _columns(release, intervals=intervals).items()]
+
+
+def _columns(release: PrivateResult, *, intervals: bool) -> dict[str, tuple[Kind, bool]]:
     has_totals = release.parameters.totals is not None
     groups = [
         # A total has a value of its own column alone.
-        [(column.title, TYPE_OF_COLUMN[column.type], has_totals and not _is_of_totals(release, column.name))]
+        [(column.title, KIND_OF_COLUMN[column.type], has_totals and not _is_of_totals(release, column.name))]
         for column in release.columns
     ]
-    kind = TYPE_OF_COLUMN[ColumnType.DATE] if release.parameters.has_days else NUMBER
     # The cell of a quantile is no confidence interval.
     ends = _OF_INTERVAL if release.parameters.quantiles is None else _OF_CELL
-    for title, may_be_null in _numbers_named(release):
+    for title, kind, may_be_null in _numbers_named(release):
         groups.append([(name, kind, may_be_null) for name in _with_ends(title, ends, intervals=intervals)])
-    columns: dict[str, tuple[Type, bool]] = {}
-    for name, of_type, may_be_null in chain.from_iterable(_selected(groups, release)):
-        columns[_free(name, columns)] = (of_type, may_be_null)
-    return _descriptions(columns)
+    columns: dict[str, tuple[Kind, bool]] = {}
+    for name, kind, may_be_null in chain.from_iterable(_selected(groups, release)):
+        columns[_free(name, columns)] = (kind, may_be_null)
+    return columns
 
 
 def _selected(groups: Sequence[Group], release: PrivateResult) -> Sequence[Group]:
@@ -82,27 +92,32 @@ def totals_described(release: PrivateResult, *, intervals: bool) -> tuple[Column
     Behind the count and the sums of a total come what the elements that are shown leave of them, named with `other_`.
     """
     columns = {
-        column.title: (TYPE_OF_COLUMN[column.type], False)
+        column.title: (KIND_OF_COLUMN[column.type], False)
         for column in release.columns
         if _is_of_totals(release, column.name)
     }
     for prefix in ("", OTHER):
-        for title, _ in _numbers_named(release):
+        for title, kind, _ in _numbers_named(release):
             for name in _with_ends(f"{prefix}{title}", _OF_INTERVAL, intervals=intervals):
-                columns[_free(name, columns)] = (NUMBER, False)
+                columns[_free(name, columns)] = (kind, False)
     return _descriptions(columns)
 
 
-def _descriptions(columns: dict[str, tuple[Type, bool]]) -> tuple[Column, ...]:
-    return tuple((name, kind, None, None, None, None, null) for name, (kind, null) in columns.items())
+def _descriptions(columns: dict[str, tuple[Kind, bool]]) -> tuple[Column, ...]:
+    return tuple(
+        (name, TYPE_OF_KIND[kind], None, None, None, None, null) for name, (kind, null) in columns.items()
+    )
 
 
-def _numbers_named(release: PrivateResult) -> Iterator[tuple[str, bool]]:
-    """Yields the name of the count and of each value, and whether it can be NULL."""
+def _numbers_named(release: PrivateResult) -> Iterator[tuple[str, Kind, bool]]:
+    """Yields the name of the count and of each value, what it holds, and whether it can be NULL."""
+    parameters = release.parameters
     if release.interval_kind is not IntervalKind.NONE:
-        yield release.count_alias or COUNT_NAME, False
-    for aggregate in release.parameters.values:
-        yield aggregate.title, isinstance(aggregate, ShownNumber) and aggregate.may_be_missing
+        counts = Kind.WHOLE if parameters.denominator == 1 else Kind.REAL
+        yield release.count_alias or COUNT_NAME, counts, False
+    for aggregate in parameters.values:
+        may_be_missing = isinstance(aggregate, ShownNumber) and aggregate.may_be_missing
+        yield aggregate.title, Kind.DAY if parameters.has_days else Kind.REAL, may_be_missing
 
 
 def _with_ends(name: str, ends: tuple[str, str], *, intervals: bool) -> tuple[str, ...]:

@@ -26,12 +26,32 @@ DATETIME = Type.DATETIME
 ROWID = Type.ROWID
 BOOLEAN = Type.BOOLEAN
 
-TYPE_OF_COLUMN = {
-    ColumnType.STRING: STRING,
-    ColumnType.INT64: NUMBER,
-    ColumnType.BOOL: BOOLEAN,
-    ColumnType.DATE: DATETIME,
-    ColumnType.TIMESTAMP: DATETIME,
+
+class Kind(Enum):
+    """What a column of a result holds, finer than PEP 249 says it."""
+
+    TEXT = "text"
+    TRUTH = "truth"
+    WHOLE = "whole"
+    REAL = "real"
+    DAY = "day"
+    INSTANT = "instant"
+
+
+KIND_OF_COLUMN = {
+    ColumnType.STRING: Kind.TEXT,
+    ColumnType.INT64: Kind.WHOLE,
+    ColumnType.BOOL: Kind.TRUTH,
+    ColumnType.DATE: Kind.DAY,
+    ColumnType.TIMESTAMP: Kind.INSTANT,
+}
+TYPE_OF_KIND = {
+    Kind.TEXT: STRING,
+    Kind.TRUTH: BOOLEAN,
+    Kind.WHOLE: NUMBER,
+    Kind.REAL: NUMBER,
+    Kind.DAY: DATETIME,
+    Kind.INSTANT: DATETIME,
 }
 
 # Days and timestamps can be parameters of a question; the other constructors make values that are refused by name.
