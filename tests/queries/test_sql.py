@@ -136,6 +136,32 @@ def test_a_named_statement_hides_a_table_in_any_case_of_letters() -> None:
     assert parse_sql(text, POLICY).filters == (In("country", ("DE",)),)
 
 
+@pytest.mark.parametrize(
+    ("plain", "cast"),
+    [
+        ("article_id = 'a'", "article_id = 'a'::text"),
+        ("article_id IN ('a', 'b')", "article_id IN (CAST('a' AS CHARACTER VARYING), 'b'::VARCHAR)"),
+        ("score = -1", "score = -1::int4"),
+        ("score < 3", "score < CAST(3 AS BIGINT)"),
+        ("score = -1", "score = '-1'::int"),
+    ],
+)
+def test_a_literal_may_be_cast_to_what_it_is(plain: str, cast: str) -> None:
+    """As drivers write their parameters."""
+    head, tail = "SELECT article_id, COUNT(*) FROM engagement WHERE", "GROUP BY article_id LIMIT 1"
+    assert parse_sql(f"{head} {plain} {tail}", POLICY) == parse_sql(f"{head} {cast} {tail}", POLICY)
+
+
+@pytest.mark.parametrize(
+    "cast", ["'1.5'::int", "1::text", "1.5::int", "score::text", "'a'::varchar(1)", "'a'::timestamptz"]
+)
+def test_a_literal_is_cast_to_nothing_else(cast: str) -> None:
+    """What would become another value, or a column."""
+    head, tail = "SELECT article_id, COUNT(*) FROM engagement WHERE score =", "GROUP BY article_id LIMIT 1"
+    with pytest.raises(QuestionError, match=r"accepted|expected|texts with an offset"):
+        parse_sql(f"{head} {cast} {tail}", POLICY)
+
+
 @pytest.mark.parametrize("order", ["2", "n", "COUNT(*)"])
 @pytest.mark.parametrize("group", ["1, 3", "land, score", "country, 3"])
 def test_what_a_statement_is_ordered_and_grouped_by_is_not_what_another_one_around_it_calls_so(

@@ -10,7 +10,8 @@ from typing import NoReturn, TypeVar
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.cases import without_case
-from dp_service.queries.sql.forms import FORMS, is_part, over_all, scaled_bins
+from dp_service.queries.sql.casts import cast_to, time_literal
+from dp_service.queries.sql.forms import FORMS, over_all, scaled_bins
 from dp_service.queries.sql.places import Span, refuse
 from dp_service.queries.sql.refusals import ARITHMETIC, named, refuse_function
 from dp_service.queries.sql.tokens import Token
@@ -30,10 +31,6 @@ _COMPARISONS = {
     ">": Comparison.GREATER,
     ">=": Comparison.AT_LEAST,
 }
-_CASTS = ("DATE", "TIMESTAMP")
-_WHOLE = ("INTEGER", "INT", "BIGINT")
-# What a number is cast to so that nothing of it is lost.
-_WIDER = ("DOUBLE", "FLOAT", "REAL", "FLOAT8", "NUMERIC", "DECIMAL")
 
 
 class ExpressionReader:
@@ -196,7 +193,7 @@ class ExpressionReader:
         while self.takes("::"):
             if isinstance(found, tree.Cast) and isinstance(found.value, tree.Cast):
                 refuse(self.last, "more than 2 casts of one value are not accepted: leave them out")
-            found = self.cast_to(first, found)
+            found = cast_to(self, first, found)
         if self.multiplies and isinstance(
             found, tree.Call | tree.Number | tree.Cast | tree.Product | tree.Sum
         ):
@@ -251,10 +248,8 @@ class ExpressionReader:
             return tree.Truth(token, self.take(), word == "TRUE")
         if word == "NULL":
             return tree.Null(token, self.take())
-        if word in _CASTS and self.ahead().kind == "text":
-            self.take()
-            text = self.take()
-            return tree.Text(token, text, text.value, kind=word)
+        if (literal := time_literal(self)) is not None:
+            return literal
         is_call = self.ahead().text == "("
         if word == "CASE" or (word == "CAST" and is_call):
             return self._case() if word == "CASE" else self._cast()
@@ -299,38 +294,10 @@ class ExpressionReader:
         self._deeper(self.expect("("))
         value = self.value()
         self.expect("AS")
-        found = self.cast_to(first, value)
+        found = cast_to(self, first, value)
         self.expect(")")
         self._depth -= 1
         return found
-
-    def cast_to(self, first: Token, value: Expression) -> Expression:
-        """Read a type behind a value: a literal becomes one of it, and a function stays what it is."""
-        if self.next.word in _WIDER:
-            last = self._wider()
-            # What is computed is exact, whatever it is cast to.
-            is_computed = isinstance(value, tree.Product | tree.Sum)
-            return value if is_computed else tree.Cast(first, last, value, "DOUBLE")
-        if self.next.word in _WHOLE and is_part(value):
-            self.take()
-            return value
-        if self.next.word not in _CASTS:
-            refuse(
-                self.next,
-                "a cast other than to DATE, TIMESTAMP or DOUBLE is not accepted, leave it out: columns are as they are",
-            )
-        to = self.take()
-        if to.word == "TIMESTAMP" and self.takes("WITHOUT"):
-            self.expect("TIME", "ZONE")
-        if isinstance(value, tree.Text) and not value.kind:
-            return tree.Text(first, to, value.value, kind=to.word)
-        return tree.Cast(first, to, value, to.word)
-
-    def _wider(self) -> Token:
-        """Read the name of a type that holds every number."""
-        if self.take().word == "DOUBLE":
-            self.takes("PRECISION")
-        return self.last
 
     def _parenthesised(self) -> Expression:
         opening = self.take()

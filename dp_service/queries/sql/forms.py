@@ -148,11 +148,31 @@ def _trunc(reader: ExpressionReader) -> Expression:
     return found
 
 
+# As Superset writes times for PostgreSQL.
+_FORMATS = {"TO_DATE": "YYYY-MM-DD", "TO_TIMESTAMP": "YYYY-MM-DD HH24:MI:SS.US"}
+
+
+def _to_time(reader: ExpressionReader) -> Expression:
+    first = reader.take()
+
+    def read() -> tuple[Expression, Expression]:
+        text = reader.value()
+        reader.expect(",")
+        return text, reader.value()
+
+    text, form = reader.in_parentheses(read)
+    is_known = isinstance(form, tree.Text) and form.value == _FORMATS[first.word]
+    if not isinstance(text, tree.Text) or text.kind or not is_known:
+        refuse(first, f"expected {first.word}(text, '{_FORMATS[first.word]}'), or the text alone")
+    return tree.Text(first, reader.last, text.value, kind=first.word.removeprefix("TO_"))
+
+
 FORMS: dict[str, Callable[[ExpressionReader], Expression]] = {
     "EXTRACT": _extract,
     **dict.fromkeys(("IF", "IFF", "IIF"), _if),
     **dict.fromkeys(("COUNT_IF", "COUNTIF"), _count_if),
     **dict.fromkeys(("SUM_IF", "SUMIF", "AVG_IF", "AVGIF"), _number_if),
+    **dict.fromkeys(("TO_DATE", "TO_TIMESTAMP"), _to_time),
     "FLOOR": _floor,
     "TRUNC": _trunc,
 }

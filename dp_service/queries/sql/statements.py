@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.casts import cast_to
 from dp_service.queries.sql.expressions import ExpressionReader
 from dp_service.queries.sql.numbers import is_number
 from dp_service.queries.sql.options import max_error_of
@@ -222,7 +223,7 @@ class StatementReader(ExpressionReader):
     def _operand(self) -> Expression:
         first, found = self.next, self.signed()
         while self.takes("::"):
-            found = self.cast_to(first, found)
+            found = cast_to(self, first, found)
         return found
 
     def _not_zero(self) -> Expression:
