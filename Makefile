@@ -156,7 +156,7 @@ TOOLS = dp budget store redis postgres pinot duckdb gateway console cli mcp
 locks: $(VENV)/.dev ## renew the pinned packages of the images
 	$(LOCK) --extra dp --extra telemetry --output-file deploy/locks/dp-service.txt
 	$(LOCK) --extra budget --extra redis --extra postgres --extra telemetry --output-file deploy/locks/budget-service.txt
-	$(LOCK) --extra gateway --extra mcp --extra pinot --extra postgres --extra telemetry --output-file deploy/locks/gateway.txt
+	$(LOCK) --extra gateway --extra mcp --extra postgres-wire --extra pinot --extra postgres --extra telemetry --output-file deploy/locks/gateway.txt
 	$(LOCK) $(addprefix --extra ,$(TOOLS)) --output-file deploy/locks/tools.txt
 
 audit-packages: $(VENV)/.dev ## look the pinned packages of the images up among known vulnerabilities; needs PyPI

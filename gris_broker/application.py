@@ -25,8 +25,9 @@ from gris_broker.credentials import bearer_and_account
 from gris_broker.failures import INTERNAL, code_of
 from gris_broker.statements import Asked, asked, asked_in
 from gris_broker.tables import broker_at, schema_of
-from gris_serving.http_requests import HttpRefusalError, HttpRules
+from gris_serving.http_requests import HttpRules
 from gris_serving.internal_errors import log_internal_error
+from gris_serving.refusals import HttpRefusalError
 from pinot_connector.catalog import Catalog
 from pinot_connector.errors import AccountUnknown, GrisError, InvalidQuestion, RefusedByPolicy
 from pinot_connector.gateway_client import AsyncGatewayClient

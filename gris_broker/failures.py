@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from gris_serving.http_requests import HttpRefusalError
+from gris_serving.refusals import HttpRefusalError
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,

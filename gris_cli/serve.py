@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.5
 # The ports that `gris ask` and `gris budget` expect.
 DP_PORT, BUDGET_PORT, ADMIN_PORT = 50051, 50052, 50053
-GATEWAY_PORT, MCP_PORT, CONSOLE_PORT, BROKER_PORT = 50054, 50055, 50056, 50057
+GATEWAY_PORT, CONSOLE_PORT = 50054, 50056
+FACE_PORTS = {"mcp": 50055, "broker": 50057, "postgres": 50058}
+"""Those of what a gateway serves beside gRPC, by the keys of its configuration."""
 LARGEST_PORT = 65535
 SHOWN = 5
 _SERVICE_PORTS = ("dp_port", "budget_port", "admin_port")
-_SHARED_PORTS = ("gateway_port", "mcp_port", "console_port", "broker_port")
+_SHARED_PORTS = ("gateway_port", "console_port", *(f"{name}_port" for name in FACE_PORTS))
 
 
 def _port(default: int, what: str) -> int:
@@ -68,9 +70,10 @@ class ServeFlags:
         "a token that are made in --directory.",
     )
     gateway_port: int = _port(GATEWAY_PORT, "the gateway")
-    mcp_port: int = _port(MCP_PORT, "the gateway for agents")
+    mcp_port: int = _port(FACE_PORTS["mcp"], "the gateway for agents")
     console_port: int = _port(CONSOLE_PORT, "the console")
-    broker_port: int = _port(BROKER_PORT, "the gateway for clients of Pinot")
+    broker_port: int = _port(FACE_PORTS["broker"], "the gateway for clients of Pinot")
+    postgres_port: int = _port(FACE_PORTS["postgres"], "the gateway for clients of PostgreSQL")
     written: Path | None = flag(
         None, "Serve what `gris init` has written there instead.", "--from", metavar="DIRECTORY"
     )
@@ -183,7 +186,8 @@ def _serve_shared(
 
     served = ServedTables(files, tables, some_account(files.budget), is_practice=flags.practice)
     directory = flags.directory / "practice" if flags.practice else flags.directory
-    others = Ports(flags.gateway_port, flags.mcp_port, flags.console_port, flags.broker_port)
+    faces = {name: getattr(flags, f"{name}_port") for name in FACE_PORTS}
+    others = Ports(flags.gateway_port, flags.console_port, faces)
     serve_shared(services, served, directory, others, as_json=as_json)
 
 

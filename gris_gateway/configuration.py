@@ -29,19 +29,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
 from gris_gateway.accounts import AccountError, checked_segment
+from gris_gateway.face_settings import (
+    BrokerSettings,
+    FaceSettings,
+    HttpSettings,
+    McpSettings,
+    PostgresSettings,
+    Tls,
+)
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.rate_limits import CallerLimits
 from gris_serving.authorisation import CertificateName
 from gris_serving.documents import Strict
 from gris_serving.options import LARGEST_PORT, checked_address, is_port
 from gris_serving.reloading_files import SecurityError
-from gris_serving.tls import TlsFiles, is_loopback, require_usable
+from gris_serving.tls import is_loopback, require_usable
 from gris_serving.tokens import JwtSettings
 from pinot_connector.channels import Timeouts
 from pinot_connector.endpoints import Address, Credentials, Endpoint
@@ -79,19 +87,6 @@ Url = Annotated[str, AfterValidator(_url)]
 Prefix = Annotated[
     list[Annotated[str, AfterValidator(_segment)]], Field(min_length=1, max_length=MAX_SEGMENTS)
 ]
-
-
-class Tls(Strict):
-    """PEM files; with `client_ca` every caller must have a certificate of that authority."""
-
-    certificate: str
-    key: str
-    client_ca: str | None = None
-
-    def files(self) -> TlsFiles:
-        """Return the paths."""
-        client_ca = None if self.client_ca is None else Path(self.client_ca)
-        return TlsFiles(Path(self.certificate), Path(self.key), client_ca)
 
 
 class Service(Strict):
@@ -213,36 +208,6 @@ class IdentityRules(Strict):
         return self
 
 
-class HttpSettings(Strict):
-    """Where callers are served over HTTP, and which requests are read: for `hosts`, and from pages of `origins`.
-
-    Without `tls`, that of the gateway counts; `false` is plain text. Without `hosts`, names of this machine. Each
-    caller spends at most `max_per_hour` information units within an hour.
-    """
-
-    listen: Annotated[str, AfterValidator(checked_address)]
-    tls: Tls | Literal[False] | None = None
-    hosts: list[Annotated[str, Field(pattern=r"^[a-z0-9_.:\[\]-]+$")]] = Field(default_factory=list)
-    origins: list[Annotated[str, Field(pattern="^https?://[^/]+$")]] = Field(default_factory=list)
-    max_per_hour: int | None = Field(default=None, ge=1, le=1_000_000_000)
-
-
-class McpSettings(HttpSettings):
-    """Where agents are served."""
-
-    listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50055"
-
-
-class BrokerSettings(HttpSettings):
-    """Where clients of Apache Pinot are served; those that ask for brokers get `address`.
-
-    Without it they get the one by which they asked.
-    """
-
-    listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50057"
-    address: Annotated[str, AfterValidator(checked_address)] | None = None
-
-
 class HistorySettings(Strict):
     """How results are listed. They are a view of the releases; a `file` keeps them where releases are in memory."""
 
@@ -360,6 +325,7 @@ class GatewayConfiguration(Strict):
     releases: ReleaseSettings = ReleaseSettings()
     mcp: McpSettings | None = None
     broker: BrokerSettings | None = None
+    postgres: PostgresSettings | None = None
     limits: LimitSettings = LimitSettings()
     timeouts: TimeoutSettings = TimeoutSettings()
     reserve_first: bool = True
@@ -377,24 +343,28 @@ class GatewayConfiguration(Strict):
                 "listen: others can reach this address: expected tls, or insecure: true where something before the "
                 "gateway ends TLS"
             )
-        for name, settings in self.over_http.items():
-            self._require_protected_http(name, settings)
+        for name, settings in self.faces.items():
+            self._require_protected_face(name, settings)
 
     @property
-    def over_http(self) -> dict[str, HttpSettings]:
-        """What is served over HTTP, by the keys that describe it."""
-        settings = {"mcp": self.mcp, "broker": self.broker}
+    def faces(self) -> dict[str, FaceSettings]:
+        """What is served beside gRPC, by the keys that describe it."""
+        settings: dict[str, FaceSettings | None] = {
+            "mcp": self.mcp,
+            "broker": self.broker,
+            "postgres": self.postgres,
+        }
         return {name: each for name, each in settings.items() if each is not None}
 
-    def tls_of(self, settings: HttpSettings | None) -> Tls | None:
-        """Return the TLS of an address for HTTP."""
-        if settings is None or settings.tls is None:
+    def tls_of(self, settings: FaceSettings) -> Tls | None:
+        """Return the TLS of an address."""
+        if settings.tls is None:
             return self.tls
         return settings.tls or None
 
-    def _require_protected_http(self, name: str, settings: HttpSettings) -> None:
+    def _require_protected_face(self, name: str, settings: FaceSettings) -> None:
         if self.identity.jwt is None:
-            raise SecurityError(f"{name}: expected identity.jwt: over HTTP callers are known by their tokens")
+            raise SecurityError(f"{name}: expected identity.jwt: its callers are known by their tokens")
         if is_loopback(settings.listen):
             return
         if self.tls_of(settings) is None and not self.insecure:
@@ -402,5 +372,5 @@ class GatewayConfiguration(Strict):
                 f"{name}.listen: others can reach this address: expected tls, or insecure: true where something before "
                 "the gateway ends TLS"
             )
-        if not settings.hosts:
+        if isinstance(settings, HttpSettings) and not settings.hosts:
             raise SecurityError(f"{name}.hosts: expected the names by which callers reach this address")

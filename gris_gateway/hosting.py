@@ -17,6 +17,7 @@ from grpc_reflection.v1alpha import reflection
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers
 from gris_gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
+from gris_gateway.faces import face_of, require_libraries
 from gris_gateway.history import History, HistoryRetention
 from gris_gateway.in_process import RegisteredMethods
 from gris_gateway.kept_history import KeptHistory, move_history
@@ -26,6 +27,7 @@ from gris_gateway.rate_limits import Limiter
 from gris_gateway.release_stores import connection_of, release_store_of, store_keys_of
 from gris_gateway.rpc_errors import ORDINARY_REASONS
 from gris_gateway.service import PrivateQueryServicer
+from gris_gateway.token_admission import TokenAdmission
 from gris_gateway.upstream_health import SERVICE_NAME, UpstreamHealth
 from gris_serving import health
 from gris_serving.draining import connection_options, drain_and_stop
@@ -67,13 +69,13 @@ class Gateway:
         configuration.budget.require_readable("budget")
         store_keys_of(configuration.releases)
         connection_of(configuration.releases)
-        self.http_addresses: dict[str, str] = {}
-        """Where callers are served over HTTP, once they are, by the keys of the configuration."""
-        self._http_tls: dict[str, ssl.SSLContext | None] = {}
-        for name, settings in configuration.over_http.items():
-            _require_http(name)
+        self.face_addresses: dict[str, str] = {}
+        """Where callers are served beside gRPC, once they are, by the keys of the configuration."""
+        self._face_tls: dict[str, ssl.SSLContext | None] = {}
+        for name, settings in configuration.faces.items():
+            require_libraries(name)
             tls = configuration.tls_of(settings)
-            self._http_tls[name] = None if tls is None else server_context(tls.files())
+            self._face_tls[name] = None if tls is None else server_context(tls.files())
         self._engine = engine_of(configuration.engine)
 
     def close(self) -> None:
@@ -152,7 +154,7 @@ class Gateway:
         async with AsyncExitStack() as stack:
             upstream_health = stack.enter_context(self._watched_upstreams(served_health, process_telemetry))
             await server.start()
-            over_http = await stack.enter_async_context(self._served_over_http(methods, admission))
+            faces = await stack.enter_async_context(self._served_faces(methods, admission))
             served_health.report(names, serving=True)
             instrumentation.report("server", serving=True)
             watching = asyncio.create_task(upstream_health.watch())
@@ -165,34 +167,26 @@ class Gateway:
                     drain_and_stop(
                         server, served_health, names, drain_seconds=drain_seconds, grace_seconds=grace_seconds
                     ),
-                    _closed_later(over_http, drain_seconds),
+                    _closed_later(faces, drain_seconds),
                 )
                 watching.cancel()
                 await asyncio.gather(watching, return_exceptions=True)
 
     @asynccontextmanager
-    async def _served_over_http(
+    async def _served_faces(
         self, methods: RegisteredMethods, admission: GatewayAdmission
     ) -> AsyncIterator[AsyncExitStack]:
-        """Serve over HTTP what the configuration says, until what is yielded is closed or the block ends."""
+        """Serve beside gRPC what the configuration says, until what is yielded is closed or the block ends."""
         async with AsyncExitStack() as serving:
-            for name, settings in self._configuration.over_http.items():
-                # Their libraries are extras.
-                from gris_gateway.http_faces import HttpAdmission, HttpServer, face_of  # noqa: PLC0415
-
+            for name, settings in self._configuration.faces.items():
                 own = self._configuration.limits.of_a_caller()
                 requests = Limiter(own, clock=time.monotonic, limits=self._limits)
-                admitting = HttpAdmission(
-                    name,
-                    self._callers,
-                    requests,
-                    methods,
-                    admission,
-                    max_per_hour=settings.max_per_hour,
+                most = settings.max_per_hour
+                admitting = TokenAdmission(
+                    name, self._callers, requests, methods, admission, max_per_hour=most
                 )
-                face = face_of(settings, admitting, self._limits)
-                server = HttpServer(name, settings, self._http_tls[name], face, self._limits)
-                self.http_addresses[name] = await serving.enter_async_context(server.serving())
+                face = face_of(name, settings, self._face_tls[name], admitting, self._limits)
+                self.face_addresses[name] = await serving.enter_async_context(face.serving())
             yield serving
 
     @contextmanager
@@ -231,21 +225,9 @@ class Gateway:
         return f"{listen.rpartition(':')[0]}:{port}"
 
 
-def _require_http(name: str) -> None:
-    """Raise SecurityError unless the libraries of what is served over HTTP are there."""
-    try:
-        import gris_gateway.http_faces  # noqa: PLC0415 - an extra
-
-        gris_gateway.http_faces.require_face(name)
-    except ModuleNotFoundError as error:
-        raise SecurityError(
-            f"{name}: this needs the package {error.name}: pip install 'gris-dp[{name}]'"
-        ) from None
-
-
-async def _closed_later(over_http: AsyncExitStack, seconds: float) -> None:
+async def _closed_later(faces: AsyncExitStack, seconds: float) -> None:
     await asyncio.sleep(seconds)
-    await over_http.aclose()
+    await faces.aclose()
 
 
 async def _history(configuration: GatewayConfiguration, releases: ReleaseStore) -> History | KeptHistory:

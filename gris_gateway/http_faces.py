@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
-import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from http import HTTPStatus
-from importlib import import_module
 from typing import Protocol
 
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from gris_gateway.accounts import AccountError, Caller, OutOfReachError
-from gris_gateway.admission import GatewayAdmission
-from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError
-from gris_gateway.configuration import BrokerSettings, HttpSettings
-from gris_gateway.in_process import InProcessCalls, InProcessContext, RegisteredMethods
+from gris_gateway.face_settings import BrokerSettings, HttpSettings
 from gris_gateway.limits import GatewayLimits
-from gris_gateway.rate_limits import Limiter, TooManyError
+from gris_gateway.token_admission import TokenAdmission
 from gris_serving.http_connections import timed_protocol
-from gris_serving.http_requests import HttpRefusalError, HttpRules
-from gris_serving.reloading_files import SecurityError
+from gris_serving.http_requests import HttpRules
+from gris_serving.listening import bound_socket
 from gris_serving.security import warn_of_missing_protection
 from gris_serving.tls import is_loopback
-from gris_serving.tokens import TokenError
-from pinot_connector.gateway_client import AsyncGatewayClient
-from pinot_connector.spending_guard import SpendingGuards
-
-_CHALLENGE = {"WWW-Authenticate": "Bearer"}
-
-log = logging.getLogger(__name__)
 
 
 class HttpFace(Protocol):
@@ -47,98 +32,6 @@ class HttpFace(Protocol):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         ...
-
-
-class HttpAdmission:
-    """Admits requests as the gateway admits its callers: by the same tokens and rules.
-
-    A request is identified here before it is read, and once more, as every call is, when it calls the gateway's RPCs:
-    there it takes its turn with all calls of its caller. Requests have limits of their own besides, for most of them,
-    such as those that list tools or tables, call no RPC.
-
-    Args:
-        name: What the log calls the server whose requests these are.
-        callers: Identifies callers.
-        requests: Limits the requests of each caller.
-        methods: The gateway's RPCs.
-        admission: What admits their calls.
-        max_per_hour: The most information units that each caller may spend here within an hour; None: no limit but the
-            budget's.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        callers: Callers,
-        requests: Limiter,
-        methods: RegisteredMethods,
-        admission: GatewayAdmission,
-        *,
-        max_per_hour: int | None = None,
-    ) -> None:
-        self._name = name
-        self._callers = callers
-        self._requests = requests
-        self._methods = methods
-        self._admission = admission
-        self._guards = None if max_per_hour is None else SpendingGuards(max_per_hour)
-
-    @asynccontextmanager
-    async def admitted(
-        self, authorization: Sequence[str], account: str | None = None
-    ) -> AsyncIterator[AsyncGatewayClient]:
-        """Admit a request while the block runs, and yield the client by which its sender asks.
-
-        Args:
-            authorization: The values of the header Authorization: at most one, with a token.
-            account: Whose budget pays; None: the caller's own account.
-
-        Raises:
-            HttpRefusalError: The sender is not known, has no account, or asks too much.
-        """
-        caller = self._known(authorization)
-        self._require_within_reach(caller, account)
-        try:
-            async with self._requests.entered(caller.name) as request:
-                # Every request counts against the rate.
-                await request.turn()
-                calls = InProcessCalls(self._methods, self._admission, authorization)
-                guard = None if self._guards is None else self._guards.of(caller.name)
-                yield AsyncGatewayClient(calls, account=account, max_per_hour=guard)
-        except TooManyError as error:
-            seconds = math.ceil(error.wait_milliseconds / 1000)
-            raise self._refused(
-                HTTPStatus.TOO_MANY_REQUESTS, error.reason, str(error), {"Retry-After": str(seconds)}
-            ) from None
-
-    def _require_within_reach(self, caller: Caller, account: str | None) -> None:
-        try:
-            caller.account([] if account is None else account.split("/"))
-        except (AccountError, OutOfReachError):
-            message = (
-                "expected the caller's own account, or one below it where the gateway's rules allow that"
-            )
-            raise self._refused(HTTPStatus.FORBIDDEN, "ACCOUNT_OUT_OF_REACH", message) from None
-
-    def _known(self, authorization: Sequence[str]) -> Caller:
-        metadata = tuple(("authorization", value) for value in authorization)
-        try:
-            return self._callers.caller(InProcessContext(metadata))  # type: ignore[arg-type]
-        except TokenError as error:
-            raise self._refused(HTTPStatus.UNAUTHORIZED, "TOKEN_REFUSED", str(error), _CHALLENGE) from None
-        except UnknownCallerError:
-            message = "expected a token that says who calls"
-            raise self._refused(HTTPStatus.UNAUTHORIZED, "CALLER_UNKNOWN", message, _CHALLENGE) from None
-        except NoAccountError:
-            message = "no account belongs to this caller"
-            raise self._refused(HTTPStatus.FORBIDDEN, "CALLER_WITHOUT_ACCOUNT", message) from None
-
-    def _refused(
-        self, status: HTTPStatus, reason: str, message: str, headers: dict[str, str] | None = None
-    ) -> HttpRefusalError:
-        fields = {"server": self._name, "status": int(status), "reason": reason}
-        log.info("A request over HTTP was refused.", extra={"event": "http.refused", "fields": fields})
-        return HttpRefusalError(status, message, headers or {})
 
 
 class HttpServer:
@@ -173,7 +66,7 @@ class HttpServer:
         Raises:
             SecurityError: It cannot listen.
         """
-        listening = self._bound()
+        listening = bound_socket(self._name, self._listen)
         port = listening.getsockname()[1]
         if self._tls is None and not is_loopback(self._listen):
             warn_of_missing_protection(self._listen, ["tls"])
@@ -191,17 +84,6 @@ class HttpServer:
             server.should_exit = True
             await asyncio.gather(running, return_exceptions=True)
             listening.close()
-
-    def _bound(self) -> socket.socket:
-        host, _, port = self._listen.rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            return socket.create_server((host, int(port)), family=family)
-        except OSError as error:
-            raise SecurityError(
-                f"{self._name}.listen: cannot listen on {self._listen}: {error.strerror}"
-            ) from None
 
     def _options(self) -> uvicorn.Config:
         context, limits = self._tls, self._limits
@@ -222,16 +104,7 @@ class HttpServer:
         )
 
 
-def require_face(name: str) -> None:
-    """Import what serves a key of the configuration.
-
-    Raises:
-        ModuleNotFoundError: A library is missing.
-    """
-    import_module({"mcp": "gris_mcp.http", "broker": "gris_broker.application"}[name])
-
-
-def face_of(settings: HttpSettings, admitting: HttpAdmission, limits: GatewayLimits) -> HttpFace:
+def application_of(settings: HttpSettings, admitting: TokenAdmission, limits: GatewayLimits) -> HttpFace:
     """Return what is served by these settings."""
     rules = rules_of(settings, limits)
     if isinstance(settings, BrokerSettings):

@@ -70,7 +70,7 @@ async def _run(
         stop_with_parent(stop.set)
     async with gateway.serving(process_telemetry, drain_seconds) as address:
         ready = {"service": "gateway", "address": address, **process_telemetry.addresses}
-        ready |= {f"{name}_address": address for name, address in gateway.http_addresses.items()}
+        ready |= {f"{name}_address": address for name, address in gateway.face_addresses.items()}
         # Standard output has this line and nothing else, for the program that started the process.
         sys.stdout.write(json.dumps(ready) + "\n")
         sys.stdout.flush()

@@ -19,7 +19,8 @@ from starlette.types import Receive, Scope, Send
 
 from gris_mcp.server import Context, private_server
 from gris_mcp.unreadable import UNREADABLE, is_readable, is_version
-from gris_serving.http_requests import HttpRefusalError, HttpRules
+from gris_serving.http_requests import HttpRules
+from gris_serving.refusals import HttpRefusalError
 from pinot_connector.gateway_client import AsyncGatewayClient
 
 PATH = "/mcp"

@@ -8,23 +8,16 @@ only then is it read, up to a limit in size and time. If its sender leaves, what
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
+from gris_serving.refusals import HttpRefusalError
+
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]"))
-
-
-@dataclass
-class HttpRefusalError(Exception):
-    """A request that is not answered; the message says what was expected, and shows nothing of the request."""
-
-    status: HTTPStatus
-    message: str
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

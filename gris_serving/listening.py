@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import socket
 
+from gris_serving.reloading_files import SecurityError
+
 
 class ListeningError(RuntimeError):
     """A server cannot listen on an address; the text is the reason, in a few words."""
@@ -39,6 +41,21 @@ def require_free(listen: str) -> None:
     # Workers of one service share their port.
     if problem.errno != errno.EADDRINUSE or not _is_shared(family, address):
         raise ListeningError((problem.strerror or "it cannot be used").lower())
+
+
+def bound_socket(name: str, listen: str) -> socket.socket:
+    """Return a socket that listens on HOST:PORT, for servers that gRPC has no part in.
+
+    Raises:
+        SecurityError: It cannot; the message begins with the key of the configuration, `name`.
+    """
+    host, _, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, int(port)), family=family)
+    except OSError as error:
+        raise SecurityError(f"{name}.listen: cannot listen on {listen}: {error.strerror}") from None
 
 
 def _is_shared(family: int, address: tuple[object, ...]) -> bool:

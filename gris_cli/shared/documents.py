@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from gris_cli.shared.identity import ALGORITHM, ANALYST, AUDIENCE, ISSUER, OWNER
 
 POLICY, BUDGET, GATEWAY, CONSOLE = "policy.yaml", "budget.yaml", "gateway.yaml", "console.yaml"
 LOCALHOST = "localhost"
+OVER_HTTP = ("mcp", "broker")
 # On a machine that does other things, a ledger that is slow for a moment is not one that is gone.
 SILENCE_SECONDS = 5.0
 _PRACTICE = 'notice: "Practice: all rows are made up."\n'
@@ -18,12 +19,15 @@ _PRACTICE = 'notice: "Practice: all rows are made up."\n'
 
 @dataclass(frozen=True)
 class Ports:
-    """Where others listen: ports of this machine, 0 for any."""
+    """Where others listen: ports of this machine, 0 for any.
+
+    Attributes:
+        faces: Those of what a gateway serves beside gRPC, by the keys of its configuration.
+    """
 
     gateway: int
-    mcp: int
     console: int
-    broker: int
+    faces: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,7 @@ class Shared:
         tables: The file of each table, and of each pairs copy.
         account: The account of all analysts; with `each`, the part of it before an analyst's name.
         each: Whether each analyst has an account.
-        with_mcp: Whether agents are served.
-        with_broker: Whether clients of Pinot are.
+        faces: What is served beside gRPC, by the keys of the configuration.
         keeps: Whether releases outlive the gateway; those of practice do not.
     """
 
@@ -53,8 +56,7 @@ class Shared:
     tables: Mapping[str, Path]
     account: tuple[str, ...]
     each: bool
-    with_mcp: bool
-    with_broker: bool
+    faces: Collection[str]
     keeps: bool = True
 
     @property
@@ -83,8 +85,7 @@ identity:
     accounts:
       - {{claim: {ROLES}, equals: {ANALYST}, prefix: {_text(list(shared.account))}{account}}}
 {_releases(shared)}timeouts: {{budget_silence: {SILENCE_SECONDS}}}
-{_over_http("mcp", shared, ports.mcp) if shared.with_mcp else ""}\
-{_over_http("broker", shared, ports.broker) if shared.with_broker else ""}"""
+{"".join(_face(name, shared, port) for name, port in ports.faces.items() if name in shared.faces)}"""
 
 
 def console_text(head: str, shared: Shared, upstream: Upstream, ports: Ports, gateway: str) -> str:
@@ -116,12 +117,13 @@ def _releases(shared: Shared) -> str:
     return "releases: {file: releases.sqlite, key_file: releases.key}\n" if shared.keeps else ""
 
 
-def _over_http(name: str, shared: Shared, port: int) -> str:
+def _face(name: str, shared: Shared, port: int) -> str:
     listen = shared.listen(port)
     if shared.is_local:
         # Programs of others trust no authority of ours, and nothing leaves this machine.
         return f"{name}: {{listen: {listen}, tls: false}}\n"
-    return f"{name}: {{listen: {listen}, hosts: [{_text(shared.host)}]}}\n"
+    hosts = f", hosts: [{_text(shared.host)}]" if name in OVER_HTTP else ""
+    return f"{name}: {{listen: {listen}{hosts}}}\n"
 
 
 def _text(value: object) -> str:

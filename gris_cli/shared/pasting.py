@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import typer
 
 from gris_cli.shared.identity import Identity, Person
+
+
+@dataclass(frozen=True)
+class Face:
+    """Where something is served: HOST:PORT, and whether by TLS."""
+
+    address: str
+    is_secure: bool
+
+    @property
+    def http(self) -> str:
+        """The URL of what is served over HTTP."""
+        return f"{'https' if self.is_secure else 'http'}://{self.address}"
 
 
 @dataclass(frozen=True)
@@ -22,8 +36,7 @@ class Pasted:
         person: Whose token programs and agents send.
         visitor: Whose token logs in to the console.
         gateway: The gateway, gris://HOST:PORT.
-        mcp: The URL of agents; empty: they are not served.
-        broker: The URL of clients of Pinot; empty: they are not served.
+        faces: What is served beside gRPC, by the keys of the gateway's configuration.
         console: The URL of the console; empty: there is none.
         question: A first question: options of `gris ask`.
     """
@@ -32,8 +45,7 @@ class Pasted:
     person: Person
     visitor: Person
     gateway: str
-    mcp: str
-    broker: str
+    faces: Mapping[str, Face]
     console: str
     question: str
 
@@ -45,27 +57,40 @@ class Pasted:
     @property
     def agent(self) -> dict[str, Any] | None:
         """What an agent's program is configured by; None: agents are not served."""
-        if not self.mcp:
+        if (face := self.faces.get("mcp")) is None:
             return None
-        authorization = f"Bearer {self._token.read_text(encoding='ascii')}"
-        server = {"type": "http", "url": self.mcp, "headers": {"Authorization": authorization}}
+        url = f"{face.http}/mcp"
+        server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {self._written_token}"}}
         return {"mcpServers": {"gris": server}}
 
     @property
     def pinot(self) -> str:
         """The URL for Pinot's dialect of SQLAlchemy; empty: its clients are not served."""
-        if not self.broker:
+        if (face := self.faces.get("broker")) is None:
             return ""
-        token = self._token.read_text(encoding="ascii").strip()
-        scheme, _, host = self.broker.partition("://")
+        scheme = "https" if face.is_secure else "http"
         # "-" is the account that the token leads to.
-        return f"pinot+{scheme}://-:{token}@{host}/query/sql?controller={self.broker}"
+        user = f"-:{self._written_token}"
+        return f"pinot+{scheme}://{user}@{face.address}/query/sql?controller={face.http}"
+
+    @property
+    def postgres(self) -> str:
+        """The URL for clients of PostgreSQL; empty: they are not served."""
+        if (face := self.faces.get("postgres")) is None:
+            return ""
+        trusted = {"sslmode": "verify-full", "sslrootcert": str(self.identity.authority.resolve())}
+        options = f"?{urlencode(trusted, safe='/')}" if face.is_secure else ""
+        return f"postgresql://-:{self._written_token}@{face.address}/gris{options}"
 
     @property
     def ask(self) -> str:
         """A first question, from any directory."""
         files = f"--ca-file {_word(self.identity.authority)} --token-file {_word(self._token)}"
         return f"gris {files} ask --gateway {self.gateway} {self.question}"
+
+    @property
+    def _written_token(self) -> str:
+        return self._token.read_text(encoding="ascii").strip()
 
     @property
     def _token(self) -> Path:
@@ -88,6 +113,7 @@ class Pasted:
             else None,
             "mcp": self.agent,
             "pinot": self.pinot or None,
+            "postgres": self.postgres or None,
             "ask": self.ask,
         }
 
@@ -106,6 +132,7 @@ class Pasted:
             yield "", f"log in with the token in {_word(self._log_in)}"
         yield "agents", json.dumps(self.agent) if self.agent else missing.format("mcp")
         yield "Pinot", self.pinot or missing.format("broker")
+        yield "PostgreSQL", self.postgres or missing.format("postgres-wire")
         yield "a shell", self.ask
 
 

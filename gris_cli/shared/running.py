@@ -12,8 +12,11 @@ import typer
 
 from pinot_connector.child_processes import ChildProcess, end_all
 
-_OF_MCP = ("mcp", "h11", "uvicorn")
-_OF_BROKER = ("h11", "starlette", "uvicorn")
+_OF_FACES = {
+    "mcp": ("mcp", "h11", "uvicorn"),
+    "broker": ("h11", "starlette", "uvicorn"),
+    "postgres": ("pygwire",),
+}
 _OF_CONSOLE = ("jinja2", "h11", "starlette", "uvicorn")
 _OF_GATEWAY = {"cryptography": "gateway", "jwt": "gateway", "pydantic": "gateway", "duckdb": "duckdb"}
 
@@ -29,14 +32,9 @@ def require_gateway() -> None:
             raise typer.BadParameter(f"a gateway needs {library}: pip install 'gris-dp[{extra}]'")
 
 
-def has_mcp() -> bool:
-    """Whether agents can be served."""
-    return all(map(find_spec, _OF_MCP))
-
-
-def has_broker() -> bool:
-    """Whether clients of Pinot can be served."""
-    return all(map(find_spec, _OF_BROKER))
+def possible_faces() -> list[str]:
+    """Return what a gateway can serve beside gRPC, by the keys of its configuration: its libraries are there."""
+    return [name for name, libraries in _OF_FACES.items() if all(map(find_spec, libraries))]
 
 
 def has_console() -> bool:
@@ -64,7 +62,7 @@ class SharedProcesses:
         end_all(self._processes)
 
     def start_gateway(self, configuration: str) -> dict[str, Any]:
-        """Start it; return what it says: `address` and, where they are served, `mcp_address` and `broker_address`.
+        """Start it; return what it says: `address` and that of each face, such as `mcp_address`.
 
         Raises:
             ServiceUnavailable: It does not start; with the last line of its log.

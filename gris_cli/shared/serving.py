@@ -35,8 +35,8 @@ from gris_cli.shared.documents import (
     gateway_text,
 )
 from gris_cli.shared.identity import ANALYST, OWNER, Identity, Person, make_identity, remove_ending
-from gris_cli.shared.pasting import Pasted
-from gris_cli.shared.running import SharedProcesses, has_broker, has_console, has_mcp, require_gateway
+from gris_cli.shared.pasting import Face, Pasted
+from gris_cli.shared.running import SharedProcesses, has_console, possible_faces, require_gateway
 from pinot_connector.embedded import RELEASES_KEY_FILE, EmbeddedServices, ignored_by_git, secret_key
 from pinot_connector.embedded import Ports as ServicePorts
 
@@ -82,8 +82,8 @@ def serve_shared(
     make_identity(identity, LOCALHOST, _PEOPLE, _DAYS)
     tables = {name: path.resolve() for name, path in served.tables.items()}
     account = tuple(served.account.split("/"))
-    offered = {"with_mcp": has_mcp(), "with_broker": has_broker()}
-    shared = Shared(LOCALHOST, tables, account, each=False, **offered, keeps=not served.is_practice)
+    faces = possible_faces()
+    shared = Shared(LOCALHOST, tables, account, each=False, faces=faces, keeps=not served.is_practice)
     with services, SharedProcesses(directory) as processes:
         if shared.keeps:
             secret_key(directory / RELEASES_KEY_FILE)
@@ -98,8 +98,7 @@ def serve_shared(
             person=_YOU,
             visitor=_YOU_AS_OWNER,
             gateway=gateway,
-            mcp=f"http://{announced['mcp_address']}/mcp" if shared.with_mcp else "",
-            broker=f"http://{announced['broker_address']}" if shared.with_broker else "",
+            faces={name: Face(announced[f"{name}_address"], is_secure=False) for name in faces},
             console=processes.start_console(CONSOLE)["url"] if console else "",
             question=_question(served.files.policy, tables),
         )
@@ -191,7 +190,7 @@ class Written:
             f"{CONSOLE} budget_admin": ports.admin or 0,
             f"{GATEWAY} listen": _port_of(self.gateway.listen),
         }
-        for name, settings in self.gateway.over_http.items():
+        for name, settings in self.gateway.faces.items():
             found[f"{GATEWAY} {name}"] = _port_of(settings.listen)
         if self.console is not None:
             found[f"{CONSOLE} listen"] = _port_of(self.console.listen)
@@ -221,18 +220,17 @@ class Written:
         self, analyst: str, tables: dict[str, Path], announced: Mapping[str, Any], console: str
     ) -> Pasted:
         """Return what an analyst pastes; `announced` says where the gateway serves over HTTP, if it runs."""
-        at = dict.fromkeys(("mcp", "broker"), "")
-        for name, settings in self.gateway.over_http.items():
+        faces = {}
+        for name, settings in self.gateway.faces.items():
             port = _port_of(announced.get(f"{name}_address", settings.listen))
-            secure = self.gateway.tls_of(settings) is not None
-            at[name] = f"https://{self.host}:{port}" if secure else f"http://127.0.0.1:{port}"
+            is_secure = self.gateway.tls_of(settings) is not None
+            faces[name] = Face(f"{self.host if is_secure else '127.0.0.1'}:{port}", is_secure)
         return Pasted(
             identity=Identity(self.directory),
             person=Person(analyst, analyst),
             visitor=Person(analyst, analyst),
             gateway=f"gris://{self.host}:{_port_of(self.gateway.listen)}",
-            mcp=at["mcp"] and f"{at['mcp']}/mcp",
-            broker=at["broker"],
+            faces=faces,
             console=console,
             question=_question(self.files.policy, tables),
         )

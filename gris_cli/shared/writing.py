@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gris_cli.serve import ADMIN_PORT, BROKER_PORT, BUDGET_PORT, CONSOLE_PORT, DP_PORT, GATEWAY_PORT, MCP_PORT
+from gris_cli.serve import ADMIN_PORT, BUDGET_PORT, CONSOLE_PORT, DP_PORT, FACE_PORTS, GATEWAY_PORT
 from gris_cli.shared.documents import (
     BUDGET,
     CONSOLE,
@@ -21,7 +21,7 @@ from gris_cli.shared.documents import (
 )
 from gris_cli.shared.identity import ANALYST, OWNER, Identity, Person, make_identity
 from gris_cli.shared.private_files import private_directory, require_private, write_new
-from gris_cli.shared.running import has_broker, has_mcp
+from gris_cli.shared.running import possible_faces
 from gris_data.policy.draft_text import draft_text
 from gris_data.table_schema import TableSchema
 from gris_lab.bound.drafting import drafted
@@ -31,7 +31,7 @@ from pinot_connector.embedded import KEY_FILE, RELEASES_KEY_FILE
 DAYS = 90
 TEAM = "team"
 _UPSTREAM = Upstream(*(f"127.0.0.1:{port}" for port in (DP_PORT, BUDGET_PORT, ADMIN_PORT)))
-_PORTS = Ports(GATEWAY_PORT, MCP_PORT, CONSOLE_PORT, BROKER_PORT)
+_PORTS = Ports(GATEWAY_PORT, CONSOLE_PORT, FACE_PORTS)
 # The largest number of analysts whose budgets the team's holds in whole.
 _WHOLE = 3
 
@@ -90,7 +90,7 @@ def write_all(directory: Path, answers: Answers) -> Outcome:
     people = (*(Person(name, name) for name in answers.analysts), Person(OWNER, OWNER, (ANALYST, OWNER)))
     outcome = Outcome(*make_identity(Identity(directory), answers.host, people, DAYS))
     tables = {each.name: Path(each.location).resolve() for each in answers.tables}
-    shared = Shared(answers.host, tables, (TEAM,), each=True, with_mcp=has_mcp(), with_broker=has_broker())
+    shared = Shared(answers.host, tables, (TEAM,), each=True, faces=possible_faces())
     texts = {
         KEY_FILE: secrets.token_hex(KEY_BYTES),
         RELEASES_KEY_FILE: secrets.token_hex(KEY_BYTES),

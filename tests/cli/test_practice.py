@@ -40,7 +40,9 @@ CODE = "practice.rows"
 SAYS = "these rows are made up"
 QUESTION = {"table": "cofacts_feedback", "by": "app", "k": "5", "measure": "distinct_members"}
 SQL = "SELECT app, COUNT(DISTINCT member_id) AS n FROM cofacts_feedback GROUP BY app ORDER BY n DESC LIMIT 5"
-PORTS = tuple(word for name in ("gateway", "mcp", "console", "broker") for word in (f"--{name}-port", "0"))
+PORTS = tuple(
+    word for name in ("gateway", "mcp", "console", "broker", "postgres") for word in (f"--{name}-port", "0")
+)
 COLUMNS = """
 epsilon_per: 0.15
 delta: 1e-10

@@ -33,7 +33,7 @@ from tests.support.shared_answers import (
 
 PORTS = tuple(
     word
-    for name in ("dp", "budget", "admin", "gateway", "mcp", "console", "broker")
+    for name in ("dp", "budget", "admin", "gateway", "mcp", "console", "broker", "postgres")
     for word in (f"--{name}-port", "0")
 )
 SQL = "SELECT app, COUNT(DISTINCT member_id) AS n FROM cofacts_feedback GROUP BY app ORDER BY n DESC LIMIT 5"
@@ -245,14 +245,13 @@ def test_what_is_not_installed_is_named_with_its_extra(
         YOU,
         YOU,
         "gris://localhost:1",
-        mcp="",
-        broker="",
+        faces={},
         console="",
         question="--table t",
     )
     pasted.print()
     said = capsys.readouterr().out
-    for extra in ("console", "mcp", "broker"):
+    for extra in ("console", "mcp", "broker", "postgres-wire"):
         assert f"pip install 'gris-dp[{extra}]'" in said
 
 

@@ -52,6 +52,7 @@ history: {{file: {history}, per_account: 50}}
 mcp: {{listen: 127.0.0.1:0, tls: {{certificate: {certificate}, key: {key}}}, origins: ["https://pages.example.org"],
   max_per_hour: 5000}}
 broker: {{listen: 127.0.0.1:0, tls: false}}
+postgres: {{listen: 127.0.0.1:0, tls: {{certificate: {certificate}, key: {key}}}}}
 limits: {{per_second: 200, burst: 400, concurrent: 64}}
 timeouts: {{budget_silence: 10, budget_attempt: 6}}
 """
@@ -71,6 +72,7 @@ class GatewayWorld:
     metrics_address: str = ""
     mcp_address: str = ""
     broker_address: str = ""
+    postgres_address: str = ""
     _nobody: list[Credentials] = field(default_factory=list)
 
     @property
@@ -125,8 +127,13 @@ def gateway(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     config = write_configuration(folder, authority, issuer, world.dp, world.budget)
     options = ["--config", config, "--metrics-listen", "127.0.0.1:0"]
     with process("gris_gateway", options, folder / "gateway.log") as ready:
-        over_http = ready["metrics_address"], ready["mcp_address"], ready["broker_address"]
-        yield GatewayWorld(ready["address"], authority, issuer, folder, world, *over_http)
+        yield GatewayWorld(
+            *(ready["address"], authority, issuer, folder, world),
+            metrics_address=ready["metrics_address"],
+            mcp_address=ready["mcp_address"],
+            broker_address=ready["broker_address"],
+            postgres_address=ready["postgres_address"],
+        )
 
 
 def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: str, budget: str) -> Path:

@@ -10,6 +10,8 @@ PACKAGES = (
     "gris_console",
     "gris_serving",
     "gris_mcp",
+    "gris_broker",
+    "gris_postgres",
     "gris_data",
     "gris_lab",
     "gris_cli",

@@ -1,0 +1,85 @@
+"""What a gateway serves beside gRPC, in its own process and by its own calls; the libraries of each are an extra."""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import AbstractAsyncContextManager
+from importlib import import_module
+from typing import Protocol
+
+from gris_gateway.face_settings import FaceSettings, HttpSettings, PostgresSettings
+from gris_gateway.limits import GatewayLimits
+from gris_gateway.token_admission import TokenAdmission
+from gris_serving.reloading_files import SecurityError
+
+# The module that serves each key of the configuration, and the extra that brings its libraries.
+_SERVED_BY = {
+    "mcp": ("gris_mcp.http", "mcp"),
+    "broker": ("gris_broker.application", "broker"),
+    "postgres": ("gris_postgres.server", "postgres-wire"),
+}
+
+
+class Face(Protocol):
+    """A server, ready to listen."""
+
+    def serving(self) -> AbstractAsyncContextManager[str]:
+        """Serve while the block runs, and yield the address; then what has begun gets the grace period.
+
+        Raises:
+            SecurityError: It cannot listen.
+        """
+        ...
+
+
+def require_libraries(name: str) -> None:
+    """Import what serves a key of the configuration.
+
+    Raises:
+        SecurityError: A library is missing.
+    """
+    module, extra = _SERVED_BY[name]
+    try:
+        import_module(module)
+        if extra in ("mcp", "broker"):
+            import_module("gris_gateway.http_faces")
+    except ModuleNotFoundError as error:
+        raise SecurityError(
+            f"{name}: this needs the package {error.name}: pip install 'gris-dp[{extra}]'"
+        ) from None
+
+
+def face_of(
+    name: str,
+    settings: FaceSettings,
+    tls: ssl.SSLContext | None,
+    admitting: TokenAdmission,
+    limits: GatewayLimits,
+) -> Face:
+    """Return what serves a key of the configuration.
+
+    Args:
+        name: The key.
+        settings: What it states.
+        tls: The TLS of the address; None: plain text.
+        admitting: Admits its callers.
+        limits: The limits and time-outs.
+    """
+    if isinstance(settings, HttpSettings):
+        from gris_gateway.http_faces import HttpServer, application_of  # noqa: PLC0415 - an extra
+
+        return HttpServer(name, settings, tls, application_of(settings, admitting, limits), limits)
+    from gris_postgres.catalogue_process import programs  # noqa: PLC0415 - an extra
+    from gris_postgres.server import PostgresServer  # noqa: PLC0415 - an extra
+    from gris_postgres.wire import WireRules  # noqa: PLC0415 - an extra
+
+    rules = WireRules(
+        message_bytes=limits.request_bytes,
+        connections=limits.http_connections,
+        login_seconds=limits.handshake_seconds,
+        write_seconds=limits.caller_timeout_seconds,
+        grace_seconds=limits.grace_seconds,
+    )
+    stated = settings.catalogue if isinstance(settings, PostgresSettings) else None
+    found = None if stated is False else programs(stated)
+    return PostgresServer(name, settings.listen, tls, admitting, rules, programs=found)

@@ -1,0 +1,115 @@
+"""Admits by tokens what a gateway is asked in another protocol than gRPC."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+from gris_gateway.accounts import AccountError, Caller, OutOfReachError
+from gris_gateway.admission import GatewayAdmission
+from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError
+from gris_gateway.in_process import InProcessCalls, InProcessContext, RegisteredMethods
+from gris_gateway.rate_limits import Limiter, TooManyError
+from gris_serving.refusals import HttpRefusalError
+from gris_serving.tokens import TokenError
+from pinot_connector.gateway_client import AsyncGatewayClient
+from pinot_connector.spending_guard import SpendingGuards
+
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}
+
+log = logging.getLogger(__name__)
+
+
+class TokenAdmission:
+    """Admits requests as the gateway admits its callers: by the same tokens and rules.
+
+    A request is identified here before it is read, and once more, as every call is, when it calls the gateway's RPCs:
+    there it takes its turn with all calls of its caller. Requests have limits of their own besides, for most of them,
+    such as those that list tools or tables, call no RPC.
+
+    Args:
+        name: What the log calls the server whose requests these are.
+        callers: Identifies callers.
+        requests: Limits the requests of each caller.
+        methods: The gateway's RPCs.
+        admission: What admits their calls.
+        max_per_hour: The most information units that each caller may spend here within an hour; None: no limit but the
+            budget's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        callers: Callers,
+        requests: Limiter,
+        methods: RegisteredMethods,
+        admission: GatewayAdmission,
+        *,
+        max_per_hour: int | None = None,
+    ) -> None:
+        self._name = name
+        self._callers = callers
+        self._requests = requests
+        self._methods = methods
+        self._admission = admission
+        self._guards = None if max_per_hour is None else SpendingGuards(max_per_hour)
+
+    @asynccontextmanager
+    async def admitted(
+        self, authorization: Sequence[str], account: str | None = None
+    ) -> AsyncIterator[AsyncGatewayClient]:
+        """Admit a request while the block runs, and yield the client by which its sender asks.
+
+        Args:
+            authorization: The values of the header Authorization: at most one, with a token.
+            account: Whose budget pays; None: the caller's own account.
+
+        Raises:
+            HttpRefusalError: The sender is not known, has no account, or asks too much.
+        """
+        caller = self._known(authorization)
+        self._require_within_reach(caller, account)
+        try:
+            async with self._requests.entered(caller.name) as request:
+                # Every request counts against the rate.
+                await request.turn()
+                calls = InProcessCalls(self._methods, self._admission, authorization)
+                guard = None if self._guards is None else self._guards.of(caller.name)
+                yield AsyncGatewayClient(calls, account=account, max_per_hour=guard)
+        except TooManyError as error:
+            seconds = math.ceil(error.wait_milliseconds / 1000)
+            raise self._refused(
+                HTTPStatus.TOO_MANY_REQUESTS, error.reason, str(error), {"Retry-After": str(seconds)}
+            ) from None
+
+    def _require_within_reach(self, caller: Caller, account: str | None) -> None:
+        try:
+            caller.account([] if account is None else account.split("/"))
+        except (AccountError, OutOfReachError):
+            message = (
+                "expected the caller's own account, or one below it where the gateway's rules allow that"
+            )
+            raise self._refused(HTTPStatus.FORBIDDEN, "ACCOUNT_OUT_OF_REACH", message) from None
+
+    def _known(self, authorization: Sequence[str]) -> Caller:
+        metadata = tuple(("authorization", value) for value in authorization)
+        try:
+            return self._callers.caller(InProcessContext(metadata))  # type: ignore[arg-type]
+        except TokenError as error:
+            raise self._refused(HTTPStatus.UNAUTHORIZED, "TOKEN_REFUSED", str(error), _CHALLENGE) from None
+        except UnknownCallerError:
+            message = "expected a token that says who calls"
+            raise self._refused(HTTPStatus.UNAUTHORIZED, "CALLER_UNKNOWN", message, _CHALLENGE) from None
+        except NoAccountError:
+            message = "no account belongs to this caller"
+            raise self._refused(HTTPStatus.FORBIDDEN, "CALLER_WITHOUT_ACCOUNT", message) from None
+
+    def _refused(
+        self, status: HTTPStatus, reason: str, message: str, headers: dict[str, str] | None = None
+    ) -> HttpRefusalError:
+        fields = {"server": self._name, "status": int(status), "reason": reason}
+        log.info("A request was refused.", extra={"event": "request.refused", "fields": fields})
+        return HttpRefusalError(status, message, headers or {})

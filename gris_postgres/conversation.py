@@ -1,0 +1,323 @@
+"""The messages of a caller who is known, and their answers: simple and extended queries.
+
+A question is asked once: where its portal is described or executed, whichever comes first. It is charged then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pygwire import messages
+from pygwire.constants import TransactionStatus
+
+from gris_postgres.errors import (
+    CANCELLED,
+    INTERNAL,
+    NO_PORTAL,
+    NO_STATEMENT,
+    NOT_SUPPORTED,
+    PROTOCOL,
+    STOPPING,
+    SYNTAX,
+    TOO_MUCH,
+    PostgresError,
+    notice,
+)
+from gris_postgres.results import Answer
+from gris_postgres.session import Prepared, Session
+from gris_postgres.texts import Text, statements_in
+from gris_postgres.types import Oid
+from gris_postgres.wire import ConnectionOver, Malformed, Wire, WireRules
+from gris_serving.internal_errors import log_internal_error
+
+log = logging.getLogger(__name__)
+
+MOST_STATEMENTS = 500
+MOST_STATEMENT_CHARACTERS = 1_000_000
+MOST_PORTALS = 50
+_ROWS_AT_ONCE = 1000
+
+
+@dataclass
+class _Statement:
+    text: Text | None
+    prepared: Prepared | None
+    described: messages.RowDescription | None = None
+    """The columns that the client has been sent."""
+
+
+@dataclass
+class _Portal:
+    statement: _Statement
+    bound: messages.Bind
+    answer: Answer | None = None
+
+
+class Conversation:
+    """Answers the messages of one connection, one after the other.
+
+    Args:
+        wire: The connection.
+        session: The caller's statements.
+        rules: What the connection may hold.
+    """
+
+    def __init__(self, wire: Wire, session: Session, rules: WireRules) -> None:
+        self._wire = wire
+        self._session = session
+        self._rules = rules
+        self._statements: dict[str, _Statement] = {}
+        self._portals: dict[str, _Portal] = {}
+        self._skipping = False
+        self._answering: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    def cancel(self) -> None:
+        """Cancel what is being answered; what that has cost stays charged."""
+        if self._answering is not None:
+            self._answering.cancel()
+
+    def stop(self) -> None:
+        """End once nothing is being answered."""
+        self._stopping = True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being answered."""
+        return self._answering is None
+
+    async def run(self) -> None:
+        """Answer until the client leaves.
+
+        Raises:
+            ConnectionOver: It has left.
+            Malformed: It has sent what is no message.
+        """
+        # One message may wait while another is answered, so that a client that leaves is seen.
+        frames: asyncio.Queue[bytes | Exception] = asyncio.Queue(1)
+        reading = asyncio.create_task(self._read(frames))
+        try:
+            while not self._stopping:
+                frame = await frames.get()
+                if isinstance(frame, Exception):
+                    raise frame
+                message = self._wire.taken(frame)
+                if isinstance(message, messages.Terminate):
+                    return
+                await self._answer(message)
+                await self._wire.sent(self._rules.write_seconds)
+            self._wire.send(PostgresError(STOPPING, "the gateway stops").response("FATAL"))
+        finally:
+            reading.cancel()
+
+    async def _read(self, frames: asyncio.Queue[bytes | Exception]) -> None:
+        try:
+            while True:
+                await frames.put(await self._wire.frame(self._rules.message_bytes))
+        except (ConnectionOver, Malformed) as error:
+            if isinstance(error, ConnectionOver):
+                self.cancel()
+            await frames.put(error)
+
+    async def _answer(self, message: messages.PGMessage) -> None:
+        is_simple = isinstance(message, messages.Query | messages.FunctionCall)
+        if isinstance(message, messages.Sync):
+            self._skipping = False
+            if self._session.status is TransactionStatus.IDLE:
+                self._portals.clear()
+        elif not self._skipping:
+            failed = await self._failed(message)
+            if failed is not None:
+                self._session.failed()
+                self._wire.send(failed.response())
+                self._skipping = not is_simple
+        if is_simple or isinstance(message, messages.Sync):
+            self._wire.send(messages.ReadyForQuery(self._session.status))
+
+    async def _failed(self, message: messages.PGMessage) -> PostgresError | None:
+        """Answer a message, and return why there is none."""
+        self._answering = asyncio.create_task(self._answered(message))
+        try:
+            await asyncio.wait((self._answering,))
+            if self._answering.cancelled():
+                return PostgresError(
+                    CANCELLED, "the question was cancelled; what it had cost by then stays charged"
+                )
+            self._answering.result()
+        except PostgresError as error:
+            return error
+        except (ConnectionOver, Malformed):
+            raise
+        except Exception as error:
+            # What it says may hold SQL.
+            log_internal_error(log, "A statement of a client of PostgreSQL failed.", error)
+            return PostgresError(INTERNAL, "the gateway failed; its log says where")
+        finally:
+            self._answering.cancel()
+            self._answering = None
+        return None
+
+    async def _answered(self, message: messages.PGMessage) -> None:
+        match message:
+            case messages.Query():
+                await self._query(message.query_string)
+            case messages.Parse():
+                await self._parse(message)
+            case messages.Bind():
+                self._bind(message)
+            case messages.Describe():
+                await self._describe(message.kind, message.name)
+            case messages.Execute():
+                await self._execute(message.portal, message.max_rows)
+            case messages.Close():
+                (self._statements if message.kind == "S" else self._portals).pop(message.name, None)
+                self._wire.send(messages.CloseComplete())
+            case messages.Flush():
+                pass
+            case messages.FunctionCall():
+                raise PostgresError(NOT_SUPPORTED, "functions are not called here: ask by SELECT")
+            case _:
+                raise PostgresError(PROTOCOL, "expected a query, or one of its parts")
+
+    async def _query(self, sql: str) -> None:
+        texts = statements_in(sql)
+        if not texts:
+            self._wire.send(messages.EmptyQueryResponse())
+        for text in texts:
+            prepared = await self._prepared(text)
+            if prepared.types or any(each.parameter for each in text.parts):
+                raise PostgresError(SYNTAX, "there is no parameter $1: expected values in the statement")
+            answer = await prepared.answer(messages.Bind())
+            if answer.described is not None:
+                self._wire.send(answer.described)
+            await self._send_rows(answer, 0)
+            self._complete(answer, answer.sent)
+
+    async def _prepared(self, text: Text, stated: Sequence[int] = ()) -> Prepared:
+        if text.first == "DEALLOCATE":
+            return _Deallocation(self._statements, text.words[-1].said)
+        self._session.require_going_on(text)
+        return await self._session.prepare(text, stated)
+
+    async def _parse(self, message: messages.Parse) -> None:
+        texts = statements_in(message.query)
+        if len(texts) > 1:
+            raise PostgresError(SYNTAX, "expected one statement")
+        if message.statement in self._statements and message.statement:
+            raise PostgresError("42P05", "there is a prepared statement of this name")
+        held = sum(
+            len(each.text.sql)
+            for name, each in self._statements.items()
+            if each.text and name != message.statement
+        )
+        if len(self._statements) >= MOST_STATEMENTS or held + len(message.query) > MOST_STATEMENT_CHARACTERS:
+            raise PostgresError(TOO_MUCH, "expected fewer prepared statements: close some")
+        text = texts[0] if texts else None
+        prepared = None if text is None else await self._prepared(text, message.param_types)
+        self._statements[message.statement] = _Statement(text, prepared)
+        self._wire.send(messages.ParseComplete())
+
+    def _bind(self, message: messages.Bind) -> None:
+        statement = self._statement(message.statement)
+        types = () if statement.prepared is None else statement.prepared.types
+        if len(message.param_values) != len(types):
+            raise PostgresError(
+                PROTOCOL, f"expected {len(types)} parameters, got {len(message.param_values)}"
+            )
+        if len(self._portals) >= MOST_PORTALS and message.portal not in self._portals:
+            raise PostgresError(TOO_MUCH, f"expected at most {MOST_PORTALS} portals: close some")
+        self._portals[message.portal] = _Portal(statement, message)
+        self._wire.send(messages.BindComplete())
+
+    async def _describe(self, kind: str, name: str) -> None:
+        if kind == "S":
+            statement = self._statement(name)
+            prepared = statement.prepared
+            columns = None if prepared is None else await prepared.described()
+            types = [] if prepared is None else [each or Oid.TEXT for each in prepared.types]
+            statement.described = columns
+            self._wire.send(messages.ParameterDescription(types))
+        else:
+            columns = (await self._answer_of(self._portal(name))).described
+        self._wire.send(messages.NoData() if columns is None else columns)
+
+    async def _execute(self, name: str, most: int) -> None:
+        portal = self._portal(name)
+        if portal.statement.text is None:
+            self._wire.send(messages.EmptyQueryResponse())
+            return
+        answer = await self._answer_of(portal)
+        before = answer.sent
+        if await self._send_rows(answer, most):
+            self._complete(answer, answer.sent - before)
+        else:
+            self._wire.send(messages.PortalSuspended())
+
+    async def _answer_of(self, portal: _Portal) -> Answer:
+        """Return the answer of a portal, asked for once."""
+        if portal.answer is None:
+            prepared, sent = portal.statement.prepared, portal.statement.described
+            answer = Answer() if prepared is None else await prepared.answer(portal.bound)
+            portal.answer = answer
+            if sent is not None and _names_and_types(sent) != _names_and_types(answer.described):
+                raise PostgresError(NOT_SUPPORTED, "cached plan must not change result type")
+        return portal.answer
+
+    async def _send_rows(self, answer: Answer, most: int) -> bool:
+        """Send rows, `most` of them or, if it is 0, all; return whether there are no more."""
+        for count, row in enumerate(answer.rows, 1):
+            self._wire.send(row)
+            answer.sent += 1
+            if count == most:
+                return False
+            if count % _ROWS_AT_ONCE == 0:
+                # Others have their turn, and no more is held than is being read.
+                await self._wire.sent(self._rules.write_seconds)
+                await asyncio.sleep(0)
+        return True
+
+    def _complete(self, answer: Answer, count: int) -> None:
+        for name, value in answer.reported.items():
+            self._wire.send(messages.ParameterStatus(name, value))
+        if self._session.settings.with_notices:
+            self._wire.send(*map(notice, answer.notices))
+        counted = f" {count}" if answer.command == "SELECT" else ""
+        self._wire.send(messages.CommandComplete(f"{answer.command}{counted}"))
+
+    def _statement(self, name: str) -> _Statement:
+        if name not in self._statements:
+            raise PostgresError(NO_STATEMENT, "there is no such prepared statement")
+        return self._statements[name]
+
+    def _portal(self, name: str) -> _Portal:
+        if name not in self._portals:
+            raise PostgresError(NO_PORTAL, "there is no such portal")
+        return self._portals[name]
+
+
+def _names_and_types(described: messages.RowDescription | None) -> list[tuple[str, int]]:
+    return [] if described is None else [(each.name, each.type_oid) for each in described.fields]
+
+
+@dataclass(frozen=True)
+class _Deallocation:
+    """DEALLOCATE, which closes prepared statements."""
+
+    statements: dict[str, _Statement]
+    name: str
+    types: Sequence[int] = ()
+
+    async def described(self) -> None:
+        """Return that it has no rows."""
+
+    async def answer(self, bound: messages.Bind) -> Answer:
+        """Close them."""
+        del bound
+        if self.name == "ALL":
+            self.statements.clear()
+        for name in [each for each in self.statements if each.casefold() == self.name.casefold()]:
+            del self.statements[name]
+        return Answer(command="DEALLOCATE")

@@ -1,0 +1,208 @@
+"""Parameters, `$1` and so on: which types they have, and the statement in which their values stand.
+
+A value becomes one literal, whatever it holds (`pinot_connector.dbapi.parameters` argues why): parameters are known
+only outside of what quotes and comments hold, and dp_service knows the same quotes and comments.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from gris_postgres.errors import SYNTAX, VALUE, PostgresError, error_of
+from gris_postgres.texts import Part, Text
+from gris_postgres.types import TEXTS, Oid, read
+from pinot_connector.catalog import Catalog, ColumnEntry
+from pinot_connector.dbapi.parameters import literal
+from pinot_connector.engines.base import ColumnType
+from pinot_connector.errors import InvalidQuestion
+
+_OID_OF = {
+    ColumnType.STRING: Oid.TEXT,
+    ColumnType.INT64: Oid.INT8,
+    ColumnType.BOOL: Oid.BOOL,
+    ColumnType.DATE: Oid.DATE,
+    ColumnType.TIMESTAMP: Oid.TIMESTAMPTZ,
+}
+_OID_OF_CAST = {
+    **dict.fromkeys(("SMALLINT", "INT", "INT2", "INT4", "INT8", "INTEGER", "BIGINT"), Oid.INT8),
+    **dict.fromkeys(("BOOL", "BOOLEAN"), Oid.BOOL),
+    "DATE": Oid.DATE,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPTZ"), Oid.TIMESTAMPTZ),
+}
+_WHOLE_NUMBERS = ("LIMIT", "OFFSET", "FETCH", "TOP")
+_SEPARATING = frozenset(",()")
+# What stands between a column and the parameter that it is compared with.
+_BETWEEN = frozenset(("IN", "BETWEEN", "AND", "NOT", "LIKE", "ILIKE", "SYMMETRIC"))
+# Functions whose first argument is no value of a column.
+_UNITS = {"DATE_TRUNC": "month", "DATE_PART": "hour"}
+# As drivers write a day that they take for an instant.
+_DAY_WITH_ZONE = re.compile(r"(\d{4}-\d\d-\d\d) ?[+-]\d\d(?::?\d\d)?")
+_FIRST_EXAMPLE = datetime.date(2000, 1, 1)
+
+
+def count_in(text: Text) -> int:
+    """Return how many parameters a statement has."""
+    return max((each.parameter for each in text.parts), default=0)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What may stand for a parameter.
+
+    Attributes:
+        oid: Its type.
+        example: A value of it, for a statement of which only the columns are asked.
+    """
+
+    oid: int
+    example: object
+
+
+def parameters_of(text: Text, stated: Sequence[int], catalog: Catalog) -> tuple[Parameter, ...]:
+    """Return a statement's parameters, with the types that the client states, else those of the columns beside them."""
+    columns = {each.name: each for table in catalog.tables for each in table.columns}
+    columns = {name.casefold(): each for name, each in columns.items()} | columns
+    words = text.words
+    found: dict[int, ColumnEntry | Oid | str | None] = {}
+    casts: dict[int, Oid] = {}
+    for place, word in enumerate(words):
+        if number := word.parameter:
+            found[number] = _unit(words, place) or _beside(words, place, columns)
+            casts |= {number: _OID_OF_CAST[word.cast]} if word.cast in _OID_OF_CAST else {}
+    parameters = []
+    for number in range(1, max((len(stated), *found)) + 1):
+        beside = found.get(number)
+        oid = stated[number - 1] if number <= len(stated) else Oid.UNKNOWN
+        if oid in TEXTS:
+            # A driver that states no type, or text for everything, has a cast beside it.
+            oid = casts.get(number, oid)
+        if oid == Oid.UNKNOWN:
+            oid = _oid_of(beside)
+        parameters.append(Parameter(oid, _example(oid, number, beside)))
+    return tuple(parameters)
+
+
+def _unit(words: Sequence[Part], place: int) -> str:
+    """Return an example of a unit of time, if a parameter is one; else nothing."""
+    return _UNITS.get(words[place - 2].said, "") if place > 1 and words[place - 1].written == "(" else ""
+
+
+def _oid_of(beside: ColumnEntry | Oid | str | None) -> Oid:
+    if isinstance(beside, Oid):
+        return beside
+    return _OID_OF[beside.type] if isinstance(beside, ColumnEntry) else Oid.TEXT
+
+
+def _beside(
+    words: Sequence[Part], place: int, columns: Mapping[str, ColumnEntry]
+) -> ColumnEntry | Oid | None:
+    """Return the column that a parameter is compared with, or its type where it is how many rows are wanted."""
+    for before in reversed(words[:place]):
+        if before.kind == "word" and before.said in _WHOLE_NUMBERS:
+            return Oid.INT8
+        if (found := _column(before, columns)) is not None:
+            return found
+        if before.kind == "word" and before.said not in _BETWEEN:
+            break
+    for after in words[place + 1 :]:
+        if (found := _column(after, columns)) is not None:
+            return found
+        if after.kind not in ("other", "number") or not _SEPARATING.isdisjoint(after.written):
+            break
+    return None
+
+
+def _column(word: Part, columns: Mapping[str, ColumnEntry]) -> ColumnEntry | None:
+    if word.kind == "name":
+        return columns.get(word.said)
+    return columns.get(word.written.casefold()) if word.kind == "word" else None
+
+
+def _example(oid: int, number: int, beside: ColumnEntry | Oid | str | None) -> object:
+    if isinstance(beside, ColumnEntry) and beside.domain:
+        return beside.domain[0]
+    match oid:
+        case Oid.INT2 | Oid.INT4 | Oid.INT8 | Oid.FLOAT4 | Oid.FLOAT8 | Oid.NUMERIC:
+            return number
+        case Oid.BOOL:
+            return True
+        case Oid.DATE | Oid.TIMESTAMP | Oid.TIMESTAMPTZ:
+            return _FIRST_EXAMPLE + datetime.timedelta(days=number)
+        case _:
+            return beside if isinstance(beside, str) and beside else "a"
+
+
+def values_of(
+    sent: Sequence[bytes | None], formats: Sequence[int], types: Sequence[int]
+) -> tuple[object, ...]:
+    """Return the values that a client sends.
+
+    Args:
+        sent: What it sends of each.
+        formats: In which form: one for each, one for all, or none for text; 1 is binary.
+        types: Their types.
+
+    Raises:
+        PostgresError: There are others than the statement has, or one is no value of its type.
+    """
+    if len(sent) != len(types):
+        raise PostgresError(VALUE, f"expected {len(types)} parameters, got {len(sent)}")
+    if len(formats) not in (0, 1, len(sent)):
+        raise PostgresError(VALUE, "expected a form for each parameter, or one for all")
+    values = []
+    for place, (value, oid) in enumerate(zip(sent, types, strict=True)):
+        field = f"${place + 1}"
+        if value is None:
+            raise PostgresError(VALUE, f"{field}: expected a value: write IS NULL for NULL")
+        form = formats[place if len(formats) > 1 else 0] if formats else 0
+        values.append(_fitting(field, read(field, value, _sent_as(oid, form), binary=form == 1), oid))
+    return tuple(values)
+
+
+def _sent_as(oid: int, form: int) -> int:
+    """Return how a value is read: what was sent as text for a column of times is a text, in one of many forms."""
+    return Oid.TEXT if form == 0 and oid in (Oid.DATE, Oid.TIMESTAMP, Oid.TIMESTAMPTZ) else oid
+
+
+def _fitting(field: str, value: Any, oid: int) -> Any:
+    if isinstance(value, str) and oid not in TEXTS:
+        value = _time(field, value)
+    if oid == Oid.DATE and isinstance(value, datetime.datetime):
+        # As PostgreSQL reads a day.
+        return value.date()
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    return value
+
+
+def _time(field: str, text: str) -> datetime.date:
+    day = _DAY_WITH_ZONE.fullmatch(text.strip())
+    try:
+        given = datetime.datetime.fromisoformat(day[1] if day else text.strip())
+    except ValueError:
+        raise PostgresError(VALUE, f"{field}: expected a day or a timestamp, as 2026-01-31") from None
+    return given
+
+
+def with_values(text: Text, values: Sequence[object]) -> str:
+    """Return a statement in which values stand for its parameters.
+
+    Raises:
+        PostgresError: One has no value, or is none that a question can hold.
+    """
+    written = []
+    for each in text.parts:
+        number = each.parameter
+        if number > len(values):
+            raise PostgresError(SYNTAX, f"there is no parameter ${number}")
+        try:
+            # A cast says what the parameter's type says.
+            written.append(f" {literal(f'${number}', values[number - 1])} " if number else each.written)
+        except InvalidQuestion as error:
+            raise error_of(InvalidQuestion("parameters", str(error))) from None
+    return "".join(written).strip()

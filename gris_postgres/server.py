@@ -1,0 +1,279 @@
+"""The listener for clients of PostgreSQL: connections, TLS and log-in."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import secrets
+import socket
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from pygwire import messages
+
+from gris_postgres.catalogue import Catalogue, catalogue_of
+from gris_postgres.conversation import Conversation
+from gris_postgres.errors import (
+    LOGIN,
+    NO_DATABASE,
+    PROTOCOL,
+    TOO_MANY_CONNECTIONS,
+    PostgresError,
+    error_of,
+)
+from gris_postgres.session import Session
+from gris_postgres.settings import DATABASE
+from gris_postgres.wire import MAX_PASSWORD_BYTES, ConnectionOver, Malformed, Wire, WireRules
+from gris_serving.internal_errors import log_internal_error
+from gris_serving.listening import bound_socket
+from gris_serving.refusals import HttpRefusalError
+from gris_serving.security import warn_of_missing_protection
+from gris_serving.tls import is_loopback
+from pinot_connector.gateway_client import AsyncGatewayClient
+
+log = logging.getLogger(__name__)
+
+# Databases that clients name by themselves.
+_DATABASES = (DATABASE, "postgres", "")
+_MOST_BEGINNINGS = 4
+MOST_UNKNOWN = 100
+"""How many connections of one address may be unknown yet; a further one ends the oldest."""
+
+
+class Admitting(Protocol):
+    """Knows who asks."""
+
+    def admitted(
+        self, authorization: Sequence[str], account: str | None = None
+    ) -> AbstractAsyncContextManager[AsyncGatewayClient]:
+        """Admit a call while the block runs, and yield the client by which its sender asks.
+
+        Raises:
+            HttpRefusalError: The sender is not known, has no account, or asks too much.
+        """
+        ...
+
+
+class PostgresServer:
+    """A server for clients of PostgreSQL, ready to listen.
+
+    Args:
+        name: The key of the configuration that it is described by.
+        listen: HOST:PORT.
+        tls: The TLS of the address; None: plain text.
+        admitting: Knows who asks.
+        rules: What connections may hold.
+        programs: The folder of PostgreSQL's programs, for the catalogue; None: there is no catalogue.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        listen: str,
+        tls: ssl.SSLContext | None,
+        admitting: Admitting,
+        rules: WireRules,
+        *,
+        programs: Path | None = None,
+    ) -> None:
+        self._name = name
+        self._listen = listen
+        self._tls = tls
+        self._admitting = admitting
+        self._rules = rules
+        self._programs = programs
+        self._catalogue: Catalogue | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self._unknown: dict[str, dict[asyncio.Task[None], None]] = {}
+        self._conversations: dict[int, tuple[bytes, Conversation]] = {}
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[str]:
+        """Serve while the block runs, and yield the address; then what has begun gets the grace period.
+
+        Raises:
+            SecurityError: It cannot listen.
+        """
+        listening = bound_socket(self._name, self._listen)
+        listening.setblocking(False)
+        if self._tls is None and not is_loopback(self._listen):
+            warn_of_missing_protection(self._listen, ["tls"])
+        async with AsyncExitStack() as stack:
+            stack.callback(listening.close)
+            if self._programs is not None:
+                self._catalogue = await stack.enter_async_context(catalogue_of(self._programs))
+            accepting = asyncio.create_task(self._accept(listening))
+            try:
+                yield f"{self._listen.rpartition(':')[0]}:{listening.getsockname()[1]}"
+            finally:
+                accepting.cancel()
+                await asyncio.gather(accepting, return_exceptions=True)
+                await self._finish()
+
+    async def _finish(self) -> None:
+        """Let what is being answered end, for a while; nothing waits for connections that ask nothing."""
+        for _, conversation in self._conversations.values():
+            conversation.stop()
+        busy = [task for task in self._connections if not task.done()]
+        idle = [each for _, each in self._conversations.values() if each.is_idle]
+        if busy and len(idle) < len(self._conversations):
+            await asyncio.wait(busy, timeout=self._rules.grace_seconds)
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                peer, (address, *_) = await loop.sock_accept(listening)
+            except OSError:
+                # No more descriptors: others end.
+                await asyncio.sleep(0.1)
+                continue
+            peer.setblocking(False)
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            with suppress(OSError):
+                peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            task = asyncio.create_task(self._connected(peer, address))
+            self._connections.add(task)
+            task.add_done_callback(self._connections.discard)
+            unknown = self._unknown.setdefault(address, {})
+            if len(unknown) >= MOST_UNKNOWN:
+                # One that logs in does so at once.
+                oldest = next(iter(unknown))
+                del unknown[oldest]
+                oldest.cancel()
+            unknown[task] = None
+            task.add_done_callback(partial(self._known, address))
+
+    def _known(self, address: str, task: asyncio.Task[None]) -> None:
+        """Take down that a connection is known, or over."""
+        unknown = self._unknown.get(address, {})
+        unknown.pop(task, None)
+        if not unknown:
+            self._unknown.pop(address, None)
+
+    async def _connected(self, peer: socket.socket, address: str) -> None:
+        wire = Wire(peer)
+        try:
+            await self._served(wire, address)
+        except ConnectionOver:
+            pass
+        except Malformed as error:
+            self._refuse(wire, PostgresError(PROTOCOL, str(error)))
+        except PostgresError as error:
+            self._refuse(wire, error)
+        except Exception as error:
+            log_internal_error(log, "A connection of a client of PostgreSQL failed.", error)
+        finally:
+            wire.close()
+
+    @staticmethod
+    def _refuse(wire: Wire, error: PostgresError) -> None:
+        if wire.is_open:
+            with suppress(Exception):
+                wire.send(error.response("FATAL"))
+
+    async def _served(self, wire: Wire, address: str) -> None:
+        try:
+            async with asyncio.timeout(self._rules.login_seconds):
+                session = await self._logged_in(wire)
+        except TimeoutError:
+            raise ConnectionOver from None
+        if session is None:
+            return
+        if (task := asyncio.current_task()) is not None:
+            self._known(address, task)
+        conversation = Conversation(wire, session, self._rules)
+        number, secret = self._number(), secrets.token_bytes(4)
+        self._conversations[number] = (secret, conversation)
+        try:
+            wire.send(
+                *(messages.ParameterStatus(*each) for each in session.settings.reported().items()),
+                messages.BackendKeyData(number, secret),
+                messages.ReadyForQuery(),
+            )
+            await conversation.run()
+        finally:
+            del self._conversations[number]
+
+    async def _logged_in(self, wire: Wire) -> Session | None:
+        """Return the session of a caller who is known; None: the connection asked for something else."""
+        beginning = await self._begun(wire)
+        if isinstance(beginning, messages.CancelRequest):
+            self._cancel(beginning)
+            return None
+        if not isinstance(beginning, messages.StartupMessage):
+            raise Malformed("expected the start of a session")
+        if len(self._connections) > self._rules.connections:
+            raise PostgresError(TOO_MANY_CONNECTIONS, "too many connections")
+        user, database = beginning.params.get("user", ""), beginning.params.get("database", "")
+        if database not in (*_DATABASES, user):
+            raise PostgresError(NO_DATABASE, f"expected {DATABASE} as the database")
+        wire.send(messages.AuthenticationCleartextPassword())
+        password = wire.taken(await wire.frame(MAX_PASSWORD_BYTES))
+        if not isinstance(password, messages.PasswordMessage) or not isinstance(password.password, str):
+            raise Malformed("expected a password")
+        account = None if user in ("", "-") else user
+        admitted = partial(self._admitting.admitted, [f"Bearer {password.password}"], account)
+        try:
+            async with admitted():
+                pass
+        except HttpRefusalError as error:
+            raise error_of(error) from None
+        session = Session(admitted, user, self._catalogue)
+        _take_options(session, beginning.params)
+        wire.send(messages.AuthenticationOk())
+        return session
+
+    async def _begun(self, wire: Wire) -> messages.PGMessage:
+        """Return the first packet that asks for no encryption, once that is settled."""
+        is_encrypted = False
+        for _ in range(_MOST_BEGINNINGS):
+            packet = await wire.beginning()
+            if isinstance(packet, messages.GSSEncRequest) and not wire.is_open:
+                await wire.answer_beginning(messages.GSSResponse(accepted=False))
+            elif isinstance(packet, messages.SSLRequest) and not wire.is_open:
+                await wire.answer_beginning(messages.SSLResponse(accepted=self._tls is not None))
+                if self._tls is not None:
+                    await wire.open(self._tls, self._rules.login_seconds)
+                    is_encrypted = True
+            else:
+                if not wire.is_open:
+                    await wire.open(None, self._rules.login_seconds)
+                is_request = isinstance(packet, messages.CancelRequest)
+                if self._tls is not None and not is_encrypted and not is_request:
+                    raise PostgresError(LOGIN, "expected TLS: sslmode=require, or verify-full")
+                return packet
+        raise Malformed("expected the start of a session")
+
+    def _cancel(self, request: messages.CancelRequest) -> None:
+        secret, conversation = self._conversations.get(request.process_id, (b"", None))
+        if conversation is not None and hmac.compare_digest(secret, request.secret_key):
+            conversation.cancel()
+
+    def _number(self) -> int:
+        while (number := secrets.randbelow(2**31 - 1) + 1) in self._conversations:
+            pass
+        return number
+
+
+def _take_options(session: Session, params: dict[str, str]) -> None:
+    """Take the settings that a client states when it connects."""
+    for name, value in params.items():
+        if name == "options":
+            words = value.replace("-c ", "-c").split()
+            stated = [each[2:].partition("=") for each in words if each.startswith("-c")]
+            for key, _, given in stated:
+                session.settings.state(key, given)
+        # Texts are UTF-8, whatever a client's own encoding is, and say so.
+        elif name not in ("user", "database", "replication", "client_encoding") and not name.startswith(
+            "_pq_."
+        ):
+            session.settings.state(name, value)

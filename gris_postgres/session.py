@@ -1,0 +1,384 @@
+"""What a statement is, and who answers it: the session itself, or the gateway as a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from pygwire.constants import TransactionStatus
+from pygwire.messages import Bind, RowDescription
+
+from gris_postgres.catalogue import Catalogue
+from gris_postgres.errors import (
+    ABORTED,
+    NOT_SUPPORTED,
+    READ_ONLY,
+    SYNTAX,
+    PostgresError,
+    error_of,
+)
+from gris_postgres.parameters import Parameter, count_in, parameters_of, values_of, with_values
+from gris_postgres.results import OF_EXPLANATION, Answer, Columns, answer_of, columns_of, described, table
+from gris_postgres.settings import DATABASE, Settings
+from gris_postgres.texts import Part, Text
+from gris_postgres.types import Oid
+from gris_serving.refusals import HttpRefusalError
+from pinot_connector.errors import GrisError
+from pinot_connector.gateway_client import AsyncGatewayClient
+from pinot_connector.liveness import liveness_column
+from pinot_connector.questions import sql_question
+from pinot_connector.results import PrivateResult
+
+Admitted: TypeAlias = Callable[[], AbstractAsyncContextManager[AsyncGatewayClient]]
+"""Admits one call of the session's caller, and yields the client by which it asks."""
+
+SERVER_VERSION = "15.0"
+"""What it is for clients, where no catalogue has a version of its own."""
+_WRITING = frozenset(
+    (
+        *(
+            "ALTER",
+            "ANALYZE",
+            "CALL",
+            "CLUSTER",
+            "COMMENT",
+            "CREATE",
+            "DELETE",
+            "DO",
+            "DROP",
+            "GRANT",
+            "IMPORT",
+        ),
+        *("INSERT", "LOCK", "MERGE", "REASSIGN", "REFRESH", "REINDEX", "REVOKE", "SECURITY", "TRUNCATE"),
+        *("UPDATE", "VACUUM"),
+    )
+)
+_REFUSED = frozenset(
+    ("CHECKPOINT", "COPY", "DECLARE", "EXECUTE", "FETCH", "LISTEN", "LOAD", "MOVE", "NOTIFY", "PREPARE")
+)
+_ASKING = frozenset(("SELECT", "WITH", "EXPLAIN", "(", "VALUES", "TABLE"))
+_OF_CATALOGUE = frozenset(("PG_CATALOG", "INFORMATION_SCHEMA"))
+_CONSTANT = re.compile(
+    r"SELECT\s++(?:pg_catalog\s*+\.\s*+)?(?P<name>\w++)\s*+(?:\(\s*+\))?(?:\s++AS\s++(?P<alias>\w++))?",
+    re.IGNORECASE,
+)
+_ENDING = frozenset(("COMMIT", "END", "ROLLBACK", "ABORT"))
+
+
+class Prepared(Protocol):
+    """A statement that can be answered, any number of times."""
+
+    @property
+    def types(self) -> Sequence[int]:
+        """The types of its parameters."""
+        ...
+
+    async def described(self) -> RowDescription | None:
+        """Return the columns of its answers, without asking for one; None: they have no rows."""
+        ...
+
+    async def answer(self, bound: Bind) -> Answer:
+        """Return an answer to its parameters."""
+        ...
+
+
+class Session:
+    """The statements of one caller.
+
+    Args:
+        admitted: Admits its calls.
+        user: What the client is called.
+        catalogue: What answers questions about tables and columns; None: nothing does.
+    """
+
+    def __init__(self, admitted: Admitted, user: str, catalogue: Catalogue | None) -> None:
+        self.settings = Settings(SERVER_VERSION if catalogue is None else catalogue.server_version)
+        self.status = TransactionStatus.IDLE
+        self._admitted = admitted
+        self._user = user
+        self._catalogue = catalogue
+        self._commands: dict[str, Callable[[Text], Answer]] = {
+            "BEGIN": self._begin,
+            "START": self._begin,
+            "COMMIT": self._end,
+            "END": self._end,
+            "ROLLBACK": self._end,
+            "ABORT": self._end,
+            "SAVEPOINT": lambda _: Answer(command="SAVEPOINT"),
+            "RELEASE": lambda _: Answer(command="RELEASE"),
+            "SET": self._set,
+            "RESET": self._reset,
+            "DISCARD": self._reset,
+            "UNLISTEN": lambda _: Answer(command="UNLISTEN"),
+            "CLOSE": lambda _: Answer(command="CLOSE CURSOR"),
+        }
+
+    def failed(self) -> None:
+        """Take down that a statement failed: a transaction goes on only to its end."""
+        if self.status is TransactionStatus.IN_TRANSACTION:
+            self.status = TransactionStatus.ERROR_TRANSACTION
+
+    async def prepare(self, text: Text, stated: Sequence[int] = ()) -> Prepared:
+        """Return a statement that can be answered.
+
+        Args:
+            text: The statement.
+            stated: The types of parameters that the client states; 0: it does not.
+
+        Raises:
+            PostgresError: Nothing answers it.
+        """
+        first = text.first or text.words[0].written[:1]
+        if first in self._commands:
+            return Command(text, self, self._commands[first])
+        if first == "SHOW":
+            return self._show(text)
+        if (constant := self._constant(text)) is not None:
+            return constant
+        if first in _WRITING:
+            raise PostgresError(READ_ONLY, f"{first}: nothing can be written here")
+        if first in _REFUSED:
+            raise PostgresError(NOT_SUPPORTED, f"{first} is not accepted: ask by SELECT")
+        if first not in _ASKING:
+            raise PostgresError(SYNTAX, "expected SELECT .., or EXPLAIN SELECT ..", 1)
+        if is_of_catalogue(text):
+            return await self._catalogue_question(text, stated)
+        return await self._question(text, stated)
+
+    def require_going_on(self, text: Text) -> None:
+        """Refuse what follows a failed statement of a transaction.
+
+        Raises:
+            PostgresError: It does not end the transaction.
+        """
+        if self.status is TransactionStatus.ERROR_TRANSACTION and text.first not in _ENDING:
+            raise PostgresError(ABORTED, "the transaction has failed: expected ROLLBACK")
+
+    async def asked(self, sql: str, shown: Text | None) -> PrivateResult:
+        """Ask the gateway.
+
+        Args:
+            sql: The question.
+            shown: The statement that errors point into; None: its client has written another text.
+
+        Raises:
+            PostgresError: There is no answer.
+        """
+        settings = self.settings
+        try:
+            async with self._admitted() as client:
+                return await client.ask(
+                    sql_question(sql), confidence=settings.confidence, max_cost=settings.max_cost
+                )
+        except (GrisError, HttpRefusalError) as error:
+            pointing = (shown.sql, shown.begin) if shown else ()
+            raise error_of(error, *pointing) from None
+
+    async def priced(self, sql: str, shown: Text | None) -> None:
+        """Ask the gateway what a question would cost, and raise what it refuses.
+
+        Args:
+            sql: The question.
+            shown: As for `asked`.
+
+        Raises:
+            PostgresError: It would have no answer.
+        """
+        try:
+            async with self._admitted() as client:
+                await client.explain(sql_question(sql))
+        except (GrisError, HttpRefusalError) as error:
+            pointing = (shown.sql, shown.begin) if shown else ()
+            raise error_of(error, *pointing) from None
+
+    async def _question(self, text: Text, stated: Sequence[int]) -> Question:
+        if not (count_in(text) or stated):
+            return Question(self, text, ())
+        try:
+            async with self._admitted() as client:
+                return Question(self, text, parameters_of(text, stated, await client.catalog()))
+        except (GrisError, HttpRefusalError) as error:
+            raise error_of(error) from None
+
+    async def _catalogue_question(self, text: Text, stated: Sequence[int]) -> CatalogueQuestion:
+        catalogue = self._catalogue
+        if catalogue is None:
+            raise PostgresError(
+                NOT_SUPPORTED,
+                "the catalogue is not installed: pg_catalog and information_schema are answered where PostgreSQL's "
+                "programs are; SELECT * FROM TABLE LIMIT 0 has the columns of a table",
+            )
+        try:
+            async with self._admitted() as client:
+                await catalogue.require_current(client.catalog)
+        except (GrisError, HttpRefusalError) as error:
+            raise error_of(error) from None
+        said = await catalogue.ask(text.without_comments, stated, None)
+        return CatalogueQuestion(self, catalogue, text, said.types, said.described)
+
+    def _begin(self, text: Text) -> Answer:
+        if self.status is TransactionStatus.IDLE:
+            self.status = TransactionStatus.IN_TRANSACTION
+        return Answer(command="START TRANSACTION" if text.first == "START" else "BEGIN")
+
+    def _end(self, text: Text) -> Answer:
+        if any(each.said == "TO" for each in text.words[1:]):
+            self.status = TransactionStatus.IN_TRANSACTION
+            return Answer(command="ROLLBACK")
+        committed = text.first in ("COMMIT", "END") and self.status is not TransactionStatus.ERROR_TRANSACTION
+        self.status = TransactionStatus.IDLE
+        return Answer(command="COMMIT" if committed else "ROLLBACK")
+
+    def _set(self, text: Text) -> Answer:
+        return Answer(command="SET", reported=self.settings.set(text.sql))
+
+    def _reset(self, text: Text) -> Answer:
+        self.settings.reset(text.words[1].said if len(text.words) > 1 else "all")
+        return Answer(command=text.first if text.first == "RESET" else "DISCARD ALL")
+
+    def _show(self, text: Text) -> Constant:
+        name = "_".join(each.said.lower() for each in text.words[1:] if each.kind in ("word", "name"))
+        name = name.replace("time_zone", "timezone").replace("_level", "") if "_" in name else name
+        if "." in text.sql:
+            name = text.sql.split(None, 1)[-1].strip()
+        return Constant(name, self.settings.shown(name), "SHOW")
+
+    def _constant(self, text: Text) -> Constant | None:
+        """Return the answer to what clients ask when they connect."""
+        if (one := liveness_column(text.sql)) is not None:
+            return Constant(one if one != "1" else "?column?", 1)
+        if (found := _CONSTANT.fullmatch(text.sql)) is None:
+            return None
+        name = found["name"].lower()
+        constants = {
+            "version": f"PostgreSQL {self.settings.server_version} (Gris)",
+            "current_schema": "public",
+            "current_database": DATABASE,
+            "current_catalog": DATABASE,
+            "current_user": self._user,
+            "session_user": self._user,
+            "user": self._user,
+            "pg_advisory_unlock_all": "",
+        }
+        return Constant(found["alias"] or name, constants[name]) if name in constants else None
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A statement that has one answer."""
+
+    name: str
+    value: str | int
+    command: str = "SELECT"
+    types: Sequence[int] = ()
+
+    async def described(self) -> RowDescription:
+        """Return its column."""
+        return described(self._columns)
+
+    async def answer(self, bound: Bind) -> Answer:
+        """Return its row."""
+        return table(self._columns, [(self.value,)], bound.result_formats, self.command)
+
+    @property
+    def _columns(self) -> Columns:
+        return ((self.name, Oid.TEXT if isinstance(self.value, str) else Oid.INT4),)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A statement that changes the session."""
+
+    text: Text
+    session: Session
+    run: Callable[[Text], Answer]
+    types: Sequence[int] = ()
+
+    async def described(self) -> None:
+        """Return that it has no rows."""
+
+    async def answer(self, bound: Bind) -> Answer:
+        """Do it."""
+        del bound
+        self.session.require_going_on(self.text)
+        return self.run(self.text)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A statement that the gateway answers."""
+
+    session: Session
+    text: Text
+    parameters: Sequence[Parameter]
+
+    @property
+    def types(self) -> Sequence[int]:
+        """The types of its parameters."""
+        return [each.oid for each in self.parameters]
+
+    async def described(self) -> RowDescription:
+        """Return its columns, as a question without rows has them, which is free."""
+        if self.text.first == "EXPLAIN":
+            return described(OF_EXPLANATION)
+        sql = with_values(self.text, [each.example for each in self.parameters])
+        try:
+            # dp_service reads it as it reads every text, and no engine gets it.
+            release = await self.session.asked(f"SELECT * FROM ({sql}\n) AS described LIMIT 0", None)  # noqa: S608
+        except PostgresError:
+            # What is wrong with the statement alone.
+            await self.session.priced(sql, None if self.parameters else self.text)
+            raise
+        return described(columns_of(release, intervals=self.session.settings.intervals))
+
+    async def answer(self, bound: Bind) -> Answer:
+        """Ask it."""
+        self.session.require_going_on(self.text)
+        values = values_of(bound.param_values, bound.param_formats, self.types)
+        release = await self.session.asked(with_values(self.text, values), None if values else self.text)
+        return answer_of(release, bound.result_formats, intervals=self.session.settings.intervals)
+
+
+@dataclass(frozen=True)
+class CatalogueQuestion:
+    """A statement that the catalogue answers."""
+
+    session: Session
+    catalogue: Catalogue
+    text: Text
+    types: Sequence[int]
+    columns: RowDescription | None
+
+    async def described(self) -> RowDescription | None:
+        """Return its columns."""
+        return self.columns
+
+    async def answer(self, bound: Bind) -> Answer:
+        """Ask it."""
+        self.session.require_going_on(self.text)
+        said = await self.catalogue.ask(self.text.without_comments, self.types, bound)
+        return Answer(said.described, iter(said.rows), said.command)
+
+
+def is_of_catalogue(text: Text) -> bool:
+    """Return whether a statement is about the catalogue, or about nothing: no question has no FROM."""
+    words = text.words
+    if any(_names_catalogue(words, place) for place in range(len(words))):
+        return True
+    return not any(each.kind == "word" and each.said == "FROM" for each in words)
+
+
+def _names_catalogue(words: Sequence[Part], place: int) -> bool:
+    """Return whether a word is a schema, a table or a function of the catalogue; an alias may be called alike."""
+    word = words[place]
+    if word.kind not in ("word", "name"):
+        return False
+    name = word.said.upper()
+    before = words[place - 1].said if place else ""
+    after = words[place + 1].written if place + 1 < len(words) else ""
+    if name in _OF_CATALOGUE:
+        return after.startswith(".")
+    return name.startswith("PG_") and (before in ("FROM", "JOIN", ",") or after.startswith("("))

@@ -1,0 +1,194 @@
+"""What a session states by SET, and tells by SHOW.
+
+Tools set much that means nothing here, and are not refused for it. What says how answers are read stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gris_postgres.errors import NO_SETTING, NOT_SUPPORTED, VALUE, PostgresError
+from pinot_connector.checked_arguments import require_confidence, require_max_cost
+from pinot_connector.errors import InvalidQuestion
+
+OWN = "gris."
+DATABASE = "gris"
+# Sent to clients when a connection begins, and when it changes them.
+_REPORTED = {
+    "server_version": "",
+    "server_encoding": "UTF8",
+    "client_encoding": "UTF8",
+    "DateStyle": "ISO, MDY",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "integer_datetimes": "on",
+    "standard_conforming_strings": "on",
+    "default_transaction_read_only": "on",
+    "in_hot_standby": "off",
+    "is_superuser": "off",
+    "application_name": "",
+}
+_NAMES = {name.casefold(): name for name in _REPORTED}
+# They are what they are.
+_FIXED = frozenset(
+    (
+        *("server_version", "server_encoding", "client_encoding", "datestyle", "intervalstyle", "timezone"),
+        *("integer_datetimes", "standard_conforming_strings", "default_transaction_read_only"),
+        *(
+            "transaction_read_only",
+            "in_hot_standby",
+            "is_superuser",
+            "transaction_isolation",
+            "max_identifier_length",
+        ),
+    )
+)
+_MORE = {
+    "transaction_isolation": "read committed",
+    "default_transaction_isolation": "read committed",
+    "transaction_read_only": "on",
+    "search_path": '"$user", public',
+    "max_identifier_length": "63",
+    "client_min_messages": "notice",
+    "statement_timeout": "0",
+    "lc_collate": "C",
+    "lc_ctype": "C",
+}
+_SET = re.compile(
+    r"SET\s++(?:SESSION\s++|LOCAL\s++)?(?P<name>[\w.]++|\"[^\"]++\")\s*+(?:=|\bTO\b)\s*+(?P<value>.++)\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+_ZONE = re.compile(
+    r"SET\s++(?:SESSION\s++|LOCAL\s++)?TIME\s++ZONE\s++(?P<value>.++)\Z", re.IGNORECASE | re.DOTALL
+)
+_WITHOUT_NOTICES = ("warning", "error", "log", "fatal", "panic")
+_MOST_SETTINGS = 200
+_MOST_CHARACTERS = 1000
+
+
+@dataclass
+class Settings:
+    """The settings of one session.
+
+    Attributes:
+        server_version: What this is for clients.
+        stated: Those that the client has stated, by their names in small letters.
+    """
+
+    server_version: str
+    stated: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def intervals(self) -> bool:
+        """Whether columns for the ends of intervals are wanted."""
+        return self.stated.get(f"{OWN}intervals") == "on"
+
+    @property
+    def confidence(self) -> float | None:
+        """That of intervals; None: the gateway's."""
+        stated = self.stated.get(f"{OWN}confidence")
+        return None if stated is None else float(stated)
+
+    @property
+    def max_cost(self) -> int | None:
+        """The most information units that a question may cost; None: whatever the budget holds."""
+        stated = self.stated.get(f"{OWN}max_cost")
+        return None if stated is None else int(stated)
+
+    @property
+    def with_notices(self) -> bool:
+        """Whether notices are sent."""
+        return self.stated.get("client_min_messages", "notice").casefold() not in _WITHOUT_NOTICES
+
+    def reported(self) -> Mapping[str, str]:
+        """Return what a client is sent when its connection begins."""
+        return {name: self.shown(name) for name in _REPORTED}
+
+    def shown(self, name: str) -> str:
+        """Return what SHOW tells.
+
+        Raises:
+            PostgresError: There is no such setting.
+        """
+        key = name.casefold()
+        known = {each: _REPORTED[written] for each, written in _NAMES.items()}
+        known |= {**_MORE, **self.stated, "server_version": self.server_version}
+        if key not in known:
+            raise PostgresError(NO_SETTING, f"there is no setting {_named(name)}")
+        return known[key]
+
+    def set(self, sql: str) -> dict[str, str]:
+        """Do what SET says, and return what its client is sent of it.
+
+        Raises:
+            PostgresError: It is none that can be done.
+        """
+        if _ZONE.match(sql) is not None or sql.upper().startswith(("SET TRANSACTION", "SET SESSION CHAR")):
+            return {}
+        if (found := _SET.match(sql)) is None:
+            raise PostgresError(NOT_SUPPORTED, "expected SET name = value")
+        name, value = found["name"].strip('"'), found["value"].strip().strip("'")
+        return self.state(name, value)
+
+    def state(self, name: str, value: str) -> dict[str, str]:
+        """Take a setting, and return what its client is sent of it.
+
+        Raises:
+            PostgresError: It is none that can be taken.
+        """
+        key = name.casefold()
+        if len(self.stated) >= _MOST_SETTINGS or len(name) + len(value) > _MOST_CHARACTERS:
+            raise PostgresError(VALUE, f"expected at most {_MOST_SETTINGS} settings, and short ones")
+        if key == "client_encoding" and _letters(value) not in ("utf8", "unicode", "sqlascii"):
+            raise PostgresError(VALUE, "client_encoding: expected UTF8")
+        if key == "standard_conforming_strings" and value.casefold() not in ("on", "true", "1"):
+            raise PostgresError(VALUE, "standard_conforming_strings: expected on")
+        if key.startswith(OWN):
+            value = _own(key, value)
+        if key in _FIXED:
+            return {}
+        if value.casefold() == "default":
+            self.stated.pop(key, None)
+        else:
+            self.stated[key] = value
+        return {_NAMES[key]: self.shown(key)} if key in _NAMES else {}
+
+    def reset(self, name: str) -> None:
+        """Forget what was stated of a setting, or of all."""
+        if name.casefold() == "all":
+            self.stated.clear()
+        self.stated.pop(name.casefold(), None)
+
+
+def _own(key: str, value: str) -> str:
+    """Return the value of a setting of questions, checked."""
+    if value.casefold() == "default":
+        return value
+    try:
+        match key.removeprefix(OWN):
+            case "intervals":
+                return {"on": "on", "true": "on", "1": "on", "off": "off", "false": "off", "0": "off"}[
+                    value.casefold()
+                ]
+            case "confidence":
+                require_confidence(float(value))
+                return value
+            case "max_cost":
+                require_max_cost(int(value))
+                return value
+    except (KeyError, ValueError, InvalidQuestion):
+        expected = {"intervals": "on or off", "confidence": "a number between 0.5 and 1, such as 0.9"}
+        said = expected.get(key.removeprefix(OWN), "a whole number of information units, such as 20")
+        raise PostgresError(VALUE, f"{key}: expected {said}") from None
+    raise PostgresError(NO_SETTING, "expected gris.intervals, gris.confidence or gris.max_cost")
+
+
+def _letters(value: str) -> str:
+    """Return a name of an encoding as PostgreSQL compares it."""
+    return "".join(filter(str.isalnum, value.casefold()))
+
+
+def _named(name: str) -> str:
+    return f'"{name}"' if re.fullmatch(r"[\w.]{1,63}", name) else "of this name"

@@ -1,0 +1,125 @@
+"""What clients send as SQL, taken apart only as far as needed: statements, their words, and parameters.
+
+dp_service reads what is a question, and refuses whatever it does not know. It knows the same quotes and comments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gris_postgres.errors import SYNTAX, TOO_MUCH, PostgresError
+
+MAX_CHARACTERS = 200_000
+"""No statement that dp_service accepts is longer."""
+MAX_PARTS = 100_000
+# Nothing here is tried twice: each repetition keeps what it has, so that no text takes long.
+_PART = re.compile(
+    r"""(?P<comment>--[^\r\n]*+|/\*(?:(?!\*/).)*+(?:\*/)?)
+      | (?P<text>'(?:[^']|'')*+')
+      | "(?P<name>(?:[^"]|"")++)"
+      | (?P<number>\$[1-9]\d{0,4}+(?:\s*+::\s*+[a-z_]\w*+(?:\s++(?:VARYING|PRECISION|WITH(?:OUT)?\s++TIME\s++ZONE))?)?)
+      | (?P<word>[^\W\d][\w$]*+)
+      | (?P<gap>\s++)
+      | (?P<open>['"])
+      | (?P<end>;)
+      | (?P<other>[^\w\s'";$/-]++|.)""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+_PARAMETER = re.compile(r"\$(\d+)(?:\s*+::\s*+(\w++))?")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a statement.
+
+    Attributes:
+        kind: "text" and "name" are what quotes hold; "number" is a parameter's, with the cast behind it; "word",
+            "other", "gap", "comment".
+        written: As it was written.
+    """
+
+    kind: str
+    written: str
+
+    @property
+    def said(self) -> str:
+        """What it says: words in capitals, names without their quotes."""
+        return self.written[1:-1].replace('""', '"') if self.kind == "name" else self.written.upper()
+
+    @property
+    def parameter(self) -> int:
+        """The number of the parameter; 0: it is none."""
+        found = _PARAMETER.match(self.written)
+        return int(found[1]) if found else 0
+
+    @property
+    def cast(self) -> str:
+        """The first word, in capitals, of the type that a parameter is cast to; empty: to none."""
+        found = _PARAMETER.match(self.written)
+        return (found[2] or "").upper() if found else ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """One statement.
+
+    Attributes:
+        parts: All of it.
+        begin: Where `sql` begins in what was sent.
+    """
+
+    parts: tuple[Part, ...]
+    begin: int = 0
+
+    @property
+    def sql(self) -> str:
+        """The statement as it was written, without what is around it."""
+        return "".join(each.written for each in self.parts).strip()
+
+    @property
+    def without_comments(self) -> str:
+        """The statement with blanks where it has comments, each as long as they are."""
+        parts = (" " * len(each.written) if each.kind == "comment" else each.written for each in self.parts)
+        return "".join(parts).strip()
+
+    @property
+    def words(self) -> tuple[Part, ...]:
+        """Its parts without gaps and comments."""
+        return tuple(each for each in self.parts if each.kind not in ("gap", "comment"))
+
+    @property
+    def first(self) -> str:
+        """Its first word, in capitals; empty: it has none."""
+        return next((each.said for each in self.parts if each.kind == "word"), "")
+
+
+def statements_in(sql: str) -> list[Text]:
+    """Return the statements of a text, without empty ones.
+
+    Raises:
+        PostgresError: It is too long, or a quote has no end.
+    """
+    if len(sql) > MAX_CHARACTERS:
+        raise PostgresError(TOO_MUCH, f"expected at most {MAX_CHARACTERS:,} characters")
+    found, parts, begin, end = [], [], 0, 0
+    for part in (*_parts(sql), Part("end", ";")):
+        end += len(part.written)
+        if part.kind != "end":
+            parts.append(part)
+            continue
+        blanks = len(parts[0].written) if parts and parts[0].kind == "gap" else 0
+        found.append(Text(tuple(parts), begin + blanks))
+        parts, begin = [], end
+    return [each for each in found if each.words]
+
+
+def _parts(sql: str) -> Iterator[Part]:
+    for count, found in enumerate(_PART.finditer(sql)):
+        if count == MAX_PARTS:
+            raise PostgresError(TOO_MUCH, f"expected at most {MAX_PARTS:,} words and signs")
+        kind = found.lastgroup or "other"
+        if kind == "open":
+            raise PostgresError(SYNTAX, "expected an end of every quoted word", found.start() + 1)
+        yield Part(kind, found.group())

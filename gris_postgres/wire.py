@@ -1,0 +1,191 @@
+"""One connection's messages: read whole, up to a limit and in time, and written in the protocol's order.
+
+Nothing is read ahead of TLS: what came with the request for it would else count as if it had come inside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import struct
+from dataclasses import dataclass
+
+from pygwire.connection import BackendConnection
+from pygwire.exceptions import PygwireError
+from pygwire.messages import BackendMessage, PGMessage
+
+MAX_BEGINNING_BYTES = 10_000
+"""The most that PostgreSQL itself reads of a connection's first packet."""
+MAX_PASSWORD_BYTES = 65_536
+_LENGTH = struct.Struct("!I")
+
+
+class ConnectionOver(Exception):  # noqa: N818 - it is no error
+    """The client has left."""
+
+
+class Malformed(Exception):  # noqa: N818 - what is wrong is the client's message
+    """What was sent is no message that this state of a connection has; the text may be shown."""
+
+
+@dataclass(frozen=True)
+class WireRules:
+    """What connections may hold, and how long they may take.
+
+    Attributes:
+        message_bytes: The largest message of a caller who is known.
+        connections: How many connections there may be at a time; further ones are refused.
+        login_seconds: How long a connection has until its caller is known.
+        write_seconds: How long a client may take to read what it asked for.
+        grace_seconds: How long what has begun may go on when the server stops.
+    """
+
+    message_bytes: int
+    connections: int
+    login_seconds: float
+    write_seconds: float
+    grace_seconds: float
+
+
+class Wire:
+    """A connection by its messages.
+
+    Args:
+        peer: The accepted connection, which does not block.
+    """
+
+    def __init__(self, peer: socket.socket) -> None:
+        self._peer = peer
+        self._protocol = BackendConnection()
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def beginning(self) -> PGMessage:
+        """Read the next of the packets that a connection begins with.
+
+        Raises:
+            ConnectionOver: There is none.
+            Malformed: It is none of the protocol's.
+        """
+        header = await self._exactly(_LENGTH.size)
+        (length,) = _LENGTH.unpack(header)
+        if not 2 * _LENGTH.size <= length <= MAX_BEGINNING_BYTES:
+            raise Malformed("expected a packet of PostgreSQL's protocol, version 3")
+        return self.taken(header + await self._exactly(length - _LENGTH.size))
+
+    async def frame(self, most: int) -> bytes:
+        """Read a whole message without looking into it.
+
+        Args:
+            most: The most bytes that it may have.
+
+        Raises:
+            ConnectionOver: The client has left.
+            Malformed: It is larger, or its length is none.
+        """
+        header = await self._exactly(1 + _LENGTH.size)
+        (length,) = _LENGTH.unpack_from(header, 1)
+        if not _LENGTH.size <= length <= most:
+            raise Malformed(f"expected a message of at most {most:,} bytes")
+        return header + await self._exactly(length - _LENGTH.size)
+
+    def taken(self, frame: bytes) -> PGMessage:
+        """Return the message that was read.
+
+        Raises:
+            Malformed: It is none that this state of the connection has.
+        """
+        try:
+            messages = list(self._protocol.receive(frame))
+        except (PygwireError, ValueError, IndexError):
+            raise Malformed("expected a message of PostgreSQL's protocol, in its order") from None
+        if len(messages) != 1:
+            raise Malformed("expected a whole message of PostgreSQL's protocol")
+        return messages[0]
+
+    async def answer_beginning(self, message: BackendMessage) -> None:
+        """Answer a packet that asks for encryption, before anything else is sent.
+
+        Raises:
+            ConnectionOver: The client has left.
+        """
+        try:
+            await asyncio.get_running_loop().sock_sendall(self._peer, self._protocol.send(message))
+        except OSError:
+            raise ConnectionOver from None
+
+    async def open(self, tls: ssl.SSLContext | None, seconds: float) -> None:
+        """Go on with TLS, or in plain text.
+
+        Raises:
+            ConnectionOver: The client and this server agree on no TLS.
+        """
+        loop = asyncio.get_running_loop()
+        self._reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(self._reader)
+        try:
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol,
+                self._peer,
+                ssl=tls,
+                ssl_handshake_timeout=None if tls is None else seconds,
+            )
+        except OSError:
+            raise ConnectionOver from None
+        self._writer = asyncio.StreamWriter(transport, protocol, self._reader, loop)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages can be written."""
+        return self._writer is not None
+
+    def send(self, *messages: BackendMessage) -> None:
+        """Write messages, without waiting for who reads them."""
+        self._open_writer.write(b"".join(map(self._protocol.send, messages)))
+
+    async def sent(self, seconds: float) -> None:
+        """Wait until little of what was written is unread.
+
+        Raises:
+            ConnectionOver: The client has left, or does not read.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                await self._open_writer.drain()
+        except (OSError, TimeoutError):
+            raise ConnectionOver from None
+
+    @property
+    def _open_writer(self) -> asyncio.StreamWriter:
+        if self._writer is None:
+            raise AssertionError("messages are written once it is settled how")
+        return self._writer
+
+    def close(self) -> None:
+        """Close it, without waiting for what is unread."""
+        if self._writer is None:
+            self._peer.close()
+        elif self._writer.transport.get_write_buffer_size():
+            # What was refused is read yet by who waits for it; a client that reads nothing is not waited for.
+            asyncio.get_running_loop().call_later(1, self._writer.transport.abort)
+            self._writer.close()
+        else:
+            self._writer.close()
+
+    async def _exactly(self, count: int) -> bytes:
+        try:
+            if self._reader is not None:
+                return await self._reader.readexactly(count)
+            return await self._first(count)
+        except (OSError, asyncio.IncompleteReadError):
+            raise ConnectionOver from None
+
+    async def _first(self, count: int) -> bytes:
+        loop, read = asyncio.get_running_loop(), b""
+        while len(read) < count:
+            more = await loop.sock_recv(self._peer, count - len(read))
+            if not more:
+                raise ConnectionOver
+            read += more
+        return read
