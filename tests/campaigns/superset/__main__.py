@@ -12,22 +12,14 @@ import argparse
 import csv
 import io
 import json
-import os
-import subprocess
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.campaigns.superset.rest import Chart, Superset
-from tests.campaigns.superset.stack import (
-    PASSWORD,
-    STRANGERS,
-    USER,
-    Stack,
-    running_stack,
-    running_superset,
-)
+from tests.campaigns.superset.stack import USER, Stack, draw, running_stack, running_superset
+from tests.campaigns.superset.tables import STRANGERS, write_tables
 
 MEMBERS = "COUNT(DISTINCT member_id)"
 TOP = "SELECT article_id, COUNT(DISTINCT member_id) AS members FROM cofacts_feedback GROUP BY article_id LIMIT 10"
@@ -46,12 +38,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with (
-            running_stack(folder / "gateway") as stack,
+            running_stack(folder / "gateway", write_tables) as stack,
             running_superset(options.programs.resolve(), folder / "superset", stack) as url,
         ):
             charts = _check(Superset(url), stack)
             if options.chromium is not None:
-                _draw(options, url, charts)
+                draw(options.programs, options.chromium, options.pictures, url, charts)
 
 
 def _check(superset: Superset, stack: Stack) -> dict[str, int]:
@@ -229,16 +221,6 @@ def _errors(answer: Any) -> str:
 
 def _said(what: str, text: object) -> None:
     print(f"{what}: {text}", flush=True)
-
-
-def _draw(options: argparse.Namespace, url: str, charts: dict[str, int]) -> None:
-    options.pictures.mkdir(parents=True, exist_ok=True)
-    drawing = Path(__file__).with_name("screenshots.py")
-    subprocess.run(
-        [options.programs / "python", drawing, options.chromium, url, options.pictures, json.dumps(charts)],
-        env={**os.environ, "SUPERSET_PASSWORD": PASSWORD},
-        check=True,
-    )
 
 
 if __name__ == "__main__":

@@ -1,29 +1,28 @@
-"""Services, a gateway over the example data, and a Superset in an environment of its own, all as processes."""
+"""Services, a gateway over some tables, and a Superset in an environment of its own, all as processes."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR, GATEWAYS
 from tests.support.pki import ISSUER, Authority, Issuer
 from tests.support.processes import process
-from tests.support.world import COFACTS, free_port
+from tests.support.world import free_port
 
 AUDIENCE = "gris-gateway"
-EXAMPLES = COFACTS.parents[1]
 # A second user, who may use SQL Lab too.
 USER = "bea"
 PASSWORD = "of this check alone"  # noqa: S105 - of a Superset that lives for minutes, on this machine
@@ -46,9 +45,8 @@ tls: {{certificate: {certificate}, key: {key}}}
 dp: {{address: "{dp}"}}
 budget: {{address: "{budget}"}}
 engine:
-  duckdb: {{cofacts_feedback: {examples}/cofacts/feedback.parquet,
-            online_retail: {examples}/online_retail/purchases.parquet,
-            strangers: {strangers}}}
+  duckdb: {tables}
+broker: {broker}
 identity:
   jwt:
     key_file: {issuer}
@@ -57,25 +55,6 @@ identity:
     audience: {audience}
     accounts:
       - {{claim: org, equals: bi, prefix: [bi], append: sub, accounts_below: true}}
-"""
-# What strangers may have called an element: markup, formulas of spreadsheets, marks that turn the direction of writing.
-STRANGERS = (
-    '<img src="https://stranger.invalid/seen.png" alt="a stranger">',
-    "<script>document.title = 'a stranger'</script>",
-    '=HYPERLINK("http://stranger.invalid")',
-    "@SUM(1)",
-    "-2+3",
-    "abc\N{RIGHT-TO-LEFT OVERRIDE}gpj.exe",
-    "\N{HEBREW LETTER ALEF}\N{HEBREW LETTER BET} 12",
-    "$\\frac{1}{$ {{ 7 * 7 }}",
-)
-OF_STRANGERS = """
-  strangers:
-    member: member_id
-    measures: {distinct_members: true}
-    columns:
-      member_id: {type: int64}
-      name: {type: string, group_by: true, delta: 1}
 """
 CONFIGURATION = """
 SECRET_KEY = "a key of this check alone, which nothing else uses"
@@ -95,19 +74,40 @@ class Stack:
 
     address: str
     metrics_address: str
+    broker_url: str
     issuer: Issuer
     credentials: Path
+
+    @property
+    def ca_file(self) -> Path:
+        """Whom callers trust."""
+        return self.credentials / "ca.pem"
+
+    @property
+    def trusting(self) -> dict[str, str]:
+        """The environment by which clients in Python and Node.js, and curl, trust the gateway."""
+        names = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE")
+        return dict.fromkeys(names, str(self.ca_file))
 
     def url(self, caller: str, options: str = "") -> str:
         """Return SQLAlchemy's URL for a caller, who gets a token."""
         self.write_token(caller)
         return f"gris://{self.address}/?ca_file=ca.pem&token_file={caller}.jwt{options}"
 
-    def write_token(self, caller: str, *, expires_at: int | None = None) -> None:
-        """Write a caller's token; by default it holds for two hours."""
+    def pinot_url(self, caller: str) -> str:
+        """Return the URL of SQLAlchemy's dialect for Pinot, for a caller whose token is in it."""
+        scheme, _, place = self.broker_url.partition("://")
+        user = f"{quote(f'bi/{caller}', safe='')}:{self.token(caller)}"
+        return f"pinot+{scheme}://{user}@{place}/query/sql?controller={self.broker_url}"
+
+    def token(self, caller: str, *, expires_at: int | None = None) -> str:
+        """Return a caller's token; by default it holds for two hours."""
         end = int(time.time()) + 7200 if expires_at is None else expires_at
-        token = self.issuer.token(AUDIENCE, org="bi", sub=caller, exp=end)
-        (self.credentials / f"{caller}.jwt").write_text(token)
+        return self.issuer.token(AUDIENCE, org="bi", sub=caller, exp=end)
+
+    def write_token(self, caller: str, *, expires_at: int | None = None) -> None:
+        """Write a caller's token."""
+        (self.credentials / f"{caller}.jwt").write_text(self.token(caller, expires_at=expires_at))
 
     def engine_queries(self) -> int:
         """Return how many queries the engine has run."""
@@ -118,8 +118,16 @@ class Stack:
 
 
 @contextmanager
-def running_stack(folder: Path) -> Iterator[Stack]:
-    """Run the services and the gateway."""
+def running_stack(
+    folder: Path, write_tables: Callable[[Path], dict[str, Path]], *, broker_tls: bool = False
+) -> Iterator[Stack]:
+    """Run the services and the gateway.
+
+    Args:
+        folder: Where all of it goes; it is made.
+        write_tables: Writes policy.yaml into a folder, and returns the files of its tables.
+        broker_tls: Whether clients of Pinot are served with TLS.
+    """
     folder.mkdir()
     (folder / "budget.yaml").write_text(BUDGET)
     authority, issuer = Authority.new(folder), Issuer(folder)
@@ -127,7 +135,8 @@ def running_stack(folder: Path) -> Iterator[Stack]:
     credentials = folder / "credentials"
     credentials.mkdir()
     (credentials / "ca.pem").write_bytes(authority.ca_file.read_bytes())
-    _write_strangers(folder)
+    tables = {name: str(path) for name, path in write_tables(folder).items()}
+    broker = {"listen": "127.0.0.1:0"} | ({} if broker_tls else {"tls": False})
     with EmbeddedServices(
         policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
     ) as services:
@@ -138,8 +147,9 @@ def running_stack(folder: Path) -> Iterator[Stack]:
                 key=key,
                 dp=services.dp_address,
                 budget=services.budget_address,
-                examples=EXAMPLES,
-                strangers=folder / "strangers.parquet",
+                # JSON is YAML.
+                tables=json.dumps(tables),
+                broker=json.dumps(broker),
                 issuer=issuer.key_file,
                 iss=ISSUER,
                 audience=AUDIENCE,
@@ -147,19 +157,8 @@ def running_stack(folder: Path) -> Iterator[Stack]:
         )
         options = ["--config", config, "--metrics-listen", "127.0.0.1:0"]
         with process("gris_gateway", options, folder / "gateway.log") as ready:
-            yield Stack(ready["address"], ready["metrics_address"], issuer, credentials)
-
-
-def _write_strangers(folder: Path) -> None:
-    """Write a table of hostile names, each of 400 members or more, and a policy that has it too."""
-    (folder / "policy.yaml").write_text((EXAMPLES / "policy.yaml").read_text() + OF_STRANGERS)
-    rows = [(member, name) for place, name in enumerate(STRANGERS) for member in _members(place)]
-    columns = {"member_id": [member for member, _ in rows], "name": [name for _, name in rows]}
-    pq.write_table(pa.table(columns), folder / "strangers.parquet")
-
-
-def _members(place: int) -> range:
-    return range(place * 10_000, place * 10_000 + 400 + 100 * (len(STRANGERS) - place))
+            url = f"http{'s' * broker_tls}://{ready['broker_address']}"
+            yield Stack(ready["address"], ready["metrics_address"], url, issuer, credentials)
 
 
 @contextmanager
@@ -175,6 +174,7 @@ def running_superset(programs: Path, folder: Path, stack: Stack) -> Iterator[str
     (folder / "superset_config.py").write_text(CONFIGURATION.format(folder=folder))
     environment = {
         **os.environ,
+        **stack.trusting,
         "SUPERSET_CONFIG_PATH": str(folder / "superset_config.py"),
         "FLASK_APP": "superset",
         CREDENTIALS_DIR: str(stack.credentials),
@@ -218,3 +218,14 @@ def _wait_for(url: str, log: Path) -> None:
         except httpx.TransportError:
             time.sleep(0.5)
     raise TimeoutError(f"Superset does not answer; see {log}")
+
+
+def draw(programs: Path, chromium: Path, pictures: Path, url: str, charts: dict[str, int]) -> None:
+    """Have a Chromium draw charts of a running Superset, by their ids, into a folder."""
+    pictures.mkdir(parents=True, exist_ok=True)
+    drawing = Path(__file__).with_name("screenshots.py")
+    subprocess.run(
+        [programs / "python", drawing, chromium, url, pictures, json.dumps(charts)],
+        env={**os.environ, "SUPERSET_PASSWORD": PASSWORD},
+        check=True,
+    )
