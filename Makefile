@@ -20,7 +20,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -198,11 +198,25 @@ SUPERSET := build/superset
 CHROMIUM ?= $(shell command -v chromium)
 $(SUPERSET)/.ready: pyproject.toml Makefile | $(VENV)/.dev
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(SUPERSET)
-	$(BIN)/uv pip install --quiet --python $(SUPERSET)/bin/python 'apache-superset==6.1.0' cachetools rich playwright 'flask-caching<2.4' --editable '.[sqlalchemy]'
+	$(BIN)/uv pip install --quiet --python $(SUPERSET)/bin/python 'apache-superset==6.1.0' cachetools rich playwright 'flask-caching<2.4' pinotdb==$(PINOTDB_VERSION) --editable '.[sqlalchemy]'
 	@touch $@
 
 superset-check: $(SUPERSET)/.ready ## a real Apache Superset asks a gateway: database, charts, refusals; with Chromium it leaves pictures in build/superset-pictures
 	$(BIN)/python -m tests.campaigns.superset --programs $(SUPERSET)/bin $(if $(CHROMIUM),--chromium $(CHROMIUM))
+
+# Clients of Pinot as registries have them, each in an environment of its own; Java's versions are in pom.xml.
+CLIENTS := build/clients
+PINOTDB_VERSION := 9.2.2
+NPM_CLIENT_VERSION := 0.3.0
+$(CLIENTS)/.ready: tests/campaigns/clients/pom.xml Makefile | $(VENV)/.dev
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(CLIENTS)/python
+	$(BIN)/uv pip install --quiet --python $(CLIENTS)/python/bin/python 'pinotdb[sqlalchemy]==$(PINOTDB_VERSION)' pandas
+	! command -v mvn >/dev/null || mvn --quiet --file $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS)/java)
+	! command -v npm >/dev/null || npm install --silent --no-save --no-package-lock --prefix $(CLIENTS)/node pinot-client@$(NPM_CLIENT_VERSION)
+	@if command -v mvn && command -v npm; then touch $@; fi >/dev/null
+
+clients-check: $(CLIENTS)/.ready $(SUPERSET)/.ready ## pinotdb, SQLAlchemy, Superset, JDBC, Java, Node.js, curl and what Go sends ask a gateway as their broker; a table of what each did, and pictures as superset-check
+	$(BIN)/python -m tests.campaigns.clients --installed $(CLIENTS) --superset $(SUPERSET)/bin $(if $(CHROMIUM),--chromium $(CHROMIUM))
 
 SEEDS ?= 1000
 simulate: $(VENV)/.dev ## SEEDS=10000 histories of three regions and a home, with cuts, crashes, pauses and skewed clocks; a seed that fails is printed

@@ -14,7 +14,7 @@ from tests.campaigns.superset.stack import PASSWORD
 
 @dataclass(frozen=True)
 class Chart:
-    """What a chart asks: columns, a metric in SQL, and how many rows."""
+    """What a chart asks: columns, a metric in SQL, and how many rows; by month, if it has a range of time."""
 
     name: str
     kind: str
@@ -24,18 +24,28 @@ class Chart:
     row_limit: int
     filters: tuple[dict[str, Any], ...] = ()
     renders_html: bool = False
+    label: str = "members"
+    months: str = ""
 
     def query(self) -> dict[str, Any]:
         """Return the query as Superset's charts send it."""
-        metric = {"expressionType": "SQL", "sqlExpression": self.metric, "label": "members"}
+        metric = {"expressionType": "SQL", "sqlExpression": self.metric, "label": self.label}
         return {
-            "columns": list(self.columns),
+            "columns": [self._by_month()] if self.months else list(self.columns),
             "metrics": [metric],
             "orderby": [[metric, False]],
             "row_limit": self.row_limit,
-            "filters": list(self.filters),
+            "filters": [*self.filters, *self._in_range()],
             "extras": {},
         }
+
+    def _by_month(self) -> dict[str, Any]:
+        (column,) = self.columns
+        base = {"label": column, "sqlExpression": column, "expressionType": "SQL"}
+        return base | {"columnType": "BASE_AXIS", "timeGrain": "P1M"}
+
+    def _in_range(self) -> list[dict[str, Any]]:
+        return [{"col": self.columns[0], "op": "TEMPORAL_RANGE", "val": self.months}] if self.months else []
 
     def form(self) -> dict[str, Any]:
         """Return the form that Explore shows."""
@@ -44,7 +54,11 @@ class Chart:
             "datasource": f"{self.dataset}__table",
             "viz_type": self.kind,
             "row_limit": self.row_limit,
-            "adhoc_filters": [],
+            "adhoc_filters": [
+                {"subject": each["col"], "operator": each["op"], "comparator": each["val"]}
+                | {"clause": "WHERE", "expressionType": "SIMPLE"}
+                for each in self.query()["filters"]
+            ],
         }
         if self.kind == "table":
             table = {"query_mode": "aggregate", "groupby": list(self.columns), "metrics": [metric]}
@@ -54,6 +68,7 @@ class Chart:
             "x_axis": self.columns[0],
             "metrics": [metric],
             "groupby": [],
+            **({"time_grain_sqla": "P1M"} if self.months else {}),
             "x_axis_sort": self.columns[0],
             "x_axis_sort_asc": True,
             "order_desc": True,

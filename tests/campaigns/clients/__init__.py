@@ -1,0 +1,1 @@
+"""Clients of Apache Pinot, as registries have them, ask a real gateway: `make clients-check`."""

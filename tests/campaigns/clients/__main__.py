@@ -1,0 +1,103 @@
+"""Clients of Apache Pinot, as registries have them, ask a gateway as their broker: with and without TLS.
+
+    python -m tests.campaigns.clients --installed build/clients --superset build/superset/bin  # `make clients-check`
+
+Each client lives in an environment of its own, which `make clients-check` sets up. It asks from an account of its own
+what a plain request asks from another one, and has to show the same; asked again, nothing more is paid.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.campaigns.clients import by_superset
+from tests.campaigns.clients.clients import PARAMETERS, Client, clients
+from tests.campaigns.clients.judging import NONE, YES, Shown, cells, shown
+from tests.campaigns.clients.questions import STEPS, Expected, expected, spent, written
+from tests.campaigns.clients.sales import write_sales
+from tests.campaigns.superset.rest import Superset
+from tests.campaigns.superset.stack import Stack, draw, running_stack, running_superset
+
+Row = dict[str, str]
+
+
+def main() -> None:
+    """Run all clients, print what was done, and exit with 1 if anything was not as it has to be."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--installed", type=Path, required=True, help="where the clients are")
+    parser.add_argument("--superset", type=Path, help="bin of Superset's environment")
+    parser.add_argument("--chromium", type=Path, help="a Chromium that draws Superset's charts")
+    parser.add_argument("--pictures", type=Path, default=Path("build/clients-pictures"))
+    options = parser.parse_args()
+    every = list(clients(options.installed.resolve()))
+    found = [each for each in every if isinstance(each, Client)]
+    skipped = [each for each in every if isinstance(each, str)]
+    table: dict[str, Row] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with running_stack(folder / "plain", write_sales) as stack:
+            table |= rows(stack, found)
+        with running_stack(folder / "tls", write_sales, broker_tls=True) as stack:
+            table |= rows(stack, [each for each in found if not each.is_plain])
+            if options.superset is None:
+                skipped.append("Superset: make superset-check installs it")
+            else:
+                table |= _superset_row(options, folder / "superset", stack)
+    print("\n".join([*lines(table), *(f"skipped: {each}" for each in skipped)]))
+    sys.exit(any(cell not in (YES, NONE) for row in table.values() for cell in row.values()))
+
+
+def rows(stack: Stack, found: list[Client]) -> dict[str, Row]:
+    """Run clients one after the other, and return what to say of each step, by their names."""
+    wanted, tls = expected(stack), ", TLS" * stack.broker_url.startswith("https")
+    table = {}
+    for client in found:
+        file = written(stack, client.caller, stack.credentials.parent)
+        given = shown(client.printed(file, stack.trusting))
+        table[client.name + tls] = _row(stack, client.caller, given, wanted, client.lacks)
+    return table
+
+
+def _superset_row(options: argparse.Namespace, folder: Path, stack: Stack) -> dict[str, Row]:
+    programs = options.superset.resolve()
+    with running_superset(programs, folder, stack) as url:
+        superset = Superset(url)
+        given, charts = by_superset.asked_by(superset, stack)
+        row = _row(stack, by_superset.CALLER, given, expected(stack), PARAMETERS)
+        if options.chromium is not None:
+            ids = {chart.name: superset.add_chart(chart) for chart in charts.values()}
+            draw(programs, options.chromium, options.pictures, url, ids)
+    (package,) = programs.parent.glob("lib/*/site-packages/apache_superset-*.dist-info")
+    return {f"Superset {package.stem.rpartition('-')[2]}, its own Pinot database, TLS": row}
+
+
+def _row(
+    stack: Stack, caller: str, given: Mapping[str, Shown], wanted: Expected, lacks: frozenset[str]
+) -> Row:
+    units = spent(stack, caller)
+    paid = YES if units == wanted.units else f"{units} units, not {wanted.units}"
+    return {**cells(given, wanted, lacks), "paid once": paid}
+
+
+def lines(table: Mapping[str, Row]) -> Iterator[str]:
+    """Yield the table, and below it what was seen where something else was expected."""
+    width, notes = max(map(len, table), default=0), list[str]()
+    yield "  ".join(["client".ljust(width), *STEPS])
+    for name, row in table.items():
+        line = [name.ljust(width)]
+        for step in STEPS:
+            said = row[step]
+            if said not in (YES, NONE):
+                notes.append(f"[{len(notes) + 1}] {name}, {step}: {' '.join(said.split())[:300]}")
+                said = f"[{len(notes)}]"
+            line.append(said.ljust(len(step)))
+        yield "  ".join(line).rstrip()
+    yield from notes
+
+
+if __name__ == "__main__":
+    main()
