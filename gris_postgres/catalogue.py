@@ -23,7 +23,8 @@ from pinot_connector.engines.base import ColumnType
 
 # Its own time-out is shorter.
 ANSWER_SECONDS = 4.0
-MOST_BYTES = 16 * 2**20
+MOST_BYTES = 4 * 2**20
+_MOST_CHARACTERS = 50_000
 _READ_BYTES = 2**16
 _FRESH_SECONDS = 5.0
 _TYPES = {
@@ -136,6 +137,10 @@ class Catalogue:
         Raises:
             PostgresError: It refuses the statement, or is not there.
         """
+        if len(sql) > _MOST_CHARACTERS:
+            raise PostgresError(
+                TOO_MUCH, f"expected at most {_MOST_CHARACTERS:,} characters about the catalogue"
+            )
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._connection() as connection:
                 return await connection.ask(sql, types, bound)

@@ -23,7 +23,7 @@ OWNER, READER, DATABASE = "gris_owner", "gris_reader", "gris"
 PORT = 5432
 MOST_CONNECTIONS = 12
 START_SECONDS = 30.0
-_MOST_KILOBYTES = 1_000_000
+_MOST_KILOBYTES = 400_000
 _SYSTEMS = (
     "/usr/lib/postgresql/*/bin",
     "/usr/pgsql-*/bin",
@@ -50,7 +50,7 @@ _SETTINGS = {
 # It ends when its input does, which is when its parent does, however that ends.
 _WITH_PARENT = """
 ulimit -v {kilobytes} 2>/dev/null
-"$@" </dev/null & child=$!
+nice -n 19 "$@" </dev/null & child=$!
 cat >/dev/null
 kill -QUIT $child
 wait $child

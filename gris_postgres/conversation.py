@@ -37,7 +37,8 @@ log = logging.getLogger(__name__)
 
 MOST_STATEMENTS = 500
 MOST_STATEMENT_CHARACTERS = 1_000_000
-MOST_PORTALS = 50
+MOST_PORTALS = 10
+_UNREAD_BYTES = 2**20
 _ROWS_AT_ONCE = 1000
 
 
@@ -195,6 +196,7 @@ class Conversation:
                 self._wire.send(answer.described)
             await self._send_rows(answer, 0)
             self._complete(answer, answer.sent)
+            await self._wire.sent(self._rules.write_seconds)
 
     async def _prepared(self, text: Text, stated: Sequence[int] = ()) -> Prepared:
         if text.first == "DEALLOCATE":
@@ -273,7 +275,7 @@ class Conversation:
             answer.sent += 1
             if count == most:
                 return False
-            if count % _ROWS_AT_ONCE == 0:
+            if count % _ROWS_AT_ONCE == 0 or self._wire.unread > _UNREAD_BYTES:
                 # Others have their turn, and no more is held than is being read.
                 await self._wire.sent(self._rules.write_seconds)
                 await asyncio.sleep(0)

@@ -140,6 +140,11 @@ class Wire:
         """Whether messages can be written."""
         return self._writer is not None
 
+    @property
+    def unread(self) -> int:
+        """How many bytes are written that have not been sent."""
+        return self._open_writer.transport.get_write_buffer_size()
+
     def send(self, *messages: BackendMessage) -> None:
         """Write messages, without waiting for who reads them."""
         self._open_writer.write(b"".join(map(self._protocol.send, messages)))
