@@ -73,9 +73,10 @@ def _difference(policy: Path, directory: Path, before: dict[str, str], now: dict
     is_now = ", ".join(f"{key} {now[key]}" for key in changed)
     was = ", ".join(f"{key} {before.get(key)}" for key in changed)
     return (
-        f"{policy} has {is_now}, and the ledger in {directory} counts in another currency, with {was}. Put that back "
-        "into the policy, or use another folder, with a ledger of its own: --directory names one, and for --from gris "
-        "init makes one; docs/budget.md says how an operator begins a new currency in a ledger"
+        f"{policy} has {is_now}, and budgets in {directory} were spent with {was}: in another currency, that is what a "
+        "unit of a budget is worth, so units of the two do not add up. --directory names another folder, with budgets "
+        "of its own (for --from gris init makes one); or put that back into the policy; docs/budget.md says how an "
+        "operator begins a new currency in a ledger"
     )
 
 

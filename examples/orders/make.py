@@ -1,11 +1,12 @@
-"""Write orders.parquet: 200,000 made-up orders of 20,000 customers, the same ones each time.
+"""Write shop/orders.parquet: 200,000 made-up orders of 20,000 customers, the same ones each time.
 
-Usage: python -m examples.orders.make [FILE]
+Usage: python -m examples.orders.make [FILE]. A file that this did not make is left as it is.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import duckdb
 
@@ -20,7 +21,34 @@ ORDERS = """
   FROM range(200000) AS rows(i)
 """
 
+MADE_BY = "examples.orders.make"
+
+
+def make(path: Path) -> None:
+    """Write the orders.
+
+    Raises:
+        FileExistsError: The file is there, and somebody else's.
+    """
+    if path.exists() and not _is_made_here(path):
+        raise FileExistsError(
+            f"{path} is there and was not made here; to write another: python -m {MADE_BY} FILE"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    target = str(path).replace("'", "''")
+    duckdb.execute(f"COPY ({ORDERS}) TO '{target}' (FORMAT parquet, KV_METADATA {{made_by: '{MADE_BY}'}})")
+
+
+def _is_made_here(path: Path) -> bool:
+    try:
+        kept = duckdb.execute("SELECT decode(value) FROM parquet_kv_metadata(?)", [str(path)]).fetchall()
+    except duckdb.Error:
+        return False
+    return (MADE_BY,) in kept
+
 
 if __name__ == "__main__":
-    path = (sys.argv[1:] or ["orders.parquet"])[0].replace("'", "''")
-    duckdb.execute(f"COPY ({ORDERS}) TO '{path}' (FORMAT parquet)")
+    try:
+        make(Path((sys.argv[1:] or ["shop/orders.parquet"])[0]))
+    except FileExistsError as error:
+        sys.exit(str(error))

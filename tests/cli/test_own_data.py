@@ -125,7 +125,12 @@ def test_a_policy_in_another_currency_than_the_folders_ledger_is_refused_before_
         capsys.readouterr()
         assert main([*command, *(("--admin-port", "0") if command[0] == "serve" else ())]) == 2
         said = capsys.readouterr().err
-        for words in ("epsilon_per 0.2", "with epsilon_per 0.15", "another folder", "--directory"):
+        for words in (
+            "epsilon_per 0.2",
+            "with epsilon_per 0.15",
+            "unit of a budget is worth",
+            "--directory names",
+        ):
             assert words in said
         assert "count_noise" not in said
     (state / "currencies.json").write_text("spoilt")

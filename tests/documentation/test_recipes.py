@@ -33,7 +33,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[EmbeddedS
     (commands,) = blocks(PAGE, "sh")
     assert "20 information" in run(commands, folder)
     with embedded(folder, POLICY) as services:
-        yield services, {"orders": folder / "orders.parquet"}
+        yield services, {"orders": folder / "shop/orders.parquet"}
 
 
 def test_the_page_has_as_many_recipes_as_it_says() -> None:
