@@ -22,7 +22,10 @@ class DataFlags:
     """The flags that name data."""
 
     source: Path | None = flag(
-        None, "Data of another period: Parquet or CSV.", "--input", metavar="FILE", dir_okay=False
+        None,
+        "Data of another period: a Parquet or CSV file, or a folder or pattern of Parquet.",
+        "--input",
+        metavar="PATH",
     )
     member: str = flag("", "With --input: the column of members.", metavar="COLUMN")
     elements: str = flag(

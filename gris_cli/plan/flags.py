@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gris_cli.flag_groups import flag
-from gris_cli.inputs import exact, number, parts_of
+from gris_cli.inputs import exact, named_by, number, parts_of
 
 if TYPE_CHECKING:
     from dp_service.accounting.composition import PublishedDomain
@@ -112,7 +112,7 @@ class HistogramFlags:
     """Which histogram a mechanism is simulated on."""
 
     counts: Path | None = flag(None, "A file with one count on each line.", exists=True, dir_okay=False)
-    data: Path | None = flag(None, "A Parquet file whose members are counted.", exists=True, dir_okay=False)
+    data: Path | None = flag(None, "A Parquet file, folder or pattern whose members are counted.")
     by: str = flag("", "With --data: the column of elements.")
     member: str = flag("", "With --data: the column of members.")
 
@@ -123,6 +123,7 @@ class HistogramFlags:
             typer.BadParameter: Flags that do not belong together.
             InputError: A file without counts.
         """
+        from gris_data.input_files import require_table_file
         from gris_lab.histograms import histogram_of_counts, histogram_of_members
 
         if self.counts and self.data:
@@ -133,6 +134,8 @@ class HistogramFlags:
             return None
         if not self.by or not self.member:
             raise typer.BadParameter("--data needs --by and --member, the columns of elements and of members")
+        with named_by("--data"):
+            require_table_file(self.data)
         return histogram_of_members(self.data, self.by, self.member)
 
 

@@ -17,6 +17,7 @@ from gris_data.bound.spilling import DuckDBTables, Work, read_to_the_end, spilli
 from gris_data.bound.whole_files import complete_or_nothing, stamp
 from gris_data.dialects import DUCKDB
 from gris_data.errors import InputError
+from gris_data.input_files import require_file
 from pinot_connector.engines.bounded_copy import METADATA_KEY
 from pinot_connector.engines.parquet import literal
 
@@ -28,6 +29,7 @@ def bounded_copy(source: Path, out: Path, asked: BoundedCopyRequest, *, work: Wo
         InputError: The input cannot be read or bounded, changed meanwhile, or is the output itself.
         OSError: The output cannot be written.
     """
+    require_file(source)
     if out.exists() and source.exists() and out.samefile(source):
         raise InputError("the output must not be the input")
     begun = stamp(source)

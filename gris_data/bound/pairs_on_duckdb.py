@@ -19,6 +19,7 @@ from gris_data.bound.spilling import DuckDBTables, Work, read_to_the_end, spilli
 from gris_data.bound.whole_files import complete_or_nothing, stamp
 from gris_data.dialects import DUCKDB
 from gris_data.errors import InputError
+from gris_data.input_files import require_file
 from pinot_connector.engines.parquet import literal
 
 
@@ -40,6 +41,7 @@ class _DuckDBPairs(DuckDBTables):
 
     def open(self, columns: Columns, since: datetime.date | None) -> dict[str, str]:
         """See `PairsEngine.open`."""
+        require_file(self.source)
         if self.source.suffix.lower() != ".parquet":
             raise InputError("expected a Parquet file: the days of a CSV file are texts")
 

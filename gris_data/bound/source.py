@@ -17,19 +17,23 @@ import duckdb
 from gris_data.csv_names import names_in_first_line
 from gris_data.dialects import DUCKDB, NANOSECONDS, READ_TIME, DataDialect
 from gris_data.errors import InputError
-from gris_data.input_files import require_file
+from gris_data.input_files import require_file, require_table_file
 from pinot_connector.engines.bounded_copy import CALENDAR_PERIOD, ONE_PERIOD
 from pinot_connector.engines.file_versions import unreadable
 from pinot_connector.engines.parquet import (
     BREAKABLE,
     BREAKABLE_ADVICE,
     ROW_NUMBER,
+    all_rows,
     columns_of,
     count_unreadable,
     literal,
     quoted,
+    require_alike,
     unread_columns,
 )
+from pinot_connector.engines.parquet_files import PARQUET, files_of, is_many
+from pinot_connector.errors import EngineError
 
 ROWS = "source_rows"
 """The view of all rows of the input."""
@@ -91,7 +95,7 @@ def open_rows(
 
     Args:
         connection: Where to make it.
-        path: The file.
+        path: The file, or a folder or pattern of Parquet files.
         columns: What its columns are.
         which: Writes from the types of a Parquet file's columns the condition which `rows` are checked for texts that
             are not UTF-8, since no others will be read; None: all.
@@ -105,22 +109,20 @@ def open_rows(
             a text in a Parquet file is not UTF-8.
     """
     require_different(columns)
-    require_file(path)
-    suffix = path.suffix.lower()
-    if suffix not in (".parquet", ".csv", ".tsv"):
+    require_table_file(path)
+    suffix = PARQUET if is_many(path) else path.suffix.lower()
+    if suffix not in (PARQUET, ".csv", ".tsv"):
         raise InputError(f"expected a file named .parquet, .csv or .tsv, got {path.name}")
     failure = None
     try:
         types = (
-            _parquet(connection, path, which)
-            if suffix == ".parquet"
-            else separated_rows(connection, path, ROWS)
+            _parquet(connection, path, which) if suffix == PARQUET else separated_rows(connection, path, ROWS)
         )
     except duckdb.Error:
         # What DuckDB says may quote the file's content.
         failure = InputError(
             str(unreadable(path))
-            if suffix == ".parquet"
+            if suffix == PARQUET
             else f"expected a file that can be read to its end, got {path.name}"
         )
     if failure:
@@ -159,15 +161,17 @@ def require_different(columns: Columns) -> None:
 def _parquet(
     connection: duckdb.DuckDBPyConnection, path: Path, which: Callable[[dict[str, str]], str] | None
 ) -> dict[str, str]:
-    types = columns_of(connection, path)
-    if ROW_NUMBER in map(str.casefold, types):
-        raise InputError(f"the file must have no column {ROW_NUMBER}: DuckDB numbers its rows so")
-    _, odd = count_unreadable(connection, path, "true" if which is None else which(types))
+    try:
+        files = files_of(path)
+        require_alike(connection, files, str)
+    except EngineError as error:
+        raise InputError(f"{path}: {error}") from None
+    types = columns_of(connection, files)
+    _, odd = count_unreadable(connection, files, "true" if which is None else which(types))
     require_no_odd_texts(odd)
-    source = f"read_parquet({literal(escape(str(path)))}, hive_partitioning = false)"
-    types |= dict.fromkeys(unread_columns(connection, path), BREAKABLE)
-    connection.execute(f"CREATE TEMP VIEW {ROWS} AS SELECT * {without_breakable(types)} FROM {source}")  # noqa: S608 - names are quoted
-    return types
+    unread = unread_columns(connection, files)
+    connection.execute(f"CREATE TEMP VIEW {ROWS} AS {all_rows(files, unread)}")
+    return types | dict.fromkeys(unread, BREAKABLE)
 
 
 def odd_texts(dialect: DataDialect, types: Mapping[str, str]) -> dict[str, str]:
@@ -254,7 +258,7 @@ def _check_calendar(dialect: DataDialect, kind: str, columns: Columns) -> None:
 
 def require_all_read(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Raise InputError if a row was rejected while the rows of a CSV file were read, with the first one's line."""
-    if path.suffix.lower() == ".parquet":
+    if is_many(path) or path.suffix.lower() == PARQUET:
         return
     first = connection.execute(
         f"SELECT line_byte_position, column_name, error_type FROM {_REJECTED} "  # noqa: S608
@@ -279,7 +283,9 @@ def _line_at(path: Path, position: int) -> int:
 
 def first_missing(connection: duckdb.DuckDBPyConnection, path: Path, columns: Columns) -> str:
     """Return where the first row is that has no value in a needed column, for a message."""
-    if path.suffix.lower() != ".parquet":
+    if is_many(path):
+        return "a row"
+    if path.suffix.lower() != PARQUET:
         try:
             return _first_missing_line(path, columns)
         except csv.Error:

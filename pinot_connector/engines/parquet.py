@@ -253,9 +253,10 @@ def readable(path: Path | ParquetFiles, table: str, unread: Iterable[str] = ()) 
     )
 
 
-def all_rows(files: ParquetFiles) -> str:
+def all_rows(files: ParquetFiles, unread: Iterable[str] = ()) -> str:
     """Returns the query for all rows and what folders say, for the owner alone: a text that is no UTF-8 is an error."""
-    return f"SELECT * {'' if files.is_one else f'EXCLUDE ({FILE_NAME})'} FROM {_source(files)}"  # noqa: S608
+    excluded = ", ".join([*([] if files.is_one else [FILE_NAME]), *map(quoted, unread)])
+    return f"SELECT * {f'EXCLUDE ({excluded})' if excluded else ''} FROM {_source(files)}"  # noqa: S608
 
 
 def _rows(path: Path | ParquetFiles, validation: str = "replace") -> str:

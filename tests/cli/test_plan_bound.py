@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -395,6 +396,26 @@ def test_members_who_hold_nearly_everything_need_a_bound_of_all_names() -> None:
         chosen[name] = looks.counts_bound
     assert chosen["light"] <= 4
     assert chosen["heavy"] == 32
+
+
+@pytest.mark.parametrize("place", ["", "*/*.parquet"])
+def test_a_folder_or_pattern_is_planned_for_as_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    """With what its folders say, by both commands that read data; a row without a value is refused in it, too."""
+    rows = (
+        "SELECT i AS who, 'n' || i % 3 AS what, ['AT', 'FR'][1 + i % 2] AS country FROM range(60) AS rows(i)"
+    )
+    folder = tmp_path / "visits"
+    duckdb.execute(f"COPY ({rows}) TO '{folder}' (FORMAT parquet, PARTITION_BY (country))")
+    of_folder = ("--member", "who", "--elements", "what,country", "--other-period", "--k", "6", *QUICK)
+    assert reported(capsys, "--input", str(folder / place), *of_folder)["proposal"]
+    own = ("--data", str(folder / place), "--by", "country", "--member", "who", "--trials", "2")
+    found = run_json(capsys, "plan", "found", *own, "--k", "2")["found"]
+    assert [("AT", 30), ("FR", 30)] == sorted((row["element"], row["count"]) for row in found)
+    duckdb.execute(f"COPY (SELECT 1::BIGINT AS who, NULL::VARCHAR AS what) TO '{folder / 'country=FR/z.parquet'}'")
+    assert main(["plan", "bound", "--input", str(folder / place), *of_folder]) == 2
+    assert "a row: expected a value" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
