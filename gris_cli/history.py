@@ -15,7 +15,7 @@ def history(
     most: int = flag(20, "How many results, newest first.", min=1, max=100_000),
     as_json: bool,
 ) -> None:
-    """Show the results that an account has paid for and the gateway keeps. Asks nothing and costs nothing."""
+    """Show the answers of an account that a gateway keeps, and what each was charged. Asks and costs nothing."""
     from gris_cli.past_results import past_results, print_past_results
 
     print_past_results(past_results(connection, most), as_json=as_json)

@@ -48,14 +48,14 @@ def print_past_results(results: list[PastResult], *, as_json: bool) -> None:
     if not results:
         say("history", "nothing was paid for, or nothing is kept of it")
         return
-    show(grid(("asked", "question", "elements", "cost"), map(_cells, results)))
+    show(grid(("asked", "question", "elements", "charged"), map(_cells, results)))
 
 
 def _cells(past: PastResult) -> Iterator[str]:
     yield f"{past.released_at:%Y-%m-%d %H:%M} UTC"
     yield _format_question(past.question)
     yield _format_elements(past)
-    yield formats.cost(past.result.cost)
+    yield formats.cost(past.result.charged)
 
 
 def _format_question(question: question_pb2.Question) -> str:

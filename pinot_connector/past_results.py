@@ -16,7 +16,7 @@ from pinot_connector.results import PrivateResult
 
 @dataclass(frozen=True)
 class PastResult:
-    """A result that was paid for.
+    """A result that was given; its `charged` is nothing if the account had paid for it before.
 
     Attributes:
         released_at: When it was returned.

@@ -82,7 +82,7 @@ def _file(result: PrivateResult, name: str, text: str) -> Response:
 
 
 async def history(page_request: PageRequest) -> Response:
-    """List what was paid for; looking at it again costs nothing."""
+    """List the answers and what each was charged; looking at one again costs nothing."""
     page = page_request.page_number
     answers, has_more = await listed(page_request.session.gateway, page)
     return page_request.page("history.html", answers=answers, page=page, has_more=has_more)

@@ -413,7 +413,9 @@ def test_a_folder_or_pattern_is_planned_for_as_one_table(
     own = ("--data", str(folder / place), "--by", "country", "--member", "who", "--trials", "2")
     found = run_json(capsys, "plan", "found", *own, "--k", "2")["found"]
     assert [("AT", 30), ("FR", 30)] == sorted((row["element"], row["count"]) for row in found)
-    duckdb.execute(f"COPY (SELECT 1::BIGINT AS who, NULL::VARCHAR AS what) TO '{folder / 'country=FR/z.parquet'}'")
+    duckdb.execute(
+        f"COPY (SELECT 1::BIGINT AS who, NULL::VARCHAR AS what) TO '{folder / 'country=FR/z.parquet'}'"
+    )
     assert main(["plan", "bound", "--input", str(folder / place), *of_folder]) == 2
     assert "a row: expected a value" in capsys.readouterr().err
 

@@ -29,8 +29,12 @@ async def test_a_question_goes_from_the_catalogue_to_an_answer_that_is_listed(an
     assert paid > 0
     assert answer.response.url.path.startswith("/answers/")
     assert len([1 for tag, named in answer.tags if tag == "rect" and named.get("class") == "value"]) == 3
+    repeated = await ana.send((await ana.send(builder.form("/price"), by="app", k="3")).form("/answer"))
+    assert "RUMORS_LINE_BOT" in repeated.text
     history = await ana.get("/history")
     assert "Top 3 of app in feedback" in history.text
+    charged = re.findall(r'data-label="Charged">([0-9]+) information', history.html)
+    assert charged == ["0", str(paid)]
     again = await ana.get(str(answer.response.url.path))
     assert "RUMORS_LINE_BOT" in again.text
     assert before - paid == await ana.left()
