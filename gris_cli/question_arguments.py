@@ -30,6 +30,7 @@ from pinot_connector.questions import (
 
 _OPENS_JSON = ("[", "{", '"')
 _DAYS = re.compile(r"\[\s*\d{4}-\d\d-\d\d(\s*,\s*\d{4}-\d\d-\d\d)*\s*\]", re.ASCII)
+_IN_QUOTES_OF_SQL = re.compile(r"\s*'.*'\s*", re.DOTALL)
 _ISO_DAY_LENGTH = 10
 # Commas of a function of a row stand behind a bracket or a quote.
 _SEVERAL_NAMES = re.compile(r"\s*\w+(\s*,\s*\w+)+\s*")
@@ -221,6 +222,11 @@ def _values(column: str, text: str) -> list[Any]:
             raise typer.BadParameter(
                 f"--where {column} begins as JSON and is none: expected a text in double quotes, or a list such as "
                 '["a", "b"], [1, 2] or [2019-04-01, 2019-04-02]'
+            ) from None
+        if _IN_QUOTES_OF_SQL.fullmatch(text):
+            raise typer.BadParameter(
+                f"--where {column}: a text is written without quotes, as {column}={text.strip()[1:-1]}; one that has "
+                f"quotes itself is in double quotes, as {column}={json.dumps(text)}"
             ) from None
         return [_day_or_text(text)]
     return value if isinstance(value, list) else [value]

@@ -249,6 +249,7 @@ def test_what_is_wrong_with_a_question_is_said_of_the_flag(
             (("--where", f"app={broken}"), "--where app begins as JSON and is none")
             for broken in ('["WEBSITE"', "['WEBSITE']", '"WEBSITE', "{", " [WEBSITE]", "[2019-04-01, x]")
         ),
+        (("--where", "app='WEBSITE'"), "--where app: a text is written without quotes, as app=WEBSITE; one"),
         (("--account", ""), "--account: expected an account such as acme/ana, got an empty text"),
         (("--dp", "http://localhost:1"), "--dp or GRIS_DP expects HOST:PORT, without http://"),
         (("--table", "wide"), "--data names feedback, and the question is about wide"),
