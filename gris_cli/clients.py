@@ -92,10 +92,11 @@ def remaining_budget(flags: ConnectionFlags) -> tuple[tuple[Level, ...], BlocksE
         with _gateway(flags) as client:
             levels = client.remaining()
             return levels, blocks_of(levels, client)
-    if not _account(flags):
+    account = _account(flags)
+    if not account:
         raise typer.BadParameter("--account says whose budget it is")
-    address = protected_address(flags.budget, "budget_service", "--budget or GRIS_BUDGET")
-    return _levels(address, flags.account), None
+    with _addresses(flags) as (_, budget):
+        return _levels(budget, account), None
 
 
 def blocks_of(levels: Iterable[Level], client: PrivateClient | GatewayClient) -> BlocksEntry | None:

@@ -289,6 +289,7 @@ class ConnectionFlags:
 OF_EMBEDDED = ("policy", "budget_config", "directory", "examples")
 OF_CATALOG = ("dp", "gateway", "embedded", *OF_EMBEDDED)
 OF_GUARANTEE = ("budget", "account", *OF_CATALOG)
+OF_REMAINING = ("budget", "gateway", "account", "embedded", *OF_EMBEDDED)
 OF_ENGINE = (
     *("engine", "spark", "pinot_broker", "pinot_controller"),
     *("pinot_server_admin", "pinot_server_admin_port", "pinot_settle_seconds"),

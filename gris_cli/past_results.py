@@ -26,7 +26,10 @@ def past_results(flags: ConnectionFlags, most: int) -> list[PastResult]:
         GrisError: The gateway refuses, or does not answer.
     """
     if not flags.gateway:
-        raise typer.BadParameter("--gateway or GRIS_GATEWAY says which gateway keeps the results")
+        raise typer.BadParameter(
+            "--gateway or GRIS_GATEWAY says which gateway keeps the results; `gris serve --gateway` starts one, and "
+            "--embedded has none"
+        )
     return asyncio.run(_fetched(flags, most))
 
 

@@ -117,6 +117,9 @@ def test_a_policy_in_another_currency_than_the_folders_ledger_is_refused_before_
     assert main(["explain", *asked[1:]]) == 0
     policy.write_text(first)
     assert main(asked) == 0
+    capsys.readouterr()
+    left = run_json(capsys, "remaining", "--embedded", "--policy", str(policy), "--directory", str(state))
+    assert left["remaining"][-1]["spent"]["information"] > 0
     policy.write_text(first.replace("epsilon_per: 0.15", "epsilon_per: 0.2"))
     for command in (
         asked,
