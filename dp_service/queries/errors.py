@@ -71,9 +71,11 @@ class Rule(StrEnum):
 class RefusedByPolicyError(Exception):
     """A question that the policy does not allow: the rule, and a message that names what was asked for.
 
-    Names that the policy does not list get the same message whether or not they exist in the engine.
+    Names that the policy does not list get the same message whether or not they exist in the engine. `name` is the
+    column that was asked for, where the message may not repeat it: a place in a text is found by it.
     """
 
-    def __init__(self, rule: Rule, message: str) -> None:
+    def __init__(self, rule: Rule, message: str, name: str = "") -> None:
         super().__init__(message)
         self.rule = rule
+        self.name = name

@@ -315,10 +315,12 @@ class Table(TableKeys):
                 Rule.COLUMN,
                 f"{name} is a value column of the table {self.name}: sums, averages or quantiles may be asked of it, "
                 "and bins as groups, such as FLOOR(column / 10) * 10, but no conditions",
+                name,
             )
         raise RefusedByPolicyError(
             Rule.COLUMN,
             f"the policy lists no column {quoted(name, names)} for the table {self.name}; {instead_of(name, names)}",
+            name,
         )
 
 

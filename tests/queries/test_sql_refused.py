@@ -4,7 +4,7 @@ import pytest
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.resolution import resolve
-from dp_service.queries.sql import parse_sql
+from dp_service.queries.sql import parse_sql, with_places
 from tests.support.queries.policies import POLICY
 from tests.support.queries.refused import BY_POLICY, MALFORMED, where
 
@@ -22,6 +22,25 @@ def test_a_question_that_the_policy_forbids_is_refused_by_rule(text: str, rule: 
     with pytest.raises(RefusedByPolicyError) as refusal:
         resolve(parse_sql(text, POLICY), POLICY, now=0)
     assert refusal.value.rule is rule
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("SELECT COUNT(*),\n  nope FROM engagement GROUP BY nope", "line 2, column 3"),
+        (
+            "SELECT COUNT(DISTINCT member_id),\n member_id FROM engagement GROUP BY member_id",
+            "line 2, column 2",
+        ),
+        ("SELECT COUNT(*) FROM engagement\nWHERE nope = 1", "line 2, column 7"),
+    ],
+)
+def test_a_column_that_may_not_be_asked_for_is_pointed_at(text: str, place: str) -> None:
+    """Where it stands, on whatever line, though the message does not repeat it."""
+    with pytest.raises(RefusedByPolicyError, match=f"^{place}: ") as refusal:  # noqa: PT012 - both refuse
+        query = parse_sql(text, POLICY)
+        with_places(text, POLICY, lambda: resolve(query, POLICY, now=0))
+    assert "nope" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(

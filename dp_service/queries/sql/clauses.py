@@ -16,6 +16,7 @@ from dp_service.queries.sql.places import Placed, RefusedHereError
 
 _FILTERS = frozenset(["filters", "time_range", Rule.FILTER, Rule.TIME_COLUMN])
 _NUMBERS = frozenset(["aggregates", "quantiles", "measure", Rule.MEASURE])
+_COLUMNS = frozenset([Rule.COLUMN, Rule.MEMBER_COLUMN])
 _ORDERS = frozenset(["ordered_by", "by_element", "smallest_first"])
 
 
@@ -31,7 +32,7 @@ def placed_in(select: tree.Select) -> Iterator[None]:
 def place_of(error: QuestionError | RefusedByPolicyError, select: tree.Select) -> Placed:
     """Return what in a statement of one table an error is about; its first word where nothing is known."""
     about = error.rule if isinstance(error, RefusedByPolicyError) else error.field
-    name = str(error).partition(":")[0]
+    name = getattr(error, "name", "") or str(error).partition(":")[0]
     clauses = list(_clauses(about, select))
     named = (each for clause in clauses for each in _names(clause) if each.parts[-1].value == name)
     return next(named, clauses[0] if clauses else select.first)
@@ -53,6 +54,9 @@ def _clauses(about: str, select: tree.Select) -> Iterator[tree.Expression]:
     grouped = [each for each in selected if not is_number(each)]
     if about in ("dimensions", Rule.GROUP_BY):
         yield from grouped
+    elif about in _COLUMNS:
+        # The member column may be in numbers.
+        yield from (*grouped, *([] if select.where is None else [select.where]), *selected)
     elif about in _FILTERS:
         # Functions of a row have conditions, and ranges of time, of their own.
         yield from (each for each in grouped if not isinstance(each, tree.Name))

@@ -31,6 +31,10 @@ _COMPARISONS = {
     ">": Comparison.GREATER,
     ">=": Comparison.AT_LEAST,
 }
+_SUBQUERY = (
+    "a subquery is not accepted: ask for its values first, and write them as a list; members are never shown: to count "
+    "those who meet one condition and another, write FUNNEL_COUNT(STEPS(condition, condition), CORRELATE_BY(member))"
+)
 
 
 class ExpressionReader:
@@ -168,9 +172,7 @@ class ExpressionReader:
     def _list(self) -> tuple[Expression, ...]:
         opening = self.expect("(")
         if self.next.word == "SELECT":
-            refuse(
-                self.next, "a subquery is not accepted: ask for its values first, and write them as a list"
-            )
+            refuse(self.next, _SUBQUERY)
         if self.next.text == ")":
             refuse(Span(opening.start, self.next.end), "expected 1 value or more in a list")
         found = self._expressions(self.value, closes=")")

@@ -20,6 +20,7 @@ _TIMESTAMP = re.compile(
     rf"{_DAY.pattern}"
     r"(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
+_NO_TIME = "expected a day of the calendar and a time up to 23:59:59, as in 'YYYY-MM-DD hh:mm:ss': there is none such"
 _KNOWN_TIMES = (
     "a time that the clocks of {zone} show once, between the years 1 and 9999; for another one write its offset, as in "
     "TIMESTAMP 'YYYY-MM-DD hh:mm:ss+00:00'"
@@ -97,16 +98,25 @@ def _timestamp(node: tree.Expression, column: str, zone: str) -> datetime.dateti
         refuse(node, f"{column}: expected {VALUES_OF[ColumnType.TIMESTAMP]}")
     if not (_DAY if node.kind == "DATE" else _TIMESTAMP).fullmatch(node.value):
         refuse(node, f"{column}: expected {VALUES_OF[ColumnType.TIMESTAMP]}")
-    try:
-        found = _instant(node.value, zone)
-    except (ValueError, OverflowError):
-        found = None
-    # Refused outside of the handler, so that the foreign error, which repeats the literal, is not its context.
+    # Refused outside of the handlers, so that the foreign error, which repeats the literal, is not its context.
+    written = _written(node.value)
+    if written is None:
+        refuse(node, f"{column}: {_NO_TIME}")
+    found = _instant(written, zone)
     if found is None:
         refuse(node, f"{column}: expected {_KNOWN_TIMES.format(zone=zone)}")
     return found
 
 
-def _instant(text: str, zone: str) -> datetime.datetime | None:
-    written = datetime.datetime.fromisoformat(text)
-    return instant_of(written, zone) if written.tzinfo is None else written.astimezone(datetime.UTC)
+def _written(text: str) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _instant(written: datetime.datetime, zone: str) -> datetime.datetime | None:
+    try:
+        return instant_of(written, zone) if written.tzinfo is None else written.astimezone(datetime.UTC)
+    except OverflowError:
+        return None

@@ -20,7 +20,6 @@ _KINDS: dict[type, str] = {
     tree.Star: "*",
     tree.Row: "several values in parentheses",
     tree.Not: "NOT before something other than a condition",
-    tree.Cast: "a cast of something other than a text or DATE_TRUNC('day', column)",
 }
 _NO_TABLE = (
     "expected FROM with a table: SELECT without one, such as SELECT 1, asks for nothing that a policy lists. To test a "
@@ -129,6 +128,12 @@ def refused_node(node: tree.Expression) -> RefusedHereError:
         return refused(node, f"{node.name}(..) is not accepted here")
     if isinstance(node, tree.Null):
         return refused(node, "a comparison with NULL is not accepted: write IS NULL or IS NOT NULL")
+    if isinstance(node, tree.Cast):
+        return refused(
+            node,
+            "a cast of something other than a text or DATE_TRUNC('day', column) is not accepted: leave it out, or "
+            "for days write DATE_TRUNC('day', column) to group, and a range of days to filter",
+        )
     kind = _KINDS.get(type(node), "an expression other than columns, literals and the count")
     return refused(node, f"{kind} is not accepted")
 

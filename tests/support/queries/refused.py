@@ -154,7 +154,7 @@ MALFORMED = {
     "double colon": (where("article_id::varchar = 'x'"), "a cast other than to DATE, TIMESTAMP or DOUBLE"),
     "subquery in IN": (
         where("article_id IN (SELECT article_id FROM engagement)"),
-        "a subquery is not accepted",
+        r"a subquery is not accepted: .* FUNNEL_COUNT\(STEPS",
     ),
     "EXISTS": (where("EXISTS (SELECT 1)"), r"EXISTS\(\.\.\)"),
     "UNION": (f"{PLAIN} UNION ALL {PLAIN}", "a statement other than one plain SELECT"),
@@ -300,7 +300,7 @@ MALFORMED = {
     ),
     "an hour as a day": (
         "SELECT CAST(EXTRACT(MONTH FROM day) AS DATE), COUNT(*) FROM engagement GROUP BY 1",
-        "a cast of",
+        r"a cast of .* write DATE_TRUNC\('day', column\) to group",
     ),
     "bins of days": (
         "SELECT WIDTH_BUCKET(day, 0, 10, 5), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
