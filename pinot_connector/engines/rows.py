@@ -9,7 +9,7 @@ from typing import Any
 
 from pinot_connector.days import days_of
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, ValueType
-from pinot_connector.errors import EngineRefused, IncompleteAnswer
+from pinot_connector.errors import DataUnreadable, EngineRefused, IncompleteAnswer
 
 _TYPE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ ]{0,40}")
 
@@ -47,19 +47,21 @@ def require_readable(
         accepted: the engine's types for each type of the policy.
 
     Raises:
-        EngineRefused: the table has no such column, or it does not have the policy's type. The message names the
+        DataUnreadable: the table has no such column, or it does not have the policy's type. The message names the
             engine's type without what stands in its brackets, which may be data, as in a DuckDB ENUM.
     """
     # Names do not differ by case to these engines, nor to a policy.
     types = {name.casefold(): type_ for name, type_ in held}
     for column in query.reads:
         if column.name.casefold() not in types:
-            raise EngineRefused(f"the table has no column {column.name}")
+            raise DataUnreadable(
+                f"the table {query.table} has no column {column.name}, which the policy lists"
+            )
         found, expected = types[column.name.casefold()], column.held_as
         if expected is not None and found not in accepted[expected]:
-            raise EngineRefused(
-                f"the column {column.name} of the table holds {plain_type(found)}, and not the policy's type, "
-                f"{column.declared}"
+            raise DataUnreadable(
+                f"the column {column.name} of the table {query.table} holds {plain_type(found)}, and not the policy's "
+                f"type, {column.declared}"
             )
 
 
@@ -74,16 +76,19 @@ def require_summable(
         accepted: the engine's types for each type of the policy, without what stands in their brackets.
 
     Raises:
-        EngineRefused: the table has no such column, or it does not have the policy's type.
+        DataUnreadable: the table has no such column, or it does not have the policy's type.
     """
     types = {name.casefold(): type_ for name, type_ in held}
     for value in query.read_values:
         if value.name.casefold() not in types:
-            raise EngineRefused(f"the table has no column {value.name}")
+            raise DataUnreadable(
+                f"the table {query.table} has no column {value.name}, which the policy lists"
+            )
         found = plain_type(types[value.name.casefold()])
         if found not in accepted[value.type]:
-            raise EngineRefused(
-                f"the column {value.name} of the table holds {found}, and not the policy's type, {value.type.value}"
+            raise DataUnreadable(
+                f"the column {value.name} of the table {query.table} holds {found}, and not the policy's type, "
+                f"{value.type.value}"
             )
 
 

@@ -303,6 +303,18 @@ def test_a_file_that_holds_no_table_is_named_by_every_command(
     assert expected.format(path=sales / file) in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_file_of_another_table_is_refused_by_its_flag(
+    sales: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
+) -> None:
+    """With the table and the column; it is the file that has to be another one."""
+    rows = "SELECT i AS client FROM range(30) AS rows(i)"
+    duckdb.execute(f"COPY ({rows}) TO '{sales / 'sales.parquet'}' (FORMAT parquet)")
+    own = ("--policy", str(sales / "policy.yaml"), "--data", f"sales={sales / 'sales.parquet'}")
+    assert main(["ask", "--embedded", *own, *QUESTION, "--directory", str(sales / "state")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "usage: --data: the table sales has no column product, which the policy lists" in said
+
+
 @pytest.mark.parametrize("pattern", ["", "part=*/*.parquet"])
 def test_a_folder_of_files_is_drafted_checked_and_asked_about_as_one_table(
     sales: Path, capsys: pytest.CaptureFixture[str], pattern: str, starts_processes: None
