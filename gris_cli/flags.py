@@ -127,8 +127,8 @@ class QuestionFlags:
     )
     error: str = flag(
         "",
-        "How far a count may be off on average, as 16 or 10%: the lowest price that the policy allows with which that "
-        "is expected. In SQL, OPTION(max_error=16).",
+        "How far a count may be off on average by its noise, as 16 or 10%: the lowest price that the policy allows "
+        "with which that is expected. What bounds cut of a count is not in it. In SQL, OPTION(max_error=16).",
         metavar="COUNTS|PART%",
         asks="max_error",
     )

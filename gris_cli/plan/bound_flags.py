@@ -32,7 +32,10 @@ class DataFlags:
         "", "With --input or --choose: the columns that make up an element.", metavar="COLUMN[,COLUMN..]"
     )
     is_other_period: bool = flag(
-        False, "With --input: say that no question will be about these data.", "--other-period"
+        False,
+        "With --input: say that no question will be about these data. Take a period as long as questions ask for: "
+        "bounds of a month are too small for a quarter.",
+        "--other-period",
     )
     drop_nulls: bool = flag(False, "Leave out rows without member or element.")
     memory: str = flag(

@@ -15,7 +15,8 @@ from gris_lab.simulation import Draws
 
 OUTSIDE = (
     "These data are outside of the guarantee: what is chosen by them may tell of their members. They must be of "
-    "another period than the one that questions are about."
+    "another period than the one that questions are about, and of one as long as questions ask for: in a longer one "
+    "members have more elements, of which such bounds cut more."
 )
 STATED = "Nothing was read: this follows from the numbers that were stated, and is as good as they are."
 ROUNDED = (

@@ -36,7 +36,11 @@ def reflected_columns(table: TableEntry) -> Iterator[dict[str, Any]]:
     """
     # Its type is not in the catalogue, and does not matter: it stands only inside of COUNT(DISTINCT ..).
     yield _column(table.member, types.String(), f"the member: only in COUNT(DISTINCT {table.member})")
-    summed = {value.name: _aggregates(value.name) for value in table.values}
+    ranked = {each.name for each in table.quantiles}
+    summed = {
+        name: (*_aggregates(name), *([f"MEDIAN({name})"] if name in ranked else []))
+        for name in (value.name for value in table.values)
+    }
     for column in sorted(
         table.columns, key=lambda each: table.time is None or each.name != table.time.column
     ):
@@ -45,7 +49,7 @@ def reflected_columns(table: TableEntry) -> Iterator[dict[str, Any]]:
         yield _column(column.name, _TYPES[column.type](), "; ".join((*_uses(column), *aggregates)))
     for name, aggregates in summed.items():
         # Sums and averages come back as floats, of whole numbers too.
-        yield _column(name, types.Float(), f"only in {' and '.join(aggregates)}")
+        yield _column(name, types.Float(), f"only in numbers, such as {', '.join(aggregates)}")
 
 
 def table_metrics(table: TableEntry) -> dict[str, str]:

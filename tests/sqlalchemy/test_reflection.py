@@ -11,6 +11,7 @@ from pinot_connector.engines.base import ColumnType
 from pinot_connector.parameters import Consistency, Mechanism
 from pinot_connector.questions import Measure
 from pinot_connector.sqlalchemy.reflection import reflected_columns, table_comment, table_metrics
+from pinot_connector.value_parameters import GridScale, MemberValue, QuantileColumn
 
 
 def value(name: str) -> CatalogValue:
@@ -36,6 +37,11 @@ TABLE = TableEntry(
         ColumnEntry("pieces", ColumnType.INT64, None, (FilterOperator.RANGE,), None, None, None),
     ),
     values=(value("amount"), value("pieces")),
+    quantiles=(
+        QuantileColumn(
+            "amount", MemberValue.TOTAL, Fraction(1, 100), GridScale.LINEAR, Fraction(0), Fraction(5000), 50
+        ),
+    ),
 )
 
 
@@ -43,7 +49,7 @@ def test_columns_that_may_be_summed_are_listed_once() -> None:
     """Also one that questions filter by as well: it keeps its own type and says both."""
     columns = {each["name"]: each for each in reflected_columns(TABLE)}
     assert ["customer", "country", "pieces", "amount"] == list(columns)
-    assert "only in SUM(amount) and AVG(amount)" == columns["amount"]["comment"]
+    assert "only in numbers, such as SUM(amount), AVG(amount), MEDIAN(amount)" == columns["amount"]["comment"]
     assert isinstance(columns["amount"]["type"], sa.Float)
     assert "filter: range; SUM(pieces); AVG(pieces)" == columns["pieces"]["comment"]
     assert isinstance(columns["pieces"]["type"], sa.BigInteger)
