@@ -7,15 +7,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pinot_connector.dbapi.tables import EXPLANATION_DESCRIBED, Column, described, one_described, tabulated
-from pinot_connector.dbapi.types import BOOLEAN, DATETIME, STRING
+from pinot_connector.dbapi.tables import kinds, tabulated
+from pinot_connector.dbapi.types import Kind
 from pinot_connector.explanation_rows import explanation_rows
 from pinot_connector.json_values import to_json
 from pinot_connector.results import PrivateResult
 
 # Clients say that a query timed out unless as many servers answered as were asked.
 _SERVERS = {"numServersQueried": 1, "numServersResponded": 1}
-_TYPES = {STRING: "STRING", BOOLEAN: "BOOLEAN", DATETIME: "TIMESTAMP"}
+_TYPES = {
+    Kind.TEXT: "STRING",
+    Kind.TRUTH: "BOOLEAN",
+    Kind.WHOLE: "LONG",
+    Kind.REAL: "DOUBLE",
+    Kind.DAY: "TIMESTAMP",
+    Kind.INSTANT: "TIMESTAMP",
+}
+_EXPLAINED = (("property", Kind.TEXT), ("value", Kind.TEXT))
 
 
 def answer_of(release: PrivateResult, *, intervals: bool) -> dict[str, Any]:
@@ -27,10 +35,10 @@ def answer_of(release: PrivateResult, *, intervals: bool) -> dict[str, Any]:
     """
     if release.explanation is not None:
         rows = explanation_rows(release.explanation)
-        return _answer(EXPLANATION_DESCRIBED, rows, {"explanation": to_json(release.explanation)})
+        return _answer(_EXPLAINED, rows, {"explanation": to_json(release.explanation)})
     said = replace(release, rows=()).to_dict()
     return _answer(
-        described(release, intervals=intervals),
+        kinds(release, intervals=intervals),
         tabulated(release, intervals=intervals),
         {name: value for name, value in said.items() if name != "rows"},
     )
@@ -38,7 +46,7 @@ def answer_of(release: PrivateResult, *, intervals: bool) -> dict[str, Any]:
 
 def one_row(name: str) -> dict[str, Any]:
     """Return the answer to SELECT 1, by which clients test a connection."""
-    return _answer(one_described(name), [(1,)], {})
+    return _answer([(name, Kind.WHOLE)], [(1,)], {})
 
 
 def refusal(code: int, message: str) -> dict[str, Any]:
@@ -47,22 +55,18 @@ def refusal(code: int, message: str) -> dict[str, Any]:
 
 
 def _answer(
-    columns: Sequence[Column], rows: Iterable[Sequence[Any]], about: dict[str, Any]
+    columns: Sequence[tuple[str, Kind]], rows: Iterable[Sequence[Any]], about: dict[str, Any]
 ) -> dict[str, Any]:
-    written = [[_value(each) for each in row] for row in rows]
-    types = [_type(column, [row[place] for row in written]) for place, column in enumerate(columns)]
-    schema = {"columnNames": [column[0] for column in columns], "columnDataTypes": types}
+    schema = {
+        "columnNames": [name for name, _ in columns],
+        "columnDataTypes": [_TYPES[kind] for _, kind in columns],
+    }
     return {
-        "resultTable": {"dataSchema": schema, "rows": written},
+        "resultTable": {"dataSchema": schema, "rows": [[_value(each) for each in row] for row in rows]},
         "exceptions": [],
         **_SERVERS,
         "gris": about,
     }
-
-
-def _type(column: Column, values: Sequence[Any]) -> str:
-    """Return Pinot's type of a column; numbers are whole unless one is not."""
-    return _TYPES.get(column[1]) or ("DOUBLE" if any(isinstance(each, float) for each in values) else "LONG")
 
 
 def _value(value: Any) -> Any:

@@ -23,7 +23,8 @@ from dp_service.queries.policy import parse_policy
 from dp_service.values.cells import Grid
 from gris_cli.app import app
 from pinot_connector import PrivateClient, dbapi
-from pinot_connector.dbapi.tables import described
+from pinot_connector.dbapi.tables import described, kinds
+from pinot_connector.dbapi.types import Kind
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import EngineRefused, InvalidQuestion, RefusedByPolicy
 from pinot_connector.parameters import IntervalKind, Mechanism
@@ -215,6 +216,7 @@ def test_quantiles_of_days_are_days(services: EmbeddedServices, tmp_path: Path) 
         {"half": value.value, "half_cell_from": ends[0], "half_cell_to": ends[1]}
     ]
     assert [kind for _, kind, *_ in described(result, intervals=False)] == [dbapi.DATETIME]
+    assert [kind for _, kind in kinds(result, intervals=False)] == [Kind.DAY]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,7 +19,8 @@ import pytest
 from dp_service.noise.gaussian_price import DISCRETENESS
 from gris_mcp.results import answer_of
 from pinot_connector import PrivateClient
-from pinot_connector.dbapi.tables import described, row_count, tabulated, totals_described
+from pinot_connector.dbapi.tables import described, kinds, row_count, tabulated, totals_described
+from pinot_connector.dbapi.types import Kind
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import InvalidQuestion, RefusedByPolicy
 from pinot_connector.parameters import Mechanism, TotalOf
@@ -265,6 +267,8 @@ def test_sql_asks_the_same_by_grouping_sets(client: PrivateClient) -> None:
     found = list(tabulated(asked, intervals=False))
     assert row_count(asked) == len(found) == len(asked.rows) + 3
     assert [each[6] for each in described(asked, intervals=False)] == [False, True, False, False]
+    of_columns = [Kind.TEXT, Kind.TEXT, Kind.WHOLE, Kind.REAL]
+    assert [kind for _, kind in kinds(replace(asked, rows=()), intervals=False)] == of_columns
     assert asked.totals is not None
     assert [(row[:3], row[3]) for row in found[-3:]] == [
         ((each.value, None, each.noisy_count), float(each.sums[0].value)) for each in asked.totals
