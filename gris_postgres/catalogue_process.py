@@ -54,6 +54,7 @@ nice -n 19 "$@" </dev/null & child=$!
 cat >/dev/null
 kill -QUIT $child
 wait $child
+cd / && rm -rf "$FOLDER"
 """
 
 
@@ -152,7 +153,7 @@ class CatalogueProcess:
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
             # Nothing of this process's own, which may hold secrets.
-            env={"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"},
+            env={"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC", "FOLDER": str(self._folder)},
             cwd=self._folder,
             # Ctrl-C is for this process, which ends it.
             start_new_session=True,

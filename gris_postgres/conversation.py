@@ -110,9 +110,15 @@ class Conversation:
                     return
                 await self._answer(message)
                 await self._wire.sent(self._rules.write_seconds)
-            self._wire.send(PostgresError(STOPPING, "the gateway stops").response("FATAL"))
+            self._end()
+        except asyncio.CancelledError:
+            self._end()
+            raise
         finally:
             reading.cancel()
+
+    def _end(self) -> None:
+        self._wire.send(PostgresError(STOPPING, "the gateway stops").response("FATAL"))
 
     async def _read(self, frames: asyncio.Queue[bytes | Exception]) -> None:
         try:

@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -59,6 +60,15 @@ class Admitting(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class _Known:
+    """A connection whose caller is known; `secret` is what a request to cancel shows."""
+
+    secret: bytes
+    conversation: Conversation
+    task: asyncio.Task[None]
+
+
 class PostgresServer:
     """A server for clients of PostgreSQL, ready to listen.
 
@@ -90,7 +100,7 @@ class PostgresServer:
         self._catalogue: Catalogue | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._unknown: dict[str, dict[asyncio.Task[None], None]] = {}
-        self._conversations: dict[int, tuple[bytes, Conversation]] = {}
+        self._conversations: dict[int, _Known] = {}
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
@@ -117,12 +127,13 @@ class PostgresServer:
 
     async def _finish(self) -> None:
         """Let what is being answered end, for a while; nothing waits for connections that ask nothing."""
-        for _, conversation in self._conversations.values():
-            conversation.stop()
-        busy = [task for task in self._connections if not task.done()]
-        idle = [each for _, each in self._conversations.values() if each.is_idle]
-        if busy and len(idle) < len(self._conversations):
-            await asyncio.wait(busy, timeout=self._rules.grace_seconds)
+        busy = [each for each in self._conversations.values() if not each.conversation.is_idle]
+        for each in busy:
+            each.conversation.stop()
+        for task in self._connections.difference(each.task for each in busy):
+            task.cancel()
+        if busy:
+            await asyncio.wait([each.task for each in busy], timeout=self._rules.grace_seconds)
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
@@ -188,11 +199,13 @@ class PostgresServer:
             raise ConnectionOver from None
         if session is None:
             return
-        if (task := asyncio.current_task()) is not None:
-            self._known(address, task)
+        task = asyncio.current_task()
+        if task is None:
+            raise AssertionError("a connection is served in a task")
+        self._known(address, task)
         conversation = Conversation(wire, session, self._rules)
         number, secret = self._number(), secrets.token_bytes(4)
-        self._conversations[number] = (secret, conversation)
+        self._conversations[number] = _Known(secret, conversation, task)
         try:
             wire.send(
                 *(messages.ParameterStatus(*each) for each in session.settings.reported().items()),
@@ -254,9 +267,9 @@ class PostgresServer:
         raise Malformed("expected the start of a session")
 
     def _cancel(self, request: messages.CancelRequest) -> None:
-        secret, conversation = self._conversations.get(request.process_id, (b"", None))
-        if conversation is not None and hmac.compare_digest(secret, request.secret_key):
-            conversation.cancel()
+        known = self._conversations.get(request.process_id)
+        if known is not None and hmac.compare_digest(known.secret, request.secret_key):
+            known.conversation.cancel()
 
     def _number(self) -> int:
         while (number := secrets.randbelow(2**31 - 1) + 1) in self._conversations:

@@ -8,6 +8,7 @@ import asyncio
 import datetime
 import os
 import shutil
+import signal
 import socket
 import ssl
 import struct
@@ -15,8 +16,11 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 from hypothesis import given, settings
@@ -29,7 +33,8 @@ from sqlalchemy.pool import NullPool
 
 from gris_postgres.catalogue_process import programs
 from pinot_connector import AsyncGatewayClient, Endpoint
-from tests.gateway.conftest import AUDIENCE, GatewayWorld
+from tests.gateway.conftest import AUDIENCE, GatewayWorld, write_configuration
+from tests.support.processes import process
 
 TOP = (
     "SELECT app, COUNT(DISTINCT member_id) AS people FROM feedback GROUP BY app ORDER BY people DESC LIMIT 2"
@@ -479,6 +484,28 @@ def test_a_connection_holds_little(gateway: GatewayWorld) -> None:
             assert b"E" in raw.until(b"Z")
         raw.socket.sendall(b"Q" + struct.pack("!I", 3 * 2**20))
         assert raw.until(b"Z") == [b"E"]
+
+
+@has_catalogue
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_what_ends_leaves_nothing(gateway: GatewayWorld, tmp_path: Path, number: signal.Signals) -> None:
+    """An idle connection hears why, and the catalogue's PostgreSQL ends with its gateway, however that ends."""
+    for name in ("wide.parquet", "small.parquet"):
+        (tmp_path / name).symlink_to(gateway.folder / name)
+    config = write_configuration(tmp_path, gateway.authority, gateway.issuer, gateway.dp, gateway.budget)
+    with process("gris_gateway", ["--config", config], tmp_path / "log") as ready:
+        other = replace(gateway, postgres_address=ready["postgres_address"])
+        with connected(other, "ending") as connection:
+            connection.execute("SELECT 1 + 1")
+            served = psutil.Process(int(ready["pid"]))
+            servers = [each for each in served.children(recursive=True) if each.name() == "postgres"]
+            assert servers
+            served.send_signal(number)
+            _, alive = psutil.wait_procs(servers, timeout=20)
+            assert alive == []
+            with pytest.raises(psycopg.OperationalError) as raised:
+                connection.execute("SELECT 1")
+            assert raised.value.sqlstate == ("57P01" if number is signal.SIGTERM else None)
 
 
 KINDS = st.sampled_from([bytes([each]) for each in b"QPBDESHCFdcfpXZ\x00"])
