@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any
 
 from gris_api.dp.v1 import question_pb2
@@ -45,12 +46,33 @@ _EXPECTED_TIME = (
     "expected a day such as 2019-04-01, or a time with its zone such as 2019-04-01T12:00:00+00:00"
 )
 
-Name = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)]
+
+class UnseenText(BaseModel):
+    """A text with characters that cannot be seen, as answers show it."""
+
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
+
+    shown: str
+    exact: str
+
+
+_Short = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)]
+_Long = Annotated[str, Field(max_length=MAX_SQL_CHARACTERS)]
+Name = Annotated[_Short, BeforeValidator(lenient.exact)]
+# What may hold words of strangers, as the history shows it.
+Words = Annotated[_Short, BeforeValidator(lenient.exact, json_schema_input_type=_Short | UnseenText)]
 Text = Annotated[Name | None, BeforeValidator(lenient.text)]
 Truth = Annotated[bool | None, BeforeValidator(lenient.truth)]
 Number = Annotated[int | None, BeforeValidator(lenient.number)]
-Names = Annotated[list[Name], Field(max_length=MAX_LISTED), BeforeValidator(lenient.names)]
-Literal_ = Annotated[bool | int | str, BeforeValidator(lenient.scalar)]
+By = Annotated[list[Words], Field(max_length=MAX_LISTED), BeforeValidator(lenient.names)]
+Numbers = Annotated[list[Words], Field(max_length=MAX_LISTED), BeforeValidator(lenient.texts)]
+_Listed = Annotated[list[Name], Field(max_length=MAX_LISTED)]
+Sums = Annotated[_Listed, BeforeValidator(partial(lenient.columns, "sum"))]
+Averages = Annotated[_Listed, BeforeValidator(partial(lenient.columns, "avg"))]
+Literal_ = Annotated[
+    bool | int | str,
+    BeforeValidator(lenient.scalar, json_schema_input_type=bool | int | str | UnseenText),
+]
 Values = Annotated[
     list[Literal_], Field(min_length=1, max_length=MAX_VALUES), BeforeValidator(lenient.values)
 ]
@@ -153,12 +175,14 @@ class ColumnQuantiles(Arguments):
 class Question(Arguments):
     """A question: SQL, or a table with what to count in it."""
 
-    sql: Annotated[str | None, Field(max_length=MAX_SQL_CHARACTERS), BeforeValidator(lenient.sql)] = Field(
+    sql: Annotated[
+        _Long | None, BeforeValidator(lenient.sql, json_schema_input_type=_Long | UnseenText | None)
+    ] = Field(
         None,
-        description="The question in SQL, such as SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app.",
+        description="The question in SQL; the catalogue has questions of each table.",
     )
     table: Text = Field(None, description="A table of the catalogue; not with sql.")
-    by: Names = Field(
+    by: By = Field(
         default_factory=list,
         description="Up to four columns to group by, or functions as in SQL: funnels, retention, first times, hours, "
         "cases, bins. The catalogue has an example of each for a table. None: one total.",
@@ -176,34 +200,37 @@ class Question(Arguments):
     where: Annotated[
         list[ColumnCondition], Field(max_length=MAX_LISTED), BeforeValidator(lenient.conditions)
     ] = Field(default_factory=list, description="Conditions, all of which must hold.")
-    condition: Annotated[str | None, Field(max_length=MAX_SQL_CHARACTERS), BeforeValidator(lenient.text)] = (
-        Field(
-            None,
-            description="One more condition, in SQL: country = 'de' OR NOT (title LIKE '%engineer%' AND day IS NULL).",
-        )
+    condition: Annotated[
+        _Long | None, BeforeValidator(lenient.text, json_schema_input_type=_Long | UnseenText | None)
+    ] = Field(
+        None,
+        description="One more condition, in SQL: a = 'x' OR NOT (b LIKE '%y%' AND c IS NULL).",
     )
     since: Text = Field(None, description="From this day (YYYY-MM-DD) or time (with its zone) on.")
     until: Text = Field(None, description="Before this day or time.")
     counts: Truth = Field(None, description="false: only the ranking, which may cost less. Default true.")
-    sums: Names = Field(default_factory=list, description="Value columns to sum.")
-    averages: Names = Field(default_factory=list, description="Value columns to average.")
-    numbers: Annotated[list[Name], Field(max_length=MAX_LISTED), BeforeValidator(lenient.texts)] = Field(
+    sums: Sums = Field(default_factory=list, description="Value columns to sum.")
+    averages: Averages = Field(default_factory=list, description="Value columns to average.")
+    numbers: Numbers = Field(
         default_factory=list,
-        description="In SQL: COUNT(*) FILTER (WHERE score > 3), SUM(a) / SUM(b), a - b; or members where score > 3",
+        description="In SQL: COUNT(*) FILTER (WHERE c > 3), SUM(a) / SUM(b), a - b; or members where c > 3",
     )
     order_by: Text = Field(
-        None, description="sum:COLUMN, avg:COLUMN or one of numbers; default: in the order of counts."
+        None,
+        description="The largest first: count, sum:COLUMN, avg:COLUMN or one of numbers. Default: the count, but with "
+        "bucket in the order of time.",
     )
     quantiles: Annotated[
         list[ColumnQuantiles], Field(max_length=MAX_LISTED), BeforeValidator(lenient.quantiles)
     ] = Field(default_factory=list, description="Quantiles to show instead of counts.")
     bucket: Annotated[Name | None, BeforeValidator(lenient.bucket)] = Field(
-        None, description="Buckets of time, LENGTH:COLUMN with day, week, month, quarter or year: month:day."
+        None,
+        description="Buckets of time, LENGTH:COLUMN with day, week, month, quarter or year; or LENGTH alone.",
     )
     ranked: Truth = Field(
         None, description="With bucket: in the order of counts instead of time. Default false."
     )
-    having: Annotated[list[Name], Field(max_length=MAX_LISTED), BeforeValidator(lenient.texts)] = Field(
+    having: Numbers = Field(
         default_factory=list,
         description='Leave out elements by what is released, for free: "count >= 100", "sum:COLUMN < 25".',
     )
@@ -250,6 +277,10 @@ class Question(Arguments):
         if not self.table:
             raise InvalidQuestion("table", "expected a table of the catalogue, or a question in sql")
         counted = self.measure or "distinct_members"
+        numbers = lenient.Numbers(counted, self.sums, self.averages)
+        order = numbers.order(self.order_by)
+        if order == lenient.COUNT and self.ranked is False:
+            raise InvalidQuestion("ranked", "expected true, or nothing, beside order_by the count")
         built = structured_question(
             self.table,
             self.by,
@@ -261,11 +292,11 @@ class Question(Arguments):
             sums=self.sums,
             averages=self.averages,
             numbers=self.numbers,
-            order_by=lenient.order(self.order_by, counted),
+            order_by=None if order == lenient.COUNT else order,
             quantiles={each.column: each.of for each in self.quantiles},
             bucket=_bucket(self.bucket, table),
-            ranked=self.ranked is True,
-            having=[lenient.having(each, counted) for each in self.having],
+            ranked=self.ranked is True or order == lenient.COUNT,
+            having=list(map(numbers.having, self.having)),
             **{name: getattr(self, name) for name in PLAIN_TEXTS},
         )
         for place, each in enumerate(self.where):

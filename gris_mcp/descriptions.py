@@ -75,6 +75,7 @@ EXAMPLES = {
     "order_by": '{"sums": ["amount"], "order_by": "sum:amount"}',
     "quantiles": '{"quantiles": [{"column": "amount", "of": ["0.5", "max"]}]}',
     "bucket": '{"bucket": "month:day", "since": "2019-01-01", "until": "2020-01-01"}',
+    "ranked": '{"bucket": "month:day", "since": "2019-01-01", "until": "2020-01-01", "ranked": true}',
     "having": '{"having": ["count >= 100"]}',
     "totals_by": '{"by": ["country", "app"], "totals_by": "country"}',
     "max_error": '{"max_error": "16"}',

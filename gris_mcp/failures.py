@@ -253,7 +253,7 @@ def _problem(first: dict[str, Any]) -> str:
     if kind in _LIMITS:
         return _LIMITS[kind].format(**context)
     expected = _TYPES.get(kind.partition("_")[0], "expected a value of another type")
-    if kind == lenient.FORM:
+    if kind in (lenient.FORM, lenient.LARGE):
         expected = str(first["msg"])
     elif kind == "literal_error":
         expected = f"expected {context['expected']}"

@@ -1,8 +1,8 @@
 """Arguments as language models write them, brought into the form that the schemas state, where they have one meaning.
 
 A number may come as a text (`"3"`), as 3.0, a list as its only entry or as JSON text, nothing as null or as an empty
-text, a condition with an operator, a statement in a block of code. What has no meaning, or two, is passed on as it is,
-and validation refuses it.
+text, a condition with an operator, a statement in a block of code, a text as the object that shows it where it has
+characters that cannot be seen. What has no meaning, or two, is passed on as it is, and validation refuses it.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import PydanticCustomError
 
 from pinot_connector.json_values import MOST_EXACT_INTEGER
 
+COUNT = "count"
 FORM = "form"
-"""The type of errors of values that have no form which a column has."""
+LARGE = "large_integer"
+"""Types of errors: of values that have no form which a column has, and of integers that are to be texts."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}(\.0+)?")
 _FENCE = "```"
@@ -43,7 +46,23 @@ _OPERATORS = {
     "column": "column",
 }
 _ENDS = ("at_least", "at_most")
+# A condition on a column as one text, such as ">= 4".
+_COMPARISONS = ("<=", ">=", "<>", "!=", "==", "=", "<", ">")
+_COMPARED = re.compile(rf"({'|'.join(_COMPARISONS)})\s*(\S.*)", re.DOTALL)
+_TRIPLE = 3
+_EXACT = "exact"
 _RANKS = {"median": "0.5", "minimum": "min", "maximum": "max"}
+
+
+def exact(value: Any) -> Any:
+    """Return the text of an object by which an answer shows one with characters that cannot be seen."""
+    if not isinstance(value, dict) or set(value) != {"shown", _EXACT} or not isinstance(value[_EXACT], str):
+        return value
+    try:
+        written = json.loads(value[_EXACT])
+    except (ValueError, RecursionError):
+        return value
+    return written if isinstance(written, str) else value
 
 
 def scalar(value: Any) -> Any:
@@ -52,10 +71,11 @@ def scalar(value: Any) -> Any:
     Raises:
         PydanticCustomError: It is no text, integer or truth value, or a number that a client may have changed.
     """
+    value = exact(value)
     value = int(value) if isinstance(value, float) and value.is_integer() else value
     if isinstance(value, int) and abs(value) > MOST_EXACT_INTEGER:
         problem = f"expected integers beyond {MOST_EXACT_INTEGER} as texts of digits: as numbers clients change them"
-        raise PydanticCustomError(FORM, problem)
+        raise PydanticCustomError(LARGE, problem)
     if not isinstance(value, str | int):
         raise PydanticCustomError(FORM, "expected a text, a whole number, or true or false")
     return value
@@ -88,6 +108,7 @@ def truth(value: Any) -> Any:
 
 def text(value: Any) -> Any:
     """Return a text; None for the default."""
+    value = exact(value)
     return None if isinstance(value, str) and not value.strip() else value
 
 
@@ -98,6 +119,7 @@ def number_text(value: Any) -> Any:
 
 def sql(value: Any) -> Any:
     """Return a statement, without the marks of a block of code around it; None for none."""
+    value = exact(value)
     if not isinstance(value, str):
         return value
     written = value.strip()
@@ -109,7 +131,7 @@ def sql(value: Any) -> Any:
 
 def name(value: Any) -> Any:
     """Return a name that is empty by default."""
-    return "" if value is None else value
+    return "" if value is None else exact(value)
 
 
 def values(value: Any) -> Any:
@@ -163,18 +185,44 @@ def bucket(value: Any) -> Any:
     return f"{length.strip().lower()}{colon}{column.strip()}" or None
 
 
-def order(stated: str | None, counted: str) -> str | None:
-    """Return the number by which a list is ordered, which is always descending; None: the count, of what is counted."""
-    named = re.sub(r"\s+desc(ending)?\s*$", "", stated or "", flags=re.IGNORECASE).strip()
-    return None if not named or _is_count(named, counted) else _aggregate(named)
+def columns(of: str, value: Any) -> Any:
+    """Return the columns of a function, "sum" or "avg", which may be written with it."""
+    found = names(value)
+    if not isinstance(found, list):
+        return found
+    return [_aggregate(each).removeprefix(f"{of}:") if isinstance(each, str) else each for each in found]
 
 
-def having(condition: str, counted: str) -> str:
-    """Return a condition on what is released, with its name as a question has it: the count is of what is counted."""
-    found = re.fullmatch(r"\s*([^<>=!]+?)\s*([<>=!].*)", condition)
-    if found is None:
-        return condition
-    return f"{'count' if _is_count(found[1], counted) else _aggregate(found[1])} {found[2]}"
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of a question, by the names that a list is ordered by and conditions are on.
+
+    Attributes:
+        counted: What counts are of.
+        sums: The columns that are summed.
+        averages: The columns of averages.
+    """
+
+    counted: str
+    sums: Sequence[str] = ()
+    averages: Sequence[str] = ()
+
+    def order(self, stated: str | None) -> str | None:
+        """Return the number by which a list is ordered, which is always descending; None: none is stated."""
+        named = re.sub(r"\s+desc(ending)?\s*$", "", stated or "", flags=re.IGNORECASE).strip()
+        return self._named(named) if named else None
+
+    def having(self, condition: str) -> str:
+        """Return a condition on what is released, with its name as a question has it."""
+        found = re.fullmatch(r"\s*([^<>=!]+?)\s*([<>=!].*)", condition)
+        return condition if found is None else f"{self._named(found[1])} {found[2]}"
+
+    def _named(self, value: str) -> str:
+        """Return the name of a number: that of a column alone means its only number."""
+        if value.lower() == COUNT or _MEASURES.get(_word(value)) == self.counted:
+            return COUNT
+        of = [name for name, asked in (("sum", self.sums), ("avg", self.averages)) if value in asked]
+        return f"{of[0]}:{value}" if len(of) == 1 else _aggregate(value)
 
 
 def quantiles(value: Any) -> Any:
@@ -193,31 +241,75 @@ def ranks(value: Any) -> Any:
 
 
 def with_condition(given: Any) -> Any:
-    """Return the arguments of a question: where as a text of SQL is a condition, unless there is one."""
-    if not isinstance(given, dict) or text(given.get("condition")) is not None:
+    """Return the arguments of a question: what of where is SQL is a part of its condition."""
+    if not isinstance(given, dict):
         return given
-    where = given.get("where")
-    if not isinstance(where, str) or not where.strip() or _read(where) is not where:
+    where = _read(exact(given.get("where")))
+    entries = list(map(exact, where)) if isinstance(where, list) and not _is_triple(where) else [where]
+    written = [each for each in entries if _is_sql(each)]
+    own = text(given.get("condition"))
+    if not written or not isinstance(own, str | None):
         return given
-    return {**{name: value for name, value in given.items() if name != "where"}, "condition": where}
+    all_of = [*written, *([] if own is None else [own])]
+    condition = all_of[0] if len(all_of) == 1 else " AND ".join(f"({each})" for each in all_of)
+    return {**given, "where": [each for each in entries if not _is_sql(each)], "condition": condition}
 
 
 def conditions(value: Any) -> Any:
-    """Return conditions; an object has those of each column by its name."""
+    """Return conditions; an object has those of each column by its name.
+
+    Raises:
+        PydanticCustomError: A text is JSON that breaks off.
+    """
     value = _read(value)
     if value in (None, "", {}):
         return []
-    if isinstance(value, dict):
+    if isinstance(value, dict | str) or _is_triple(value):
         value = [value]
     return [one for each in value for one in _conditions(_read(each))] if isinstance(value, list) else value
 
 
+def _is_sql(value: Any) -> bool:
+    return isinstance(value, str) and value.lstrip()[:1] not in ("", "[", "{")
+
+
+def _is_triple(value: Any) -> bool:
+    """Return whether a list is a column, an operator and a value."""
+    return (
+        isinstance(value, list)
+        and len(value) == _TRIPLE
+        and all(isinstance(each, str) for each in value[:2])
+        and _operator(value[1]) in _OPERATORS
+    )
+
+
 def _conditions(value: Any) -> Iterator[Any]:
+    if isinstance(value, str):
+        raise PydanticCustomError(FORM, "expected conditions; what begins as JSON breaks off or is none")
+    if _is_triple(value):
+        value = {"column": value[0], value[1]: value[2]}
     if not isinstance(value, dict) or "column" in value or set(map(_operator, value)) <= _OPERATORS.keys():
         yield _condition(value)
         return
     for column, wanted in value.items():
-        yield _condition({"column": column, **(wanted if isinstance(wanted, dict) else {"one_of": wanted})})
+        yield _condition({"column": column, **_wanted(exact(wanted))})
+
+
+def _wanted(value: Any) -> dict[str, Any]:
+    """Return what is wanted of a column: values, or a comparison in one text or as an operator and its value."""
+    if isinstance(value, dict):
+        return value
+    compared = _COMPARED.fullmatch(value.strip()) if isinstance(value, str) else None
+    if compared is not None:
+        return {compared[1]: _unquoted(compared[2])}
+    if isinstance(value, list) and len(value) == _TRIPLE - 1 and value[0] in _COMPARISONS:
+        return {value[0]: value[1]}
+    return {"one_of": value}
+
+
+def _unquoted(value: str) -> str:
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in _QUOTES
+    return value[1:-1] if is_quoted else value
 
 
 def _condition(value: Any) -> Any:
@@ -259,10 +351,6 @@ def _rank(value: Any) -> Any:
     return _RANKS.get(word, word)
 
 
-def _is_count(value: str, counted: str) -> bool:
-    return value.lower() == "count" or _MEASURES.get(_word(value)) == counted
-
-
 def _aggregate(value: str) -> str:
     found = _CALL.fullmatch(value)
     return value if found is None else f"{'sum' if found[1].lower() == 'sum' else 'avg'}:{found[2]}"
@@ -277,6 +365,6 @@ def _read(value: Any) -> Any:
     if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
         return value
     try:
-        return json.loads(value)
+        return json.loads(value, object_hook=exact)
     except (ValueError, RecursionError):
         return value
