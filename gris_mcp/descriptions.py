@@ -57,40 +57,8 @@ units that questions cost; a question is refused if either is missing on any enf
 REPEATED = "This answer was paid for before; it cost nothing now, and asking again would not change it."
 ROWS_LEFT_OUT = "Only the first rows are shown here. Ask for fewer elements, or in larger groups."
 
-# Arguments that are accepted, by the field that was wrong.
-EXAMPLES = {
-    "sql": '{"sql": "SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app"}',
-    "table": '{"table": "feedback", "by": ["app"]}',
-    "by": '{"by": ["app", "country"], "bucket": "month:day"}',
-    "k": '{"k": 10}',
-    "measure": '{"measure": "events"}',
-    "where": '{"where": [{"column": "app", "one_of": ["web"]}, {"column": "day", "at_least": "2019-04-01"}]}',
-    "condition": """{"condition": "country IN ('de', 'fr') OR title LIKE '%engineer%'"}""",
-    "since": '{"since": "2019-04-01", "until": "2019-05-01"}',
-    "until": '{"since": "2019-04-01", "until": "2019-05-01"}',
-    "counts": '{"counts": false}',
-    "sums": '{"sums": ["amount"]}',
-    "averages": '{"averages": ["amount"]}',
-    "numbers": """{"numbers": ["members where app = 'web'"]}""",
-    "order_by": '{"sums": ["amount"], "order_by": "sum:amount"}',
-    "quantiles": '{"quantiles": [{"column": "amount", "of": ["0.5", "max"]}]}',
-    "bucket": '{"bucket": "month:day", "since": "2019-01-01", "until": "2020-01-01"}',
-    "ranked": '{"bucket": "month:day", "since": "2019-01-01", "until": "2020-01-01", "ranked": true}',
-    "having": '{"having": ["count >= 100"]}',
-    "totals_by": '{"by": ["country", "app"], "totals_by": "country"}',
-    "max_error": '{"max_error": "16"}',
-    "max_cost": '{"max_cost": 100}',
-    "confidence": '{"confidence": 0.95}',
-    "most": '{"most": 5}',
-}
-
 # Functions that other tools have fields for.
-FUNCTIONS = {
-    "funnel": """{"by": ["FUNNEL_COUNT(STEPS(event = 'cart', event = 'purchase'))"]}""",
-    "retention": """{"by": ["RETENTION('month', day)"], "since": "2019-01-01", "until": "2019-07-01"}""",
-    "first_seen": """{"by": ["DATE_TRUNC('month', MIN(day))"], "since": "2019-01-01", "until": "2019-07-01"}""",
-    "case": """{"by": ["CASE WHEN app = 'web' THEN 'web' ELSE 'other' END"]}""",
-}
+FUNCTIONS = ("funnel", "retention", "first_seen", "case")
 
 # Fields as other tools call them.
 OTHER_NAMES = {

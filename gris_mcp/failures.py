@@ -1,13 +1,15 @@
 """Errors as a model reads them: what happened, where, and what to do, in constant texts.
 
-Of what a caller sent, no value is repeated. Numbers, times and levels of budgets are fields of their own.
+Of what a caller sent, no value is repeated; names of fields, tables and columns are if they are plain words. Numbers,
+times and levels of budgets are fields of their own. `refusals` adds what only the catalogue says.
 """
 
 from __future__ import annotations
 
-import difflib
+import json
 import logging
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from mcp_types import CallToolResult, TextContent
@@ -15,7 +17,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from gris_mcp import descriptions, lenient
 from gris_mcp.arguments import Arguments, ColumnCondition, ColumnQuantiles
-from gris_mcp.results import Instant, Whole, view_of
+from gris_mcp.naming import no_such
+from gris_mcp.results import Instant, Whole, only_seen, view_of
 from pinot_connector.errors import (
     BudgetExhausted,
     BudgetHeld,
@@ -25,6 +28,7 @@ from pinot_connector.errors import (
     IntegrityError,
     InvalidQuestion,
     OutcomeUnknown,
+    RefusedByPolicy,
     ReleaseNotRecorded,
     RequestInProgress,
 )
@@ -53,10 +57,17 @@ class Failure(BaseModel):
     missing: list[Missing] = Field(default_factory=list)
     refreshes_at: str | None = None
     largest_k: int | None = None
+    wants: str = Field(default="", exclude=True)
+    """Of which field an example helps; empty: none does."""
+    without: str = Field(default="", exclude=True)
+    """An argument that is none."""
+    is_large: bool = Field(default=False, exclude=True)
+    """Whether an integer is to be a text."""
 
     def result(self) -> CallToolResult:
         """Return the result of the tool."""
-        text = self.model_dump_json(exclude_none=True, exclude_defaults=True)
+        content = only_seen(self.model_dump(exclude_none=True, exclude_defaults=True))
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
@@ -142,16 +153,25 @@ _KINDS = {
     "list": "a list",
     "dict": "an object",
 }
-_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
+# Which argument a rule of the policy is about.
+_OF_RULES = {
+    "table": ("table",),
+    "measure": ("measure",),
+    "group_by": ("by", "bucket"),
+    "filter": ("where", "condition"),
+    "time_column": ("since", "until", "bucket"),
+}
 
 
-def failure_of(error: Exception, takes: type[Arguments] = Arguments, *, in_sql: bool = False) -> Failure:
+def failure_of(
+    error: Exception, takes: type[Arguments] = Arguments, arguments: Mapping[str, Any] | None = None
+) -> Failure:
     """Return what is reported of an error of a tool; of one that nobody expected only that it happened.
 
     Args:
         error: What the tool raised.
         takes: Its arguments.
-        in_sql: Whether the question was SQL, for which other fields are no examples.
+        arguments: What they were given as.
     """
     if isinstance(error, ValidationError):
         return _of_arguments(error, takes)
@@ -163,7 +183,8 @@ def failure_of(error: Exception, takes: type[Arguments] = Arguments, *, in_sql: 
             message="the server failed",
             what_to_do=_WHAT_TO_DO[ErrorCode.UNEXPECTED],
         )
-    field = _field(error) if isinstance(error, InvalidQuestion) else None
+    given = arguments or {}
+    field, in_sql = _field(error, given), bool(given.get("sql"))
     shortfalls = error.shortfalls if isinstance(error, BudgetExhausted | BudgetHeld) else ()
     times = [each.refreshes_at for each in shortfalls]
     known = [each for each in times if each is not None]
@@ -171,14 +192,12 @@ def failure_of(error: Exception, takes: type[Arguments] = Arguments, *, in_sql: 
         error="budget_held" if isinstance(error, BudgetHeld) else error.code.value,
         message=_asked_badly(error, in_sql=in_sql) if isinstance(error, InvalidQuestion) else _message(error),
         field=field,
-        example=None
-        if field in (_MAX_COST, _MAX_PER_HOUR) or (in_sql and field != "sql")
-        else _example(field),
         what_to_do=_what_to_do(error),
         missing=[view_of(Missing, each) for each in shortfalls],
         # The last of them decides; a level that is never refreshed has none.
         refreshes_at=max(known).isoformat() if known and len(known) == len(times) else None,
         largest_k=error.largest_k if isinstance(error, BudgetExhausted) else None,
+        wants="" if field in (_MAX_COST, _MAX_PER_HOUR) else _first_word(field),
     )
 
 
@@ -187,20 +206,31 @@ def _message(error: GrisError) -> str:
         return "the budget of this account does not hold the question"
     if isinstance(error, BudgetHeld):
         return "questions that run now hold the budget, which is not exhausted"
-    return str(error)
+    # Below the first line stands the SQL.
+    return str(error).split("\n")[0]
 
 
-def _field(error: InvalidQuestion) -> str | None:
+def _field(error: GrisError, given: Mapping[str, Any]) -> str | None:
     """Return the argument that is wrong, without what stands behind it: the name of a column comes from the caller."""
+    if isinstance(error, RefusedByPolicy):
+        if given.get("sql"):
+            return "sql"
+        fields = _OF_RULES.get(error.rule, ())
+        return next((each for each in fields if given.get(each)), next(iter(fields), None))
+    if not isinstance(error, InvalidQuestion):
+        return None
     if error.field.startswith("where["):
         return error.field
     (name, *_) = re.split(r"[.\[]", error.field.removeprefix("question.").removeprefix("structured."))
-    return _ARGUMENTS.get(name, name) or None
+    if name == "condition" and not given.get("condition"):
+        # It was SQL in where.
+        return "where"
+    means = _ARGUMENTS.get(name, name)
+    return ", ".join(each for each in means.split(", ") if given.get(each)) or means or None
 
 
-def _example(field: str | None) -> str | None:
-    """Return arguments with which a field is accepted."""
-    return descriptions.EXAMPLES.get(re.split(r"[,.\[]", field or "")[0])
+def _first_word(field: str | None) -> str:
+    return re.split(r"[,.\[]", field or "")[0]
 
 
 def _asked_badly(error: InvalidQuestion, *, in_sql: bool) -> str:
@@ -220,14 +250,14 @@ def _what_to_do(error: GrisError) -> str:
 def _of_arguments(error: ValidationError, takes: type[Arguments]) -> Failure:
     """Return what is wrong with arguments: the field, what was expected there and the kind of what was got.
 
-    Of what was sent, only names of fields that are none are repeated, and of these only names.
+    Of what was sent, only names of fields that are none are repeated, and of these only plain words.
     """
     first: dict[str, Any] = dict(error.errors(include_url=False)[0])
     path = list(first["loc"])
-    sent = ""
+    sent, wants = "", ""
     if first["type"] == "extra_forbidden":
         sent = str(path.pop())
-        problem = _no_such_field(sent, _NESTED.get(path[0], takes) if path else takes)
+        problem, wants = _no_such_field(sent, _NESTED.get(path[0], takes) if path else takes)
     else:
         problem = _problem(first)
     # What else stands in a path is the type that pydantic tried.
@@ -242,8 +272,10 @@ def _of_arguments(error: ValidationError, takes: type[Arguments]) -> Failure:
         error=ErrorCode.INVALID_QUESTION.value,
         message=problem,
         field=field,
-        example=descriptions.FUNCTIONS.get(sent.lower()) or _example(field),
         what_to_do=_WHAT_TO_DO[ErrorCode.INVALID_QUESTION],
+        wants=_first_word(field) or wants,
+        without="" if field else sent,
+        is_large=first["type"] == lenient.LARGE,
     )
 
 
@@ -260,15 +292,13 @@ def _problem(first: dict[str, Any]) -> str:
     return f"{expected}, got {_KINDS.get(type(first['input']).__name__, 'something else')}"
 
 
-def _no_such_field(name: str, kind: type[Arguments]) -> str:
-    """Return that a field is none, and those that there are; the one that is meant by a usual other name."""
-    fields = list(kind.model_fields)
-    sent = name if _FIELD.fullmatch(name) else ""
-    means = [each for each in descriptions.OTHER_NAMES.get(sent.lower(), ()) if each in fields]
-    meant = next(iter(means or difflib.get_close_matches(sent, fields, n=1, cutoff=0.8)), None)
-    hint = f" (did you mean {meant}?)" if meant else ""
+def _no_such_field(name: str, kind: type[Arguments]) -> tuple[str, str]:
+    """Return that a field is none, and what is meant: a field by a usual other name, or what it is called elsewhere."""
+    fields, word = list(kind.model_fields), name.lower()
+    meant = next((each for each in descriptions.OTHER_NAMES.get(word, ()) if each in fields), "")
     more = "; other conditions are SQL in the field condition" if kind is ColumnCondition else ""
-    return f"there is no field {sent or 'of that name'}{hint}; the fields are {', '.join(fields)}{more}"
+    problem = no_such("field", name, fields, meant=meant)
+    return problem + more, word if word in descriptions.FUNCTIONS else meant
 
 
 _NESTED: dict[Any, type[Arguments]] = {"where": ColumnCondition, "quantiles": ColumnQuantiles}

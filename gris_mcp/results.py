@@ -346,6 +346,18 @@ def seen(value: Any) -> Any:
     return value
 
 
+def only_seen(value: Any) -> Any:
+    """Return a result with U+FFFD for each letter that cannot be seen, in whatever text somebody wrote it."""
+    match value:
+        case str():
+            return visible(value)
+        case dict():
+            return {name: only_seen(each) for name, each in value.items()}
+        case list():
+            return [only_seen(each) for each in value]
+    return value
+
+
 def _shown_rows(rows: Iterable[Row], *, of_cells: bool) -> Iterator[AnswerRow]:
     """Yield rows as long as their elements are not too long together; the values of quantiles are cells."""
     characters = 0

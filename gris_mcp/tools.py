@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gris_api.dp.v1 import question_pb2
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel
 
@@ -22,6 +22,7 @@ from gris_mcp.arguments import (
 )
 from gris_mcp.catalog_results import Tables, tables_of
 from gris_mcp.failures import failure_of
+from gris_mcp.refusals import explained, message_of
 from gris_mcp.results import (
     Answer,
     Budget,
@@ -30,6 +31,7 @@ from gris_mcp.results import (
     PriceOfQuestion,
     answer_of,
     budget_of,
+    only_seen,
     past_answer_of,
     price_of,
 )
@@ -45,12 +47,6 @@ async def _catalog(client: AsyncGatewayClient, arguments: CatalogArguments) -> T
     return tables_of(await client.catalog(arguments.table), with_values=bool(arguments.table))
 
 
-async def _message(client: AsyncGatewayClient, arguments: Question) -> question_pb2.Question:
-    """Return the question; the catalogue is read only where it says what a text means."""
-    tables = (await client.catalog(arguments.table or "")).tables if arguments.needs_types else (None,)
-    return arguments.message(tables[0])
-
-
 async def _blocks(client: AsyncGatewayClient, levels: Sequence[Level]) -> BlocksEntry | None:
     """Return what blocks are called, where some have more left than others."""
     if not any(each.remaining_of_blocks for each in levels):
@@ -63,7 +59,7 @@ async def _blocks(client: AsyncGatewayClient, levels: Sequence[Level]) -> Blocks
 
 
 async def _explain(client: AsyncGatewayClient, arguments: Question) -> PriceOfQuestion:
-    explanation = await client.explain(await _message(client, arguments))
+    explanation = await client.explain(await message_of(client, arguments))
     require_within(arguments.max_cost, explanation.worst_case_cost)
     return await _priced(client, explanation)
 
@@ -74,7 +70,7 @@ async def _priced(client: AsyncGatewayClient, explanation: Explanation) -> Price
 
 
 async def _ask(client: AsyncGatewayClient, arguments: Asked) -> Answer:
-    message = await _message(client, arguments)
+    message = await message_of(client, arguments)
     result = await client.ask(message, confidence=arguments.confidence, max_cost=arguments.max_cost)
     if result.explanation is None:
         return answer_of(result, blocks=await _blocks(client, result.remaining))
@@ -130,12 +126,20 @@ class PrivateTool:
         try:
             returned = await self.run(client, self.takes.model_validate(dict(arguments)))
         except Exception as error:
-            return failure_of(error, self.takes, in_sql=bool(arguments.get("sql"))).result()
-        content = returned.model_dump(mode="json")
+            return await self._refused(error, client, arguments)
+        content = only_seen(returned.model_dump(mode="json"))
         # Clients that know no structured results read the same as text.
-        return CallToolResult(
-            content=[TextContent(text=returned.model_dump_json())], structured_content=content
-        )
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        return CallToolResult(content=[TextContent(text=text)], structured_content=content)
+
+    async def _refused(
+        self, error: Exception, client: AsyncGatewayClient, arguments: Mapping[str, Any]
+    ) -> CallToolResult:
+        failure = failure_of(error, self.takes, arguments)
+        try:
+            return (await explained(failure, client, self.takes, arguments)).result()
+        except Exception as other:
+            return failure_of(other).result()
 
 
 TOOLS = {

@@ -23,7 +23,7 @@ LINES = {
     "pinot_connector": 21_665,
     "gris_gateway": 3_440,
     "gris_console": 3_850,
-    "gris_mcp": 2_275,
+    "gris_mcp": 2_745,
     "gris_broker": 580,
     "gris_postgres": 2_650,
     "gris_data": 7_430,

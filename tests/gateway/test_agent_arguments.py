@@ -9,7 +9,6 @@ import pytest
 from pydantic import ValidationError
 
 from gris_mcp.arguments import Asked, CatalogArguments, ColumnCondition, HistoryArguments, Nothing, Question
-from gris_mcp.descriptions import EXAMPLES, FUNCTIONS
 from gris_mcp.failures import failure_of
 from gris_mcp.past_questions import arguments_of
 from gris_mcp.tools import TOOLS
@@ -216,37 +215,14 @@ REFUSED: list[tuple[type[Any], dict[str, Any], str | None, str]] = [
 def test_a_refusal_says_what_was_expected_and_shows_no_value(
     takes: type[Any], arguments: dict[str, Any], field: str | None, problem: str
 ) -> None:
-    """The field, the kind of what was got, what is allowed, and an example."""
+    """The field, the kind of what was got, and what is allowed."""
     given = {"table": "t", **arguments} if takes is Asked else arguments
     with pytest.raises((ValidationError, InvalidQuestion)) as refused:
         takes.model_validate(given).message(TABLE)
-    failure = failure_of(refused.value, takes, in_sql=False)
+    failure = failure_of(refused.value, takes, given)
     assert ("invalid_question", field) == (failure.error, failure.field)
     assert problem in failure.message
-    assert (field is None) == (failure.example is None)
     assert "ignore" not in failure.model_dump_json()
-
-
-@pytest.mark.parametrize("field", EXAMPLES)
-def test_examples_are_accepted(field: str) -> None:
-    """Each with a table, where it needs one."""
-    example = json.loads(EXAMPLES[field])
-    assert field in example
-    if field == "most":
-        HistoryArguments.model_validate(example)
-    else:
-        Asked.model_validate(example if "sql" in example else {"table": "feedback", **example}).message()
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_field_for_a_function_leads_to_by(name: str) -> None:
-    """A model that sends `retention` is given arguments that ask for it."""
-    with pytest.raises(ValidationError) as refused:
-        Asked.model_validate({"table": "t", name: "month"})
-    failure = failure_of(refused.value, Asked, in_sql=False)
-    assert "did you mean by?" in failure.message
-    assert failure.example == FUNCTIONS[name]
-    assert Asked.model_validate({"table": "t", **json.loads(FUNCTIONS[name])}).message().structured.dimensions
 
 
 def test_a_tool_without_arguments_ignores_them() -> None:
