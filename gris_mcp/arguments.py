@@ -85,8 +85,9 @@ class Arguments(BaseModel):
 
 
 class Nothing(Arguments):
-    """A tool without arguments, which ignores what it is given."""
+    """A tool without arguments."""
 
+    # Some clients send some all the same.
     model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
 
 

@@ -1,8 +1,8 @@
 """What a model reads of this server: constant texts, to which neither data nor callers contribute a word."""
 
 INSTRUCTIONS = """\
-This server answers questions about people with differential privacy. It returns noisy numbers, never rows, and \
-nobody can learn from it whether one person is in the data.
+This server answers questions about people with differential privacy. It returns noisy numbers, never rows; how much \
+all answers that a budget pays for can reveal of any one person, together, is limited, and the operator knows how far.
 
 How to work with it:
 1. `catalog` says which tables and columns may be used. `explain` says what a question costs, how exact it will \

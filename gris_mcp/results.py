@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from operator import attrgetter
 from types import SimpleNamespace
@@ -193,7 +194,8 @@ class Answer(BaseModel):
     price: Price = Field(validation_alias="cost")
     charged: Price = Field(description="What it took from the budget this time; nothing for a repeat.")
     budget: list[LeftOfLevel] = Field(
-        validation_alias="remaining", description="What is left; empty for a repeat that asked nobody."
+        validation_alias="remaining",
+        description="What is left; empty in the history, and for a repeat that asked nobody.",
     )
     release_id: str
     explanation: PriceOfQuestion | None = Field(
@@ -310,7 +312,9 @@ def price_of(
 def past_answer_of(past: PastResult) -> PastAnswer:
     """Return an answer that was paid for."""
     question = seen(arguments_of(past.question))
-    return view_of(PastAnswer, past, question=question, answer=answer_of(past.result, MOST_PAST_ROWS))
+    # What was left then would be read as what is left now.
+    answer = answer_of(replace(past.result, remaining=()), MOST_PAST_ROWS)
+    return view_of(PastAnswer, past, question=question, answer=answer)
 
 
 def budget_of(levels: Iterable[Level], blocks: BlocksEntry | None = None) -> Budget:

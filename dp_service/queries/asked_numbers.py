@@ -102,5 +102,6 @@ class AskedQuantile:
         require_valid(
             self.q.denominator <= MAXIMUM_QUANTILE_DENOMINATOR,
             "quantiles",
-            "expected quantiles of at most four digits, such as 0.9999",
+            f"expected quantiles of at most four digits, such as 0.9999, or a denominator of at most "
+            f"{MAXIMUM_QUANTILE_DENOMINATOR:,}",
         )

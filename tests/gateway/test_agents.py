@@ -69,6 +69,7 @@ async def test_an_agent_reads_prices_asks_and_finds_its_answers_again(
 
         (past,) = (await agent.call("history"))["answers"]
         assert (SQL, answered["rows"]) == (past["question"]["sql"], past["answer"]["rows"])
+        assert [] == past["answer"]["budget"] != answered["budget"]
         own = (await agent.call("budget"))["budget"][-1]
         assert ["app", "acme", f"reader {form}"] == own["account"]
         assert answered["price"] == own["spent"]
