@@ -172,7 +172,7 @@ def test_parameters_are_values_whatever_they_hold(gateway: GatewayWorld) -> None
         ("SELEC app", "42601", "expected SELECT", 1),
         ("SELECT 'app", "42601", "end of every quoted word", 8),
         ("SELECT app, COUNT(DISTINCT member_id) FROM nowhere GROUP BY app", "42P01", "no table", 44),
-        ("SELECT nope, COUNT(DISTINCT member_id) FROM feedback GROUP BY nope", "42703", "no column", 1),
+        ("SELECT nope, COUNT(DISTINCT member_id) FROM feedback GROUP BY nope", "42703", "no column", 8),
         ("SELECT app, COUNT(*) FROM feedback WHERE member_id = 'a' GROUP BY app", "42501", "member", 42),
         ("SELECT 1; \n SELECT member_id FROM feedback", "42601", "no rows are shown", 20),
         ("INSERT INTO feedback VALUES (1)", "25006", "nothing can be written", None),
