@@ -43,6 +43,8 @@ DATABASES = (".duckdb", ".db")
 SEPARATED_FILES = (".csv", ".tsv", ".txt")
 JSON_FILES = (".json", ".jsonl", ".ndjson")
 PINOT_SECONDS = 10.0
+# By the names that DuckDB, Pinot and others give them.
+_FRACTIONS = frozenset(("FLOAT", "DOUBLE", "DECIMAL", "REAL", "BIG_DECIMAL"))
 _TYPE_NAME = re.compile(r"[A-Z0-9_ ]*")
 _POLICY_TYPES = {held: ColumnType(kind.value) for kind, names in ACCEPTED_TYPES.items() for held in names}
 
@@ -68,6 +70,11 @@ class TableColumn:
     null_value: Value | None = None
     time_unit: str = ""
     fault: str = ""
+
+    @property
+    def has_fractions(self) -> bool:
+        """Whether it holds numbers that no question groups by, though they can be summed."""
+        return self.type is None and self.held in _FRACTIONS
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,6 @@ from gris_data.policy.draft_names import (
 )
 from gris_data.table_schema import TableColumn, TableSchema
 
-# By the names that DuckDB, Pinot and others give them.
-_FRACTIONS = frozenset(("FLOAT", "DOUBLE", "DECIMAL", "REAL", "BIG_DECIMAL"))
-
 # One of DuckDB's own type is not readable only where Parquet holds it in a way that does not bound its values.
 _STAMPS = {
     "TIMESTAMP": "milliseconds or INT96",
@@ -224,7 +221,7 @@ def _finding(column: TableColumn, held: ColumnContents | None) -> Finding | None
 
 def _usable(column: TableColumn, table: TableSchema, held: ColumnContents | None) -> DraftColumn:
     """Return what a column is that nothing speaks against."""
-    if column.type is None and column.held in _FRACTIONS:
+    if column.has_fractions:
         return DraftColumn(column, Role.SUMMED)
     if column.type is None:
         return DraftColumn(column, Role.NOT_READABLE, _unread(column, table))

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from dp_service.terms import ColumnType
 from gris_data.errors import InputError
 from gris_data.policy.column_types import CLOCK_UNITS, is_of_this_time
-from gris_data.policy.draft_names import Finding, Kind, is_clock, is_key, words_of
+from gris_data.policy.draft_names import Finding, Kind, is_amount, is_clock, is_key, words_of
 from gris_data.table_schema import TableColumn, TableSchema
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.parquet import quoted
@@ -32,7 +33,8 @@ _ALONE = 0.5
 _OF_MEMBERS = 0.8
 _LIKE = 0.8
 _NEARLY_ALL = 0.9
-_DENSE = 0.3
+_REACHED = 0.85
+_MANY_GAPS = 20
 _MANY_TEXTS = 1000
 _TITLES = frozenset(("title", "name", "titel", "agent"))
 _SOME = "SELECT value FROM held ORDER BY hash(value) LIMIT 2000"
@@ -120,11 +122,19 @@ def has_rows(connection: duckdb.DuckDBPyConnection, schema: TableSchema, member:
 def contents_of(
     connection: duckdb.DuckDBPyConnection, schema: TableSchema, member: TableColumn
 ) -> dict[str, ColumnContents]:
-    """Return what texts, integers and days hold, by their columns' names; others are not looked at."""
+    """Return what texts, numbers and days hold, by their columns' names; others are not looked at."""
     looked_at = (ColumnType.STRING, ColumnType.INT64, ColumnType.DATE)
-    columns = [each for each in schema.columns if each.name != member.name and each.type in looked_at]
-    is_dense = _is_dense(connection, schema, member)
-    return {each.name: _contents(connection, schema, member, each, is_dense=is_dense) for each in columns}
+    columns = [
+        each
+        for each in schema.columns
+        if each.name != member.name and (each.type in looked_at or each.has_fractions)
+    ]
+    who = quoted(member.name)
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE people AS SELECT DISTINCT {who}::VARCHAR AS text, "  # noqa: S608
+        f"try_cast({who}::VARCHAR AS HUGEINT) AS number FROM {quoted(schema.name)} WHERE {who} IS NOT NULL"
+    )
+    return {each.name: _contents(connection, schema, member, each) for each in columns}
 
 
 def finding_of_contents(column: TableColumn, held: ColumnContents | None) -> Finding | None:
@@ -135,6 +145,11 @@ def finding_of_contents(column: TableColumn, held: ColumnContents | None) -> Fin
         return Finding(
             Kind.OTHER_PEOPLE, "nearly all of its values are members too: other people, or the same one again"
         )
+    return None if column.has_fractions else _finding_of_values(column, held)
+
+
+def _finding_of_values(column: TableColumn, held: ColumnContents) -> Finding | None:
+    """Return why a column should be left out that is not of other members."""
     if held.looks:
         kind = Kind.OTHER_PEOPLE if held.looks == _TITLED else Kind.IDENTIFIER
         return Finding(kind, f"most of its values look like {held.looks}")
@@ -183,8 +198,6 @@ def _contents(
     schema: TableSchema,
     member: TableColumn,
     column: TableColumn,
-    *,
-    is_dense: bool,
 ) -> ColumnContents:
     name, who, table = quoted(column.name), quoted(member.name), quoted(schema.name)
     connection.execute(
@@ -201,7 +214,7 @@ def _contents(
     if rows < ENOUGH_ROWS:
         return ColumnContents(rows, values, pairs, 0.0, 0.0)
     looks, words, length = _texts(connection) if column.type is ColumnType.STRING else ("", 0.0, 0.0)
-    members = 0.0 if column.type is ColumnType.DATE or is_dense else _of_members(connection, schema, member)
+    members = 0.0 if column.type is ColumnType.DATE else _of_members(connection, column)
     unit = _clock_unit(connection) if column.type is ColumnType.INT64 and is_clock(column.name) else ""
     return ColumnContents(
         rows, values, pairs, alone / rows, shared / rows, members, looks, words, length, unit
@@ -213,27 +226,43 @@ def _clock_unit(connection: duckdb.DuckDBPyConnection) -> str:
     return next((unit.name.lower() for unit in CLOCK_UNITS if is_of_this_time(middle, unit)), "")
 
 
-def _of_members(connection: duckdb.DuckDBPyConnection, schema: TableSchema, member: TableColumn) -> float:
-    """Return the share of values that are members too; a few values say nothing."""
-    who, table = quoted(member.name), quoted(schema.name)
-    found = connection.execute(
-        "SELECT count(*), count(*) FILTER (value::VARCHAR IN "  # noqa: S608 - names are quoted
-        f"(SELECT {who}::VARCHAR FROM {table} WHERE {who} IS NOT NULL)) FROM held"
-    ).fetchone()
-    values, members = found or (0, 0)
-    return members / values if values > MANY else 0.0
+def _of_members(connection: duckdb.DuckDBPyConnection, column: TableColumn) -> float:
+    """Return the share of values that are members too, 0 where that may be chance; a few values say nothing."""
+    # Where some are missing, pandas makes fractions of whole numbers.
+    whole = "CASE WHEN value = trunc(value) THEN try_cast(value AS HUGEINT) END"
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE theirs AS SELECT text IN (SELECT text FROM people) AS is_member, "  # noqa: S608
+        "try_cast(text AS HUGEINT) AS number FROM "
+        f"(SELECT ({whole if column.has_fractions else 'value'})::VARCHAR AS text FROM held)"
+    )
+    values, members = _row(connection, "SELECT count(*), count(*) FILTER (is_member) FROM theirs")
+    if values <= MANY or members < _OF_MEMBERS * values:
+        return 0.0
+    return 0.0 if _is_chance(connection, column, values, members) else members / values
 
 
-def _is_dense(connection: duckdb.DuckDBPyConnection, schema: TableSchema, member: TableColumn) -> bool:
-    """Return whether members are numbers without gaps, among which any count or number of a thing is by chance."""
-    if member.type is not ColumnType.INT64:
+def _is_chance(connection: duckdb.DuckDBPyConnection, column: TableColumn, values: int, members: int) -> bool:
+    """Return whether values are members only because members are numbers with few gaps, as counts and articles are.
+
+    Where members have gaps, other people's numbers have the same ones. Where they have none, other people's numbers
+    reach as far as those of members, which hardly anything does that is no amount.
+    """
+    low, high, people, within, width = _row(
+        connection,
+        "WITH ends AS (SELECT quantile_disc(number, 0.02) AS low, quantile_disc(number, 0.98) AS high FROM theirs "
+        "WHERE is_member) SELECT any_value(low), any_value(high), count(number), "
+        "count(*) FILTER (number BETWEEN low AND high), any_value(high) - any_value(low) + 1 FROM people, ends",
+    )
+    if low is None or high is None:
         return False
-    who, table = quoted(member.name), quoted(schema.name)
-    found = connection.execute(
-        f"SELECT count(DISTINCT {who}), max({who})::HUGEINT - min({who}) + 1 FROM {table}"  # noqa: S608
-    ).fetchone()
-    members, width = found or (0, 0)
-    return bool(members) and members > _DENSE * width
+    gaps = (1 - within / width) * values
+    if gaps >= min(_MANY_GAPS, values / 2) and values - members <= gaps / 2:
+        return False
+    return within < _REACHED * people or is_amount(column.name)
+
+
+def _row(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
+    return connection.execute(sql).fetchone() or ()
 
 
 def _texts(connection: duckdb.DuckDBPyConnection) -> tuple[str, float, float]:

@@ -135,6 +135,10 @@ _AMOUNTS = _words(
     "amount amounts price cost costs revenue total spend spent sales value fare tip tips fee fees payment paid income "
     "quantity qty units pieces count clicks views bytes minutes hours seconds points"
 )
+_SIZES = _words(
+    "cents pence duration distance length width height weight size volume balance discount salary stock"
+)
+_DIRECTIONS = _words("by to for from with")
 
 
 class Kind(Enum):
@@ -209,7 +213,10 @@ def _is_of_people(name: str, words: tuple[str, ...], head: str, kind: ColumnType
     if is_person(name):
         return True
     if "by" in words[1:]:
-        return words[words.index("by", 1) - 1] not in _NOT_BY and words[-1] in _KEYS | {"by"} | _PEOPLE
+        if words[words.index("by", 1) - 1] in _NOT_BY:
+            return False
+        if words[-1] in _KEYS | {"by"} | _PEOPLE:
+            return True
     if "to" in words[1:] and words[words.index("to", 1) - 1] in _GIVEN_TO:
         return True
     if words[-2:] == ("user", "agent") or (len(words) == 2 and words[0] in _KINDS and words[1] in _PEOPLE):
@@ -240,6 +247,12 @@ def adds_up(name: str, *, is_integer: bool) -> bool:
     """Return whether the numbers of a member are added up, as amounts and counts are, and not averaged as marks are."""
     words = words_of(name)
     return _MARKS.isdisjoint(words) and (is_integer or not _AMOUNTS.isdisjoint(words))
+
+
+def is_amount(name: str) -> bool:
+    """Return whether a name says that numbers are how much or when, and stand for nobody: not `paid_to`."""
+    words = frozenset(words_of(name))
+    return bool(words & (_AMOUNTS | _MARKS | _SIZES | _CALENDAR)) and not words & (_KEYS | _DIRECTIONS)
 
 
 def is_clock(name: str) -> bool:

@@ -297,10 +297,12 @@ def test_a_name_says_that_a_column_holds_people(name: str, expected: bool) -> No
             True,
         ),
         ("vat_id mac adid photo avatar witness editor_id drawer crew_id country_manager", True),
+        ("rated_by_friend liked_by_friends answered_by_agent_no seen_by", True),
         (
             "artikel_nummer produkt_name screen_size vat_rate photo_count crew_size land ciudad country_citizen",
             False,
         ),
+        ("sorted_by grouped_by_friend rated_by_region", False),
     ],
 )
 def test_names_in_other_languages_are_known_too(

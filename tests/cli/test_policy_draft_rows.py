@@ -26,6 +26,7 @@ ORDERS = (
 
 def write(path: Path, columns: str = ORDERS, rows: int = 4000) -> str:
     """Write a Parquet file with these columns of rows numbered `i`; return its name."""
+    path.parent.mkdir(exist_ok=True)
     with duckdb.connect() as connection:
         connection.sql(f"SELECT {columns} FROM range({rows}) AS given(i)").write_parquet(str(path))  # noqa: S608
     return str(path)
@@ -152,13 +153,48 @@ def test_what_many_members_share_is_offered(
     assert ["member", "asked about"] == [each["role"] for each in reported["columns"]]
 
 
+@pytest.mark.parametrize(
+    ("members", "columns"),
+    [
+        (80, "1 + i * i % 60 AS article_id"),
+        (
+            3000,
+            "1 + (draw * 2000)::INTEGER AS article_id, 1 + (draw * 49)::INTEGER AS thing, 1950 + (draw * 75)::INTEGER "
+            "AS vintage, (draw * 9999)::INTEGER AS place, round(draw * 3000, 2) AS kcal, (draw * 3000)::INTEGER "
+            "AS price_cents, (99 + exp(7 + 2 * draw))::INTEGER AS energy",
+        ),
+    ],
+)
 def test_numbers_without_gaps_are_not_taken_for_members(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], members: int, columns: str
 ) -> None:
-    """Where members are 1, 2, 3 and so on, so may articles be."""
-    data = write(tmp_path / "t.parquet", "1 + i % 80 AS user_id, 1 + i * i % 60 AS article_id")
+    """Where members are 1, 2, 3 and so on, so may articles be, and whatever is counted or paid."""
+    drawn = columns.replace("draw", "(hash(i) % 100000 / 100000)")
+    data = write(tmp_path / "t.parquet", f"1 + i % {members} AS user_id, {drawn}", rows=40_000)
     *_, reported = drafted(capsys, "--data", data)
-    assert ["member", "asked about"] == [each["role"] for each in reported["columns"]]
+    assert {"member", "asked about", "summed"} >= {each["role"] for each in reported["columns"]}
+
+
+@pytest.mark.parametrize(
+    "member", ["1 + i % 3000", "(1 + i % 3000 * 2 + hash(i % 3000) % 2)::BIGINT", "'u' || i % 3000"]
+)
+def test_members_beside_the_member_are_left_out_of_everything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], member: str
+) -> None:
+    """Among numbers without gaps too, with missing ones and a few that are no members, and as pandas has them."""
+    other = member.replace("i %", "(hash(i, 1) % 60000)::BIGINT %")
+    ref = f"CASE hash(i, 2) % 10 WHEN 0 THEN {other} WHEN 1 THEN {member} END"
+    columns = f"{member} AS user_id, 'p' || i % 9 AS page, {ref} AS ref"
+    if "u" not in member:
+        columns += f", CASE WHEN i % 2000 = 0 THEN 100000 + i ELSE ({ref})::DOUBLE END AS other_ref"
+    for part in range(2):
+        write(tmp_path / "folder" / f"{part}.parquet", columns, rows=60_000)
+    for data in ("folder", "folder/*.parquet"):
+        table, text, reported = drafted(capsys, "--data", f"t={tmp_path / data}", "--member", "user_id")
+        assert ["page"] == [each.name for each in table.columns if each.name != "user_id"]
+        assert () == (*table.values, *table.quantiles)
+        assert {"other people"} == {each["kind"] for each in reported["columns"][2:]}
+        assert "largest of page" in " ".join(text.replace("#", " ").split())
 
 
 def test_integers_that_count_time_become_the_time_in_their_unit(
