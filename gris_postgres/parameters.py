@@ -70,10 +70,17 @@ def parameters_of(text: Text, stated: Sequence[int], catalog: Catalog) -> tuple[
     words = text.words
     found: dict[int, ColumnEntry | Oid | str | None] = {}
     casts: dict[int, Oid] = {}
+    before: ColumnEntry | Oid | None = None
     for place, word in enumerate(words):
         if number := word.parameter:
-            found[number] = _unit(words, place) or _beside(words, place, columns)
+            found[number] = _unit(words, place) or before or _behind(words, place, columns)
             casts |= {number: _OID_OF_CAST[word.cast]} if word.cast in _OID_OF_CAST else {}
+        elif word.kind == "word" and word.said in _WHOLE_NUMBERS:
+            before = Oid.INT8
+        elif (column := _column(word, columns)) is not None:
+            before = column
+        elif word.kind == "word" and word.said not in _BETWEEN:
+            before = None
     parameters = []
     for number in range(1, max((len(stated), *found)) + 1):
         beside = found.get(number)
@@ -98,21 +105,12 @@ def _oid_of(beside: ColumnEntry | Oid | str | None) -> Oid:
     return _OID_OF[beside.type] if isinstance(beside, ColumnEntry) else Oid.TEXT
 
 
-def _beside(
-    words: Sequence[Part], place: int, columns: Mapping[str, ColumnEntry]
-) -> ColumnEntry | Oid | None:
-    """Return the column that a parameter is compared with, or its type where it is how many rows are wanted."""
-    for before in reversed(words[:place]):
-        if before.kind == "word" and before.said in _WHOLE_NUMBERS:
-            return Oid.INT8
-        if (found := _column(before, columns)) is not None:
-            return found
-        if before.kind == "word" and before.said not in _BETWEEN:
-            break
-    for after in words[place + 1 :]:
+def _behind(words: Sequence[Part], place: int, columns: Mapping[str, ColumnEntry]) -> ColumnEntry | None:
+    """Return the column that a parameter before it is compared with."""
+    for after in words[place + 1 : place + 4]:
         if (found := _column(after, columns)) is not None:
             return found
-        if after.kind not in ("other", "number") or not _SEPARATING.isdisjoint(after.written):
+        if after.kind != "other" or not _SEPARATING.isdisjoint(after.written):
             break
     return None
 
