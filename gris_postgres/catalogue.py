@@ -27,6 +27,9 @@ MOST_BYTES = 4 * 2**20
 _MOST_CHARACTERS = 50_000
 _READ_BYTES = 2**16
 _FRESH_SECONDS = 5.0
+_TRIES, _PAUSE_SECONDS = 200, 0.05
+# It starts, or a connection that was given up has not ended yet.
+_NOT_YET = ("57P03", "53300")
 _TYPES = {
     ColumnType.STRING: "text",
     ColumnType.INT64: "bigint",
@@ -264,24 +267,38 @@ class _Connection:
 
     @classmethod
     async def opened(cls, socket: Path, user: str, database: str = DATABASE) -> _Connection:
-        """Open a connection."""
+        """Open a connection.
+
+        Raises:
+            CatalogueUnreachable: The process does not answer, or has no connection left.
+        """
         # The socket is there a moment before it is listened to.
-        for attempt in range(200):
+        for _ in range(_TRIES):
             try:
                 reader, writer = await asyncio.open_unix_connection(str(socket))
-                connection = cls(reader, writer)
-                connection._send(messages.StartupMessage({"user": user, "database": database}))
-                async for message in connection._answers():
-                    if isinstance(message, messages.ParameterStatus):
-                        connection.parameters[message.name] = message.value
-            except (OSError, PostgresError) as error:
-                starting = isinstance(error, OSError) or error.sqlstate == "57P03"
-                if not starting or attempt == 199:
+            except OSError:
+                await asyncio.sleep(_PAUSE_SECONDS)
+                continue
+            connection = cls(reader, writer)
+            try:
+                await connection._log_in(user, database)
+            except PostgresError as error:
+                connection.close()
+                if error.sqlstate not in _NOT_YET:
                     raise CatalogueUnreachable from None
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(_PAUSE_SECONDS)
+            except BaseException:
+                connection.close()
+                raise
             else:
                 return connection
         raise CatalogueUnreachable
+
+    async def _log_in(self, user: str, database: str) -> None:
+        self._send(messages.StartupMessage({"user": user, "database": database}))
+        async for message in self._answers():
+            if isinstance(message, messages.ParameterStatus):
+                self.parameters[message.name] = message.value
 
     @property
     def is_ready(self) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from gris_postgres.errors import SYNTAX, VALUE, PostgresError, error_of
+from gris_postgres.errors import SYNTAX, TOO_MUCH, VALUE, PostgresError, error_of
 from gris_postgres.texts import Part, Text
 from gris_postgres.types import TEXTS, Oid, read
 from pinot_connector.catalog import Catalog, ColumnEntry
@@ -42,6 +42,7 @@ _BETWEEN = frozenset(("IN", "BETWEEN", "AND", "NOT", "LIKE", "ILIKE", "SYMMETRIC
 _UNITS = {"DATE_TRUNC": "month", "DATE_PART": "hour"}
 # As drivers write a day that they take for an instant.
 _DAY_WITH_ZONE = re.compile(r"(\d{4}-\d\d-\d\d) ?[+-]\d\d(?::?\d\d)?")
+MOST_PARAMETERS = 32_767
 _FIRST_EXAMPLE = datetime.date(2000, 1, 1)
 
 
@@ -81,6 +82,8 @@ def parameters_of(text: Text, stated: Sequence[int], catalog: Catalog) -> tuple[
             before = column
         elif word.kind == "word" and word.said not in _BETWEEN:
             before = None
+    if max((len(stated), *found)) > MOST_PARAMETERS:
+        raise PostgresError(TOO_MUCH, f"expected at most {MOST_PARAMETERS:,} parameters")
     parameters = []
     for number in range(1, max((len(stated), *found)) + 1):
         beside = found.get(number)

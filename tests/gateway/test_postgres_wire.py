@@ -487,6 +487,19 @@ def test_a_connection_holds_little(gateway: GatewayWorld) -> None:
 
 
 @has_catalogue
+def test_what_the_catalogue_gives_up_is_free_again(gateway: GatewayWorld) -> None:
+    """More long statements at once than it has connections; then it answers the next one."""
+    long = "SELECT count(*) FROM pg_class a, pg_class b, pg_class c, pg_class d"
+    raw = [Raw(gateway, "giving-up") for _ in range(30)]
+    with ExitStack() as stack:
+        for each in raw:
+            stack.enter_context(each).send(messages.Query(long))
+        assert all(b"E" in each.until(b"Z") for each in raw)
+    with connected(gateway, "giving-up") as connection:
+        assert connection.execute("SELECT 1 + 1").fetchall() == [(2,)]
+
+
+@has_catalogue
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_what_ends_leaves_nothing(gateway: GatewayWorld, tmp_path: Path, number: signal.Signals) -> None:
     """An idle connection hears why, and the catalogue's PostgreSQL ends with its gateway, however that ends."""

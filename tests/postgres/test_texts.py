@@ -180,7 +180,10 @@ def test_what_is_of_the_catalogue_goes_there_and_nothing_else(sql: str, is_it: b
     assert is_of_catalogue(text) == is_it
 
 
-def test_a_text_of_very_many_words_is_refused() -> None:
+def test_a_text_of_very_many_words_or_parameters_is_refused() -> None:
     """Before it takes long."""
+    (text,) = statements_in("SELECT app FROM visits WHERE app = $65536")
+    with pytest.raises(PostgresError, match="at most 32,767 parameters"):
+        parameters_of(text, (), CATALOG)
     with pytest.raises(PostgresError, match="words and signs"):
         statements_in("1," * (MAX_PARTS // 2 + 1))
