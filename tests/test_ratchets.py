@@ -18,25 +18,25 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 41_800,
+    "dp_service": 41_824,
     "budget_service": 20_415,
-    "pinot_connector": 21_665,
+    "pinot_connector": 21_677,
     "gris_gateway": 3_440,
     "gris_console": 3_850,
-    "gris_mcp": 2_745,
-    "gris_broker": 580,
-    "gris_postgres": 2_650,
-    "gris_data": 7_430,
+    "gris_mcp": 2_751,
+    "gris_broker": 589,
+    "gris_postgres": 2_689,
+    "gris_data": 7_490,
     "gris_lab": 4_855,
-    "gris_cli": 9_565,
+    "gris_cli": 9_585,
     "gris_serving": 3_480,
 }
-LINES_OF_TESTS = 131_720
+LINES_OF_TESTS = 132_081
 OPTIONAL_FIELDS = 490
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 132_050
+WORDS = 132_516
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {
