@@ -140,11 +140,9 @@ def _periods(stated: int | Refresh, time: TimeColumn | None, query: CanonicalQue
         return stated
     found = [each for each in query.restrictions if time is not None and each.column.name == time.name]
     for each in found:
-        if time is not None and isinstance(each, OrdinalRestriction):
-            start, end = each.intervals[0].start, each.intervals[-1].end
-            if start > each.column.universe.start and end < each.column.universe.end:
-                first, last = _day_of(start, time), _day_of(end - 1, time)
-                return _number(last, stated) - _number(first, stated) + 1
+        if time is not None and isinstance(each, OrdinalRestriction) and all(time.ends_in(each.hull)):
+            first, last = _day_of(each.hull.start, time), _day_of(each.hull.end - 1, time)
+            return _number(last, stated) - _number(first, stated) + 1
     raise QuestionError(
         "time_range",
         f"expected a range of time with both ends: the table is bounded {_EACH[stated]}, and the noise follows from "

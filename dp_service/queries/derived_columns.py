@@ -121,8 +121,7 @@ class Context:
             QuestionError: It has no first or no last one.
         """
         found = time_restriction(self.query, self.table, self.closed_before)
-        allowed, universe = found.intervals, found.column.universe
-        if allowed[0].start <= universe.start or allowed[-1].end >= universe.end:
+        if self.table.time is None or not all(self.table.time.ends_in(found.hull)):
             # Integers are compared with integers.
             days = f" such as {found.column.name} >= '2026-01-01' AND {found.column.name} < '2026-07-01'"
             example = "" if found.column.type is ColumnType.INT64 else days

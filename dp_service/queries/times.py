@@ -168,6 +168,10 @@ class TimeColumn(Stated):
         times = UNIVERSES[ColumnType.TIMESTAMP]
         return Interval(*(_rounded_up(end, self._microseconds) for end in (times.start, times.end)))
 
+    def ends_in(self, values: Interval) -> tuple[bool, bool]:
+        """Return whether values begin and end with a time, as the integer beside the one for NULL does not."""
+        return values.start > self.calendar.start, values.end < self.calendar.end
+
     @property
     def _microseconds(self) -> int:
         return int(self.unit.value)

@@ -29,13 +29,15 @@ def with_usual_range(query: HistogramQuery, table: Table, closed_before: int | N
     if not leave_one_range(query.filters, time.name):
         # Several ranges, or others, are a range that the question states, in its own way.
         return query
-    stated, found = query.time_range or TimeRange(None, None), time_restriction(query, table, closed_before)
-    hull, universe = found.hull, found.column.universe
-    start, end = stated.start, stated.end
+    stated, hull = (
+        query.time_range or TimeRange(None, None),
+        time_restriction(query, table, closed_before).hull,
+    )
+    (has_start, has_end), start, end = time.ends_in(hull), stated.start, stated.end
     # A range that begins after the usual one has its own end to state.
-    if start is None and time.begins and hull.start <= universe.start:
+    if start is None and time.begins and not has_start:
         start = time.begins if time.first_value_from(time.begins) < hull.end else None
-    if end is None and time.ends and hull.end >= universe.end:
+    if end is None and time.ends and not has_end:
         end = time.ends if hull.start < time.first_value_from(time.ends) else None
     both = TimeRange(start, end)
     return query if both == stated else replace(query, time_range=both)

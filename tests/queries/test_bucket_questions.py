@@ -216,6 +216,17 @@ def test_an_end_that_a_series_leaves_open_is_that_of_the_policy(
     ] == said or (not said and not statement)
 
 
+@pytest.mark.parametrize("unit", ["", ", unit: seconds", ", unit: milliseconds", ", unit: microseconds"])
+def test_a_time_in_integers_has_the_ends_of_the_policy_too(unit: str) -> None:
+    """Though the integer that stands for NULL is none of them, so that the least one is no end; or none is said."""
+    times = USUAL.replace("type: date", f"type: timestamp{unit}, zone: Europe/Berlin")
+    conditions = ("1 = 1", "day >= '2024-01-01' AND day < '2025-01-01'")
+    found, stated = (resolved(MONTHS.format(each), policy(times)) for each in conditions)
+    assert canonical_bytes(found.query) == canonical_bytes(stated.query)
+    with pytest.raises(QuestionError, match="both ends"):
+        resolved(MONTHS.format("1 = 1"), policy(times.replace("from: 2024-01-01, to: 2025-01-01, ", "")))
+
+
 @pytest.mark.parametrize(
     "condition",
     [
