@@ -11,6 +11,7 @@ import asyncio
 import os
 import pwd
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -22,7 +23,7 @@ from gris_serving.reloading_files import SecurityError
 OWNER, READER, DATABASE = "gris_owner", "gris_reader", "gris"
 PORT = 5432
 MOST_CONNECTIONS = 12
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 _MOST_KILOBYTES = 400_000
 _SYSTEMS = (
     "/usr/lib/postgresql/*/bin",
@@ -50,7 +51,7 @@ _SETTINGS = {
 # It ends when its input does, which is when its parent does, however that ends.
 _WITH_PARENT = """
 ulimit -v {kilobytes} 2>/dev/null
-nice -n 19 "$@" </dev/null & child=$!
+nice -n 5 "$@" </dev/null & child=$!
 cat >/dev/null
 kill -QUIT $child
 wait $child
@@ -110,7 +111,7 @@ class CatalogueProcess:
         return self._folder / f".s.PGSQL.{PORT}"
 
     async def __aenter__(self) -> CatalogueProcess:
-        self._folder = Path(tempfile.mkdtemp(prefix="gris-catalogue-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="gris-catalogue-", dir=_parent()))
         try:
             await self._start()
         except BaseException:
@@ -168,6 +169,13 @@ class CatalogueProcess:
                 break
             await asyncio.sleep(0.02)
         raise SecurityError(f"postgres.catalogue: {self._programs / 'postgres'} does not listen")
+
+
+def _parent() -> str:
+    """Return where its folder is made: that of temporary files, if another user may enter it."""
+    usual = Path(tempfile.gettempdir()).resolve()
+    is_open = all(each.stat().st_mode & stat.S_IXOTH for each in (usual, *usual.parents))
+    return str(usual) if is_open or os.geteuid() != 0 else "/tmp"  # noqa: S108 - a folder of its own below it
 
 
 def _unprivileged() -> dict[str, Any]:
