@@ -300,7 +300,7 @@ def test_a_column_of_another_type_than_the_policy_says_is_refused(
     pq.write_table(pa.table({"member": ["a"], "text": ["b"], "whole": [1.5], "number": ["1"]}), path)
     with own_client(services, {"t": path}) as client:
         for column in ("whole", "number"):
-            with pytest.raises(EngineRefused, match=f"the column {column} of the table holds"):
+            with pytest.raises(EngineRefused, match=f"the column {column} of the table .+ holds"):
                 client.total("t", quantiles={column: [0.5]})
         assert client.remaining()[-1].spent.information == 0
 
