@@ -33,6 +33,7 @@ from gris_postgres.wire import MAX_PASSWORD_BYTES, ConnectionOver, Malformed, Wi
 from gris_serving.internal_errors import log_internal_error
 from gris_serving.listening import bound_socket
 from gris_serving.refusals import HttpRefusalError
+from gris_serving.reloading_files import SecurityError
 from gris_serving.security import warn_of_missing_protection
 from gris_serving.tls import is_loopback
 from pinot_connector.gateway_client import AsyncGatewayClient
@@ -116,7 +117,14 @@ class PostgresServer:
         async with AsyncExitStack() as stack:
             stack.callback(listening.close)
             if self._programs is not None:
-                self._catalogue = await stack.enter_async_context(catalogue_of(self._programs))
+                try:
+                    self._catalogue = await stack.enter_async_context(catalogue_of(self._programs))
+                except SecurityError as error:
+                    # Questions about data need none of it.
+                    fields = {"reason": str(error)}
+                    log.warning(
+                        "Tables are not listed.", extra={"event": "catalogue.missing", "fields": fields}
+                    )
             accepting = asyncio.create_task(self._accept(listening))
             try:
                 yield f"{self._listen.rpartition(':')[0]}:{listening.getsockname()[1]}"

@@ -25,7 +25,7 @@ LINES = {
     "gris_console": 3_850,
     "gris_mcp": 2_751,
     "gris_broker": 589,
-    "gris_postgres": 2_689,
+    "gris_postgres": 2_710,
     "gris_data": 7_490,
     "gris_lab": 4_855,
     "gris_cli": 9_585,

@@ -250,7 +250,7 @@ def adds_up(name: str, *, is_integer: bool) -> bool:
 
 
 def is_amount(name: str) -> bool:
-    """Return whether a name says that numbers are how much or when, and stand for nobody: not `paid_to`."""
+    """Return whether a name says that numbers are how much or when, and stand for nobody: not that of who is paid."""
     words = frozenset(words_of(name))
     return bool(words & (_AMOUNTS | _MARKS | _SIZES | _CALENDAR)) and not words & (_KEYS | _DIRECTIONS)
 

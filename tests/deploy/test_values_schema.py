@@ -38,6 +38,7 @@ OF_THE_CHART: dict[type[BaseModel], set[str]] = {
         "releases",
         "mcp",
         "broker",
+        "postgres",
     },
     HistorySettings: {"file"},
     Pinot: {"broker", "controller", "authorization_file", "ca_file", "certificate_file"},
