@@ -26,17 +26,17 @@ LINES = {
     "gris_mcp": 2_751,
     "gris_broker": 589,
     "gris_postgres": 2_710,
-    "gris_data": 7_490,
+    "gris_data": 7_520,
     "gris_lab": 4_855,
     "gris_cli": 9_585,
     "gris_serving": 3_480,
 }
-LINES_OF_TESTS = 132_090
+LINES_OF_TESTS = 132_110
 OPTIONAL_FIELDS = 490
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 132_516
+WORDS = 132_540
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -28,7 +28,7 @@ from dp_service.terms import ColumnType, ValueType
 from gris_data.errors import InputError
 from gris_data.policy.column_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit
 from gris_data.policy.promises import Promise, is_size, promises_of
-from gris_data.policy.rows import parameter_of, rows_of_members, value_of
+from gris_data.policy.rows import parameter_of, reading_column, rows_of_members, value_of
 from gris_data.policy.values import Clamped, clamped, unusable
 from pinot_connector.engines.base import BoundedCopy
 from pinot_connector.engines.bounded_copies import require_bounded_copy
@@ -199,10 +199,12 @@ def _counted(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Le
             continue
         is_member = column.name == table.member
         for reason, of, condition, values in _reasons(column, is_member=is_member):
-            rows = _count(connection, table, condition, *values)
+            with reading_column(column.name):
+                rows = _count(connection, table, condition, *values)
             yield LeftOut(column.name, reason, rows, EVERY if is_member else of)
     for value, condition in unusable(table):
-        rows = _count(connection, table, condition)
+        with reading_column(value.name):
+            rows = _count(connection, table, condition)
         if isinstance(value, ValueColumn):
             yield LeftOut(value.name, "no number that can be summed", rows, SUMMING)
         else:

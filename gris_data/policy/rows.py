@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+import duckdb
 
 from dp_service.queries.columns import Column, Lookup
 from dp_service.queries.filters import Value
 from dp_service.queries.tables import Table
+from gris_data.errors import InputError
 from pinot_connector.engines.parquet import quoted
+
+
+@contextmanager
+def reading_column(name: str) -> Iterator[None]:
+    """Say of which column values could not be read, and nothing that DuckDB says, which may quote them.
+
+    Raises:
+        InputError: They could not.
+    """
+    try:
+        yield
+        return
+    except duckdb.Error:
+        failure = InputError(
+            f"expected values of the column {name} that can be read and compared with the policy"
+        )
+    raise failure
 
 
 @dataclass(frozen=True)

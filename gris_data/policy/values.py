@@ -25,9 +25,9 @@ from dp_service.queries.render.sums import conditions_of_use, measures, usable_c
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
-from dp_service.terms import ColumnType, MemberValue, RankFunction, ValueType
+from dp_service.terms import MemberValue, RankFunction, ValueType
 from dp_service.values.bounds import Clamp
-from gris_data.policy.rows import MemberRows, rows_of_members
+from gris_data.policy.rows import MemberRows, reading_column, rows_of_members
 from pinot_connector.engines.parquet import quoted
 
 _DUCKDB = DIALECTS["duckdb"]
@@ -83,14 +83,19 @@ def unusable(table: Table) -> Iterator[tuple[_Valued, str]]:
 def clamped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Clamped]:
     """Count what clamping changes of rows, and of members' totals in one element: all, and of each column."""
     for value in _columns(table):
-        yield _of_rows(connection, table, value)
-        if isinstance(value, QuantileColumn) and value.member_value is MemberValue.ONE_ROW:
-            # Its one row is among those that are counted already.
-            continue
-        for column in (None, *(each for each in table.columns if each.group_by)):
-            yield _of_totals(connection, table, value, column)
-        if isinstance(value, ValueColumn) and value.months is not None:
-            yield _of_months(connection, table, value)
+        with reading_column(value.name):
+            yield from _clamped_of(connection, table, value)
+
+
+def _clamped_of(connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued) -> Iterator[Clamped]:
+    yield _of_rows(connection, table, value)
+    if isinstance(value, QuantileColumn) and value.member_value is MemberValue.ONE_ROW:
+        # Its one row is among those that are counted already.
+        return
+    for column in (None, *(each for each in table.columns if each.group_by)):
+        yield _of_totals(connection, table, value, column)
+    if isinstance(value, ValueColumn) and value.months is not None:
+        yield _of_months(connection, table, value)
 
 
 def _columns(table: Table) -> tuple[_Valued, ...]:
@@ -155,9 +160,8 @@ def _of_totals(
 
 def _of_months(connection: duckdb.DuckDBPyConnection, table: Table, value: ValueColumn) -> Clamped:
     """Count what the bounds of months change of members' totals by month, in UTC."""
-    time, source = table.time_column(), rows_of_members(table, ())
-    at = quoted(time.name)
-    if time.type is ColumnType.INT64 and table.time is not None:
+    source, at = rows_of_members(table, ()), quoted(table.time_column().name)
+    if table.time is not None and table.time.counts is not None:
         at = f"make_timestamp({at} * {table.time.unit.value})"
     keys = f"{source.member}, TRY(date_trunc('month', {at}))"
     return _of_groups(connection, table, value, ("month", source, keys), value.bounds_in_months.totals)

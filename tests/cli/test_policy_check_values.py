@@ -103,7 +103,12 @@ def test_the_owner_is_told_what_bounds_change(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("kind", "of"), [("date", "DATE '2026-01-01' + CAST({} AS INTEGER)"), ("int64, unit: days", "20454 + {}")]
+    ("kind", "of"),
+    [
+        ("date", "DATE '2026-01-01' + CAST({} AS INTEGER)"),
+        ("int64, unit: days", "20454 + {}"),
+        ("timestamp, unit: milliseconds, zone: UTC", "(20454 + {}) * 86400000"),
+    ],
 )
 def test_totals_by_month_are_compared_with_the_bounds_of_months(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, of: str
@@ -128,6 +133,20 @@ def test_totals_by_month_are_compared_with_the_bounds_of_months(
     found = {each["by"]: (each["counted"], each["above"]) for each in reported if each["column"] == "amount"}
     # Two rows are of January and add up to 4; one is of February, and one of March.
     assert found == {None: (4, 0), "": (1, 0), "shop": (1, 0), "month": (3, 1)}
+
+
+def test_a_column_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a file is damaged, for example; nothing of what DuckDB says is shown."""
+    _check(tmp_path, capsys, ROWS)
+    data = tmp_path / "spending.parquet"
+    held = pq.ParquetFile(data).metadata.row_group(0).column(3)
+    content = bytearray(data.read_bytes())
+    begins = held.dictionary_page_offset or held.data_page_offset
+    content[begins : begins + held.total_compressed_size] = b"\xff" * held.total_compressed_size
+    data.write_bytes(content)
+    assert main(["policy", "check", str(tmp_path / "policy.yaml"), "--data", f"spending={data}"]) == 2
+    said = capsys.readouterr().err
+    assert "--data spending: expected values of the column pieces that can be read and compared" in said
 
 
 def test_few_heads_may_hold_much_of_the_sum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
