@@ -115,7 +115,10 @@ def draft_of(
         is_member_named: Whether the owner named the member.
     """
     columns = tuple(_draft_column(each, member, table, contents.get(each.name)) for each in table.columns)
-    return Draft(table, member, is_member_named, _times(columns, has_rows=bool(contents)), columns)
+    times = _times(columns, has_rows=bool(contents))
+    # Of integers that are the table's time, the unit is stated.
+    offered = (DraftColumn(each.column, Role.ASKED) if each.column in times[:1] else each for each in columns)
+    return Draft(table, member, is_member_named, times, tuple(offered))
 
 
 def member_of(table: TableSchema, member: str = "") -> TableColumn:
@@ -210,7 +213,8 @@ def _draft_column(
 def _finding(column: TableColumn, held: ColumnContents | None) -> Finding | None:
     """Return why a column is left out, by its name or by what it holds; a few values of many members are no secret."""
     named = finding_of_name(column.name, column.type)
-    if named is not None and named.is_open and held is not None and held.is_everybodys:
+    is_everybodys = named is not None and named.is_open and held is not None and held.is_everybodys
+    if is_everybodys or (named is not None and named.kind is Kind.FREE_TEXT and column.has_fractions):
         named = None
     # Hardly two members share a time: that is no reason to take it for a key.
     seen = None if _is_clock(column) else finding_of_contents(column, held)

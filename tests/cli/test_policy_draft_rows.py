@@ -160,8 +160,8 @@ def test_what_many_members_share_is_offered(
         (
             3000,
             "1 + (draw * 2000)::INTEGER AS article_id, 1 + (draw * 49)::INTEGER AS thing, 1950 + (draw * 75)::INTEGER "
-            "AS vintage, (draw * 9999)::INTEGER AS place, round(draw * 3000, 2) AS kcal, (draw * 3000)::INTEGER "
-            "AS price_cents, (99 + exp(7 + 2 * draw))::INTEGER AS energy",
+            "AS vintage, (draw * 9999)::INTEGER AS place, round(draw * 3000, 2) AS minutes_to_answer, "
+            "(draw * 3000)::INTEGER AS price_cents, (99 + exp(7 + 2 * draw))::INTEGER AS energy",
         ),
     ],
 )
@@ -204,9 +204,11 @@ def test_integers_that_count_time_become_the_time_in_their_unit(
     data = write(
         tmp_path / "t.parquet", "i % 50 AS user_id, 'P' || i % 9 AS page, 1767225600 + i * 60 AS created_ts"
     )
-    table, text, _ = drafted(capsys, "--data", data)
+    table, text, reported = drafted(capsys, "--data", data)
     assert table.time is not None
     assert "column: created_ts, type: timestamp, unit: seconds, zone: UTC" in text
+    assert "State the unit" not in text
+    assert ["member", "asked about", "asked about"] == [each["role"] for each in reported["columns"]]
 
 
 @pytest.mark.parametrize("as_json", [False, True])
