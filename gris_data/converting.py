@@ -49,6 +49,10 @@ _FORMS = {
     "timestamp": r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?",
     DECIMAL: r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?",
 }
+_SUCH_AS = {
+    "timestamp": ", such as 2026-01-31 or 2026-01-31T10:30:00Z (numbers since 1970 are of type int64, and a policy has "
+    "their unit, as in `unit: milliseconds`)"
+}
 _LIKELY = ("int64", DECIMAL, "date", "timestamp")
 _ROWS = "converted_rows"
 
@@ -185,10 +189,9 @@ def _require_types(connection: duckdb.DuckDBPyConnection, types: Mapping[str, st
             "WHERE is_bad"
         ).fetchone()
         if found and found[1]:
-            raise InputError(
-                f"row {found[0]}, column {name}: expected {kind}; {formats.counted(found[1], 'row')} of something else",
-                "type",
-            )
+            others = f"{formats.counted(found[1], 'row')} of something else"
+            expected = f"expected {kind}{_SUCH_AS.get(kind, '')}"
+            raise InputError(f"row {found[0]}, column {name}: {expected}; {others}", "type")
 
 
 def types_of_texts(

@@ -95,6 +95,8 @@ def test_texts_that_could_have_types_come_with_the_command(
         ("a,b\n1,x\n2,1.5\n", "b=int64", "row 1, column b: expected int64; 2 rows of something else"),
         ("a,b\n1,2026-02-30\n", "b=date", "row 1, column b: expected date"),
         ("a,b\n1,99999999999999999999\n", "b=int64", "row 1, column b: expected int64"),
+        ("a,b\n1,1735689600000\n", "b=timestamp", "such as 2026-01-31 or"),
+        ("a,b\n1,1735689600000\n", "b=timestamp", "are of type int64, and a policy has their unit"),
         ("a,b\n1,nan\n", "b=decimal", "row 1, column b: expected decimal"),
         ('a,b\n1,"secret\n2,y\n', "a=string", "line 2, column b: the row has a quote where none may be"),
         ("a,b\n1\n", "a=string", "the row has too few columns"),
