@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -25,6 +25,7 @@ from gris_broker.credentials import bearer_and_account
 from gris_broker.failures import INTERNAL, code_of
 from gris_broker.statements import Asked, asked, asked_in
 from gris_broker.tables import broker_at, schema_of
+from gris_serving.admitting import Admitting
 from gris_serving.http_requests import HttpRules
 from gris_serving.internal_errors import log_internal_error
 from gris_serving.refusals import HttpRefusalError
@@ -45,24 +46,6 @@ _Answering = Callable[[AsyncGatewayClient, bytes], Awaitable[Response]]
 log = logging.getLogger(__name__)
 
 
-class Admitting(Protocol):
-    """Knows who sends requests."""
-
-    def admitted(
-        self, authorization: Sequence[str], account: str | None = None
-    ) -> AbstractAsyncContextManager[AsyncGatewayClient]:
-        """Admit a request while the block runs, and yield the client by which its sender asks.
-
-        Args:
-            authorization: The values of the header Authorization.
-            account: Whose budget pays; None: the sender's own.
-
-        Raises:
-            HttpRefusalError: The sender is not known, has no account, or asks too much.
-        """
-        ...
-
-
 class BrokerApplication:
     """The ASGI application.
 
@@ -72,7 +55,9 @@ class BrokerApplication:
         address: HOST:PORT, by which clients that ask for brokers reach this one; None: that by which they asked.
     """
 
-    def __init__(self, admitting: Admitting, rules: HttpRules, address: str | None = None) -> None:
+    def __init__(
+        self, admitting: Admitting[AsyncGatewayClient], rules: HttpRules, address: str | None = None
+    ) -> None:
         self._admitting = admitting
         self._rules = rules
         self._address = address

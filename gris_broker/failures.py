@@ -5,29 +5,21 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from gris_serving.refusals import HttpRefusalError
-from pinot_connector.errors import (
-    AccountUnknown,
-    BudgetExhausted,
-    BudgetHeld,
-    GrisError,
-    InvalidQuestion,
-    OutcomeUnknown,
-    RefusedByPolicy,
-    ServiceRefused,
-)
+from pinot_connector.errors import GrisError
+from pinot_connector.failure_kinds import FailureKind, kind_of
 
-SQL, ACCESS, TABLE, TIME_OUT, BUDGET, INTERNAL = 150, 180, 190, 250, 429, 450
-VALIDATION, COLUMN = 700, 710
-_OF_RULES = {"table": TABLE, "column": COLUMN}
-
-_OF_ERRORS: tuple[tuple[type[GrisError], int], ...] = (
-    (BudgetExhausted, BUDGET),
-    (BudgetHeld, BUDGET),
-    (AccountUnknown, ACCESS),
-    (OutcomeUnknown, TIME_OUT),
-)
-# Of a caller who is refused; whatever else a gateway refuses, its operator has to mend.
-_OF_CALLERS = ("TOKEN_REFUSED", "CALLER_UNKNOWN", "CALLER_WITHOUT_ACCOUNT", "ACCOUNT_OUT_OF_REACH")
+SQL, ACCESS, TIME_OUT, BUDGET, INTERNAL = 150, 180, 250, 429, 450
+_OF_KINDS = {
+    FailureKind.SQL: SQL,
+    FailureKind.VALUE: 700,
+    FailureKind.TABLE: 190,
+    FailureKind.COLUMN: 710,
+    FailureKind.POLICY: 700,
+    FailureKind.BUDGET: BUDGET,
+    FailureKind.CALLER: ACCESS,
+    FailureKind.UNKNOWN_OUTCOME: TIME_OUT,
+    FailureKind.SYSTEM: INTERNAL,
+}
 _OF_STATUSES = {
     HTTPStatus.UNAUTHORIZED: ACCESS,
     HTTPStatus.FORBIDDEN: ACCESS,
@@ -37,13 +29,9 @@ _OF_STATUSES = {
 
 
 def code_of(error: GrisError | HttpRefusalError) -> int:
-    """Return the code of an error; of a question that is not readable as SQL that of SQL."""
-    if isinstance(error, HttpRefusalError):
-        return _OF_STATUSES.get(error.status, SQL)
-    if isinstance(error, InvalidQuestion):
-        return SQL if error.field in ("", "sql") else VALIDATION
-    if isinstance(error, RefusedByPolicy):
-        return _OF_RULES.get(error.rule, VALIDATION)
-    if isinstance(error, ServiceRefused):
-        return ACCESS if error.reason in _OF_CALLERS else INTERNAL
-    return next((code for kind, code in _OF_ERRORS if isinstance(error, kind)), INTERNAL)
+    """Return the code of an error."""
+    return (
+        _OF_STATUSES.get(error.status, SQL)
+        if isinstance(error, HttpRefusalError)
+        else _OF_KINDS[kind_of(error)]
+    )

@@ -7,10 +7,10 @@ Every request stands alone: there are no sessions, so none can be taken over, an
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -19,27 +19,13 @@ from starlette.types import Receive, Scope, Send
 
 from gris_mcp.server import Context, private_server
 from gris_mcp.unreadable import UNREADABLE, is_readable, is_version
+from gris_serving.admitting import Admitting
 from gris_serving.http_requests import HttpRules
 from gris_serving.refusals import HttpRefusalError
 from pinot_connector.gateway_client import AsyncGatewayClient
 
 PATH = "/mcp"
 _CLIENT = "gris.client"
-
-
-class Admitting(Protocol):
-    """Knows who sends requests."""
-
-    def admitted(self, authorization: Sequence[str]) -> AbstractAsyncContextManager[AsyncGatewayClient]:
-        """Admit a request while the block runs, and yield the client by which its sender asks.
-
-        Args:
-            authorization: The values of the header Authorization.
-
-        Raises:
-            HttpRefusalError: The sender is not known, has no account, or asks too much.
-        """
-        ...
 
 
 class HttpApplication:
@@ -50,7 +36,7 @@ class HttpApplication:
         rules: Which requests are read.
     """
 
-    def __init__(self, admitting: Admitting, rules: HttpRules) -> None:
+    def __init__(self, admitting: Admitting[AsyncGatewayClient], rules: HttpRules) -> None:
         self._admitting = admitting
         self._rules = rules
         self._server: Server[Any] = private_server(_client_of)

@@ -8,33 +8,27 @@ from http import HTTPStatus
 from pygwire.messages import ErrorResponse, NoticeResponse
 
 from gris_serving.refusals import HttpRefusalError
-from pinot_connector.errors import (
-    AccountUnknown,
-    BudgetExhausted,
-    BudgetHeld,
-    GrisError,
-    InvalidQuestion,
-    OutcomeUnknown,
-    RefusedByPolicy,
-    ServiceRefused,
-)
+from pinot_connector.errors import GrisError
+from pinot_connector.failure_kinds import FailureKind, kind_of
 
-SYNTAX, VALUE, NO_TABLE, NO_COLUMN, NOT_ALLOWED = "42601", "22023", "42P01", "42703", "42501"
-BUDGET, BUSY, LOGIN, PASSWORD, UNKNOWN_OUTCOME = "53400", "53000", "28000", "28P01", "08007"
+SYNTAX, VALUE, BUSY, LOGIN, SYSTEM, INTERNAL = "42601", "22023", "53000", "28000", "58000", "XX000"
 PROTOCOL, TOO_MUCH, NOT_SUPPORTED, READ_ONLY, CANCELLED = "08P01", "54000", "0A000", "25006", "57014"
-NO_STATEMENT, NO_PORTAL, NO_DATABASE, NO_SETTING = "26000", "34000", "3D000", "42704"
-ABORTED, TOO_MANY_CONNECTIONS, STOPPING, SYSTEM, INTERNAL = "25P02", "53300", "57P01", "58000", "XX000"
+NO_STATEMENT, TWO_STATEMENTS, NO_PORTAL, NO_DATABASE, NO_SETTING = "26000", "42P05", "34000", "3D000", "42704"
+ABORTED, TOO_MANY_CONNECTIONS, STOPPING = "25P02", "53300", "57P01"
 
-_OF_RULES = {"table": NO_TABLE, "column": NO_COLUMN}
-_OF_ERRORS: tuple[tuple[type[GrisError], str], ...] = (
-    (BudgetExhausted, BUDGET),
-    (BudgetHeld, BUDGET),
-    (AccountUnknown, LOGIN),
-    (OutcomeUnknown, UNKNOWN_OUTCOME),
-    (ServiceRefused, LOGIN),
-)
+_OF_KINDS = {
+    FailureKind.SQL: SYNTAX,
+    FailureKind.VALUE: VALUE,
+    FailureKind.TABLE: "42P01",
+    FailureKind.COLUMN: "42703",
+    FailureKind.POLICY: "42501",
+    FailureKind.BUDGET: "53400",
+    FailureKind.CALLER: LOGIN,
+    FailureKind.UNKNOWN_OUTCOME: "08007",
+    FailureKind.SYSTEM: SYSTEM,
+}
 _OF_STATUSES = {
-    HTTPStatus.UNAUTHORIZED: PASSWORD,
+    HTTPStatus.UNAUTHORIZED: "28P01",
     HTTPStatus.FORBIDDEN: LOGIN,
     HTTPStatus.TOO_MANY_REQUESTS: BUSY,
 }
@@ -75,21 +69,13 @@ def error_of(error: GrisError | HttpRefusalError, sql: str = "", begin: int = 0)
     message = str(error)
     if position := _position(message, sql):
         # Clients show the place themselves.
-        return PostgresError(_sqlstate(error), message.partition("\n")[0], begin + position)
-    return PostgresError(_sqlstate(error), message)
+        return PostgresError(_OF_KINDS[kind_of(error)], message.partition("\n")[0], begin + position)
+    return PostgresError(_OF_KINDS[kind_of(error)], message)
 
 
 def notice(message: str) -> NoticeResponse:
     """Return what a client may show beside an answer."""
     return NoticeResponse(_fields("NOTICE", "00000", message))
-
-
-def _sqlstate(error: GrisError) -> str:
-    if isinstance(error, InvalidQuestion):
-        return SYNTAX if error.field in ("", "sql") else VALUE
-    if isinstance(error, RefusedByPolicy):
-        return _OF_RULES.get(error.rule, NOT_ALLOWED)
-    return next((code for kind, code in _OF_ERRORS if isinstance(error, kind)), SYSTEM)
 
 
 def _position(message: str, sql: str) -> int:
