@@ -12,11 +12,11 @@ from gris_gateway.limits import GatewayLimits
 from gris_gateway.token_admission import TokenAdmission
 from gris_serving.reloading_files import SecurityError
 
-# The module that serves each key of the configuration, and the extra that brings its libraries.
+# The modules that serve each key of the configuration, and the extra that brings their libraries.
 _SERVED_BY = {
-    "mcp": ("gris_mcp.http", "mcp"),
-    "broker": ("gris_broker.application", "broker"),
-    "postgres": ("gris_postgres.server", "postgres-wire"),
+    "mcp": (("gris_mcp.http", "gris_gateway.http_faces"), "mcp"),
+    "broker": (("gris_broker.application", "gris_gateway.http_faces"), "broker"),
+    "postgres": (("gris_postgres.server",), "postgres-wire"),
 }
 
 
@@ -38,11 +38,10 @@ def require_libraries(name: str) -> None:
     Raises:
         SecurityError: A library is missing.
     """
-    module, extra = _SERVED_BY[name]
+    modules, extra = _SERVED_BY[name]
     try:
-        import_module(module)
-        if extra in ("mcp", "broker"):
-            import_module("gris_gateway.http_faces")
+        for each in modules:
+            import_module(each)
     except ModuleNotFoundError as error:
         raise SecurityError(
             f"{name}: this needs the package {error.name}: pip install 'gris-dp[{extra}]'"

@@ -64,7 +64,7 @@ _NOT_CALLED = " OR ".join(
 
 
 @dataclass(frozen=True)
-class Answered:
+class CatalogueAnswer:
     """What it answers.
 
     Attributes:
@@ -114,22 +114,23 @@ class Catalogue:
             if time.monotonic() < self._known_until:
                 return
             catalog = await read()
-            if catalog.policy_id != self._holding:
+            wanted = ";\n".join(_statements(catalog.tables))
+            if wanted != self._holding:
                 try:
-                    await self._hold(catalog)
+                    await self._hold(wanted)
                 except (CatalogueUnreachable, OSError):
                     raise _gone() from None
-                self._holding = catalog.policy_id
+                self._holding = wanted
             self._known_until = time.monotonic() + _FRESH_SECONDS
 
-    async def _hold(self, catalog: Catalog) -> None:
+    async def _hold(self, statements: str) -> None:
         owner = await _Connection.opened(self._process.socket, OWNER)
         try:
-            await owner.run(";\n".join(_statements(catalog.tables)))
+            await owner.run(statements)
         finally:
             owner.close()
 
-    async def ask(self, sql: str, types: Sequence[int], bound: messages.Bind | None) -> Answered:
+    async def ask(self, sql: str, types: Sequence[int], bound: messages.Bind | None) -> CatalogueAnswer:
         """Ask it.
 
         Args:
@@ -311,7 +312,7 @@ class _Connection:
         async for _ in self._answers():
             pass
 
-    async def ask(self, sql: str, types: Sequence[int], bound: messages.Bind | None) -> Answered:
+    async def ask(self, sql: str, types: Sequence[int], bound: messages.Bind | None) -> CatalogueAnswer:
         """Ask a statement, or only for its types and columns."""
         parts: list[messages.PGMessage] = [
             messages.Parse("", sql, list(types)),
@@ -334,7 +335,7 @@ class _Connection:
                     rows.append(message)
                 case messages.CommandComplete():
                     command = message.tag.rstrip("0123456789").rstrip()
-        return Answered(found, described, rows, command)
+        return CatalogueAnswer(found, described, rows, command)
 
     async def _answers(self) -> AsyncIterator[messages.PGMessage]:
         """Yield what it says until it is ready; then raise what it has refused."""

@@ -23,6 +23,7 @@ from gris_postgres.errors import (
     STOPPING,
     SYNTAX,
     TOO_MUCH,
+    TWO_STATEMENTS,
     PostgresError,
     notice,
 )
@@ -36,7 +37,7 @@ from gris_serving.internal_errors import log_internal_error
 log = logging.getLogger(__name__)
 
 MOST_STATEMENTS = 500
-MOST_STATEMENT_CHARACTERS = 1_000_000
+MOST_STATEMENT_CHARACTERS = 250_000
 MOST_PORTALS = 10
 _UNREAD_BYTES = 2**20
 _ROWS_AT_ONCE = 1000
@@ -215,7 +216,7 @@ class Conversation:
         if len(texts) > 1:
             raise PostgresError(SYNTAX, "expected one statement")
         if message.statement in self._statements and message.statement:
-            raise PostgresError("42P05", "there is a prepared statement of this name")
+            raise PostgresError(TWO_STATEMENTS, "there is a prepared statement of this name")
         held = sum(
             len(each.text.sql)
             for name, each in self._statements.items()
@@ -235,6 +236,8 @@ class Conversation:
             raise PostgresError(
                 PROTOCOL, f"expected {len(types)} parameters, got {len(message.param_values)}"
             )
+        if not {0, 1}.issuperset(message.result_formats):
+            raise PostgresError(NOT_SUPPORTED, "expected text (0) or binary (1) as the form of a column")
         if len(self._portals) >= MOST_PORTALS and message.portal not in self._portals:
             raise PostgresError(TOO_MUCH, f"expected at most {MOST_PORTALS} portals: close some")
         self._portals[message.portal] = _Portal(statement, message)
@@ -268,6 +271,8 @@ class Conversation:
         """Return the answer of a portal, asked for once."""
         if portal.answer is None:
             prepared, sent = portal.statement.prepared, portal.statement.described
+            if portal.statement.text is not None:
+                self._session.require_going_on(portal.statement.text)
             answer = Answer() if prepared is None else await prepared.answer(portal.bound)
             portal.answer = answer
             if sent is not None and _names_and_types(sent) != _names_and_types(answer.described):

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from pygwire.messages import DataRow, FieldDescription, RowDescription
 
-from gris_postgres.errors import NOT_SUPPORTED, PROTOCOL, PostgresError
+from gris_postgres.errors import PROTOCOL, PostgresError
 from gris_postgres.types import SIZES, Oid, written
 from pinot_connector import formats
 from pinot_connector.dbapi.tables import kinds, tabulated
@@ -112,8 +112,6 @@ def described(columns: Columns, forms: Sequence[int] = ()) -> RowDescription:
 def _forms(columns: Columns, result_formats: Sequence[int]) -> Sequence[int]:
     if len(result_formats) > 1 and len(result_formats) != len(columns):
         raise PostgresError(PROTOCOL, "expected a form for each column, or one for all")
-    if any(each not in (0, 1) for each in result_formats):
-        raise PostgresError(NOT_SUPPORTED, "expected text (0) or binary (1) as the form of a column")
     if len(result_formats) > 1:
         return result_formats
     return [result_formats[0] if result_formats else 0] * len(columns)

@@ -8,12 +8,11 @@ import logging
 import secrets
 import socket
 import ssl
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from pygwire import messages
 
@@ -30,6 +29,7 @@ from gris_postgres.errors import (
 from gris_postgres.session import Session
 from gris_postgres.settings import DATABASE
 from gris_postgres.wire import MAX_PASSWORD_BYTES, ConnectionOver, Malformed, Wire, WireRules
+from gris_serving.admitting import Admitting
 from gris_serving.internal_errors import log_internal_error
 from gris_serving.listening import bound_socket
 from gris_serving.refusals import HttpRefusalError
@@ -45,20 +45,6 @@ _DATABASES = (DATABASE, "postgres", "")
 _MOST_BEGINNINGS = 4
 MOST_UNKNOWN = 100
 """How many connections of one address may be unknown yet; a further one ends the oldest."""
-
-
-class Admitting(Protocol):
-    """Knows who asks."""
-
-    def admitted(
-        self, authorization: Sequence[str], account: str | None = None
-    ) -> AbstractAsyncContextManager[AsyncGatewayClient]:
-        """Admit a call while the block runs, and yield the client by which its sender asks.
-
-        Raises:
-            HttpRefusalError: The sender is not known, has no account, or asks too much.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -87,7 +73,7 @@ class PostgresServer:
         name: str,
         listen: str,
         tls: ssl.SSLContext | None,
-        admitting: Admitting,
+        admitting: Admitting[AsyncGatewayClient],
         rules: WireRules,
         *,
         programs: Path | None = None,

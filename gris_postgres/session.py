@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from pygwire.constants import TransactionStatus
 from pygwire.messages import Bind, RowDescription
 
-from gris_postgres.catalogue import Catalogue
+from gris_postgres.catalogue import Catalogue, CatalogueAnswer
 from gris_postgres.errors import (
     ABORTED,
     NOT_SUPPORTED,
@@ -37,24 +37,9 @@ Admitted: TypeAlias = Callable[[], AbstractAsyncContextManager[AsyncGatewayClien
 
 SERVER_VERSION = "15.0"
 """What it is for clients, where no catalogue has a version of its own."""
-_WRITING = frozenset(
-    (
-        *(
-            "ALTER",
-            "ANALYZE",
-            "CALL",
-            "CLUSTER",
-            "COMMENT",
-            "CREATE",
-            "DELETE",
-            "DO",
-            "DROP",
-            "GRANT",
-            "IMPORT",
-        ),
-        *("INSERT", "LOCK", "MERGE", "REASSIGN", "REFRESH", "REINDEX", "REVOKE", "SECURITY", "TRUNCATE"),
-        *("UPDATE", "VACUUM"),
-    )
+_WRITING = re.compile(
+    "ALTER|ANALYZE|CALL|CLUSTER|COMMENT|CREATE|DELETE|DO|DROP|GRANT|IMPORT|INSERT|LOCK|MERGE|REASSIGN|REFRESH|REINDEX|"
+    "REVOKE|SECURITY|TRUNCATE|UPDATE|VACUUM"
 )
 _REFUSED = frozenset(
     ("CHECKPOINT", "COPY", "DECLARE", "EXECUTE", "FETCH", "LISTEN", "LOAD", "MOVE", "NOTIFY", "PREPARE")
@@ -65,6 +50,8 @@ _CONSTANT = re.compile(
     r"SELECT\s++(?:pg_catalog\s*+\.\s*+)?(?P<name>\w++)\s*+(?:\(\s*+\))?(?:\s++AS\s++(?P<alias>\w++))?",
     re.IGNORECASE,
 )
+# Settings that SHOW has words for.
+_SPOKEN = {"transaction isolation level": "transaction_isolation", "time zone": "timezone"}
 _ENDING = frozenset(("COMMIT", "END", "ROLLBACK", "ABORT"))
 
 
@@ -133,19 +120,20 @@ class Session:
         """
         first = text.first or text.words[0].written[:1]
         if first in self._commands:
-            return Command(text, self, self._commands[first])
+            return Command(text, self._commands[first])
         if first == "SHOW":
             return self._show(text)
         if (constant := self._constant(text)) is not None:
             return constant
-        if first in _WRITING:
+        if _WRITING.fullmatch(first):
             raise PostgresError(READ_ONLY, f"{first}: nothing can be written here")
         if first in _REFUSED:
             raise PostgresError(NOT_SUPPORTED, f"{first} is not accepted: ask by SELECT")
         if first not in _ASKING:
             raise PostgresError(SYNTAX, "expected SELECT .., or EXPLAIN SELECT ..", 1)
         if is_of_catalogue(text):
-            return await self._catalogue_question(text, stated)
+            found = await self.catalogued(text, stated, None)
+            return CatalogueQuestion(self, text, found.types, found.described)
         return await self._question(text, stated)
 
     def require_going_on(self, text: Text) -> None:
@@ -168,14 +156,10 @@ class Session:
             PostgresError: There is no answer.
         """
         settings = self.settings
-        try:
-            async with self._admitted() as client:
-                return await client.ask(
-                    sql_question(sql), confidence=settings.confidence, max_cost=settings.max_cost
-                )
-        except (GrisError, HttpRefusalError) as error:
-            pointing = (shown.sql, shown.begin) if shown else ()
-            raise error_of(error, *pointing) from None
+        async with self._asking(shown) as client:
+            return await client.ask(
+                sql_question(sql), confidence=settings.confidence, max_cost=settings.max_cost
+            )
 
     async def priced(self, sql: str, shown: Text | None) -> None:
         """Ask the gateway what a question would cost, and raise what it refuses.
@@ -187,37 +171,39 @@ class Session:
         Raises:
             PostgresError: It would have no answer.
         """
-        try:
-            async with self._admitted() as client:
-                await client.explain(sql_question(sql))
-        except (GrisError, HttpRefusalError) as error:
-            pointing = (shown.sql, shown.begin) if shown else ()
-            raise error_of(error, *pointing) from None
+        async with self._asking(shown) as client:
+            await client.explain(sql_question(sql))
 
-    async def _question(self, text: Text, stated: Sequence[int]) -> Question:
-        if not (count_in(text) or stated):
-            return Question(self, text, ())
-        try:
-            async with self._admitted() as client:
-                return Question(self, text, parameters_of(text, stated, await client.catalog()))
-        except (GrisError, HttpRefusalError) as error:
-            raise error_of(error) from None
+    async def catalogued(self, text: Text, types: Sequence[int], bound: Bind | None) -> CatalogueAnswer:
+        """Ask the catalogue; arguments as for `Catalogue.ask`.
 
-    async def _catalogue_question(self, text: Text, stated: Sequence[int]) -> CatalogueQuestion:
-        catalogue = self._catalogue
-        if catalogue is None:
+        Raises:
+            PostgresError: There is none, or no answer.
+        """
+        if self._catalogue is None:
             raise PostgresError(
                 NOT_SUPPORTED,
                 "the catalogue is not installed: pg_catalog and information_schema are answered where PostgreSQL's "
                 "programs are; SELECT * FROM TABLE LIMIT 0 has the columns of a table",
             )
+        async with self._asking(None) as client:
+            await self._catalogue.require_current(client.catalog)
+            return await self._catalogue.ask(text.without_comments, types, bound)
+
+    @asynccontextmanager
+    async def _asking(self, shown: Text | None) -> AsyncIterator[AsyncGatewayClient]:
+        """Admit one call, and raise its errors as clients of PostgreSQL know them."""
         try:
             async with self._admitted() as client:
-                await catalogue.require_current(client.catalog)
+                yield client
         except (GrisError, HttpRefusalError) as error:
-            raise error_of(error) from None
-        said = await catalogue.ask(text.without_comments, stated, None)
-        return CatalogueQuestion(self, catalogue, text, said.types, said.described)
+            raise error_of(error, *((shown.sql, shown.begin) if shown else ())) from None
+
+    async def _question(self, text: Text, stated: Sequence[int]) -> Question:
+        if not (count_in(text) or stated):
+            return Question(self, text, ())
+        async with self._asking(None) as client:
+            return Question(self, text, parameters_of(text, stated, await client.catalog()))
 
     def _begin(self, text: Text) -> Answer:
         if self.status is TransactionStatus.IDLE:
@@ -240,10 +226,8 @@ class Session:
         return Answer(command=text.first if text.first == "RESET" else "DISCARD ALL")
 
     def _show(self, text: Text) -> Constant:
-        name = "_".join(each.said.lower() for each in text.words[1:] if each.kind in ("word", "name"))
-        name = name.replace("time_zone", "timezone").replace("_level", "") if "_" in name else name
-        if "." in text.sql:
-            name = text.sql.split(None, 1)[-1].strip()
+        words = text.without_comments.split()[1:]
+        name = _SPOKEN.get(" ".join(words).lower(), " ".join(words).strip('"'))
         return Constant(name, self.settings.shown(name), "SHOW")
 
     def _constant(self, text: Text) -> Constant | None:
@@ -293,7 +277,6 @@ class Command:
     """A statement that changes the session."""
 
     text: Text
-    session: Session
     run: Callable[[Text], Answer]
     types: Sequence[int] = ()
 
@@ -303,7 +286,6 @@ class Command:
     async def answer(self, bound: Bind) -> Answer:
         """Do it."""
         del bound
-        self.session.require_going_on(self.text)
         return self.run(self.text)
 
 
@@ -336,7 +318,6 @@ class Question:
 
     async def answer(self, bound: Bind) -> Answer:
         """Ask it."""
-        self.session.require_going_on(self.text)
         values = values_of(bound.param_values, bound.param_formats, self.types)
         release = await self.session.asked(with_values(self.text, values), None if values else self.text)
         return answer_of(release, bound.result_formats, intervals=self.session.settings.intervals)
@@ -347,7 +328,6 @@ class CatalogueQuestion:
     """A statement that the catalogue answers."""
 
     session: Session
-    catalogue: Catalogue
     text: Text
     types: Sequence[int]
     columns: RowDescription | None
@@ -358,9 +338,8 @@ class CatalogueQuestion:
 
     async def answer(self, bound: Bind) -> Answer:
         """Ask it."""
-        self.session.require_going_on(self.text)
-        said = await self.catalogue.ask(self.text.without_comments, self.types, bound)
-        return Answer(said.described, iter(said.rows), said.command)
+        found = await self.session.catalogued(self.text, self.types, bound)
+        return Answer(found.described, iter(found.rows), found.command)
 
 
 def is_of_catalogue(text: Text) -> bool:

@@ -19,24 +19,25 @@ _PART = re.compile(
     r"""(?P<comment>--[^\r\n]*+|/\*(?:(?!\*/).)*+(?:\*/)?)
       | (?P<text>'(?:[^']|'')*+')
       | "(?P<name>(?:[^"]|"")++)"
+      | (?P<backquoted>`[^`]*+`)
       | (?P<number>\$[1-9]\d{0,4}+(?:\s*+::\s*+[a-z_]\w*+(?:\s++(?:VARYING|PRECISION|WITH(?:OUT)?\s++TIME\s++ZONE))?)?)
       | (?P<word>[^\W\d][\w$]*+)
       | (?P<gap>\s++)
-      | (?P<open>['"])
+      | (?P<open>['"`])
       | (?P<end>;)
-      | (?P<other>[^\w\s'";$/-]++|.)""",
+      | (?P<other>[^\w\s'"`;$/-]++|\d++|.)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _PARAMETER = re.compile(r"\$(\d+)(?:\s*+::\s*+(\w++))?")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Part:
     """A piece of a statement.
 
     Attributes:
-        kind: "text" and "name" are what quotes hold; "number" is a parameter's, with the cast behind it; "word",
-            "other", "gap", "comment".
+        kind: "text", "name" and "backquoted" are what quotes hold; "number" is a parameter's, with the cast behind it;
+            "word", "other", "gap", "comment".
         written: As it was written.
     """
 

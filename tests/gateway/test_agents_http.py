@@ -181,8 +181,11 @@ class Waiting:
             self.cancelled.set()
 
     @asynccontextmanager
-    async def admitted(self, _: Sequence[str]) -> AsyncIterator[AsyncGatewayClient]:
+    async def admitted(
+        self, authorization: Sequence[str], account: str | None = None
+    ) -> AsyncIterator[AsyncGatewayClient]:
         """Admit everybody."""
+        del authorization, account
         yield AsyncGatewayClient(cast(GatewayCalls, self))
 
 

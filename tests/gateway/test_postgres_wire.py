@@ -230,8 +230,9 @@ def test_a_session_is_that_of_a_database_that_only_answers(gateway: GatewayWorld
             assert len(connection.execute(TOP).fetchall()) == 2
         with pytest.raises(errors.SyntaxError):
             connection.execute("SELEC")
-        with pytest.raises(errors.InFailedSqlTransaction):
-            connection.execute(TOP)
+        for refused in (TOP, "SELECT 1", "SELECT 1 + 1", "SHOW TimeZone"):
+            with pytest.raises(errors.InFailedSqlTransaction):
+                connection.execute(refused)
         connection.rollback()
         assert len(connection.execute(TOP).fetchall()) == 2
         connection.commit()
@@ -470,6 +471,23 @@ def test_what_came_in_the_clear_does_not_count_inside_tls(gateway: GatewayWorld)
         context = ssl.create_default_context(cafile=str(gateway.authority.ca_file))
         with pytest.raises((ssl.SSLError, OSError)):
             context.wrap_socket(plain, server_hostname=host)
+
+
+def test_a_form_that_there_is_not_is_refused_before_anything_is_asked(gateway: GatewayWorld) -> None:
+    """So that nothing is charged for an answer that cannot be written."""
+    with Raw(gateway, "forms-refused") as raw:
+        raw.send(
+            messages.Parse("", TOP),
+            messages.Bind("", "", [], [], [0, 7]),
+            messages.Execute(),
+            messages.Sync(),
+        )
+        assert raw.until(b"Z") == [b"1", b"E", b"Z"]
+    said: list[str] = []
+    with connected(gateway, "forms-refused") as connection:
+        connection.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
+        connection.execute(TOP)
+    assert said[0].startswith("charged: 4 ")
 
 
 def test_a_connection_holds_little(gateway: GatewayWorld) -> None:

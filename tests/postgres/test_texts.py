@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gris_postgres.errors import PostgresError
+from gris_postgres.errors import PostgresError, error_of
 from gris_postgres.parameters import parameters_of, values_of, with_values
 from gris_postgres.session import is_of_catalogue
 from gris_postgres.texts import MAX_PARTS, statements_in
 from gris_postgres.types import Oid, read, written
 from pinot_connector.catalog import Catalog, ColumnEntry, TableEntry
 from pinot_connector.engines.base import ColumnType
+from pinot_connector.errors import ServiceRefused
 from pinot_connector.parameters import Consistency, CountNoise
 
 COLUMNS = (
@@ -56,6 +57,7 @@ CATALOG = Catalog((TABLE,), Fraction(1), Fraction(0), "unit", CountNoise.LAPLACE
             (Oid.INT8, Oid.TIMESTAMPTZ),
             ("WEBSITE", datetime.date(2000, 1, 3)),
         ),
+        ("`$1` = app AND stars = $1", (Oid.INT8,), (1,)),
         ("'$1' = \"$2\" /* $3 */ -- $4", (), ()),
     ],
 )
@@ -73,7 +75,7 @@ def test_a_parameter_has_the_type_of_the_column_beside_it(
 
 @given(
     st.lists(
-        st.sampled_from(["'", '"', ";", "--", "/*", "*/", "$1", "a", " ", "\n", "''", "é", "$", "\\"]),
+        st.sampled_from(["'", '"', "`", ";", "--", "/*", "*/", "$1", "a", " ", "\n", "''", "é", "$", "\\"]),
         max_size=30,
     )
 )
@@ -83,7 +85,7 @@ def test_a_text_is_taken_apart_without_loss(pieces: list[str]) -> None:
     try:
         texts = statements_in(sql)
     except PostgresError as error:
-        assert sql[error.position - 1] in "'\""  # noqa: PT017 - a text may be refused for this alone
+        assert sql[error.position - 1] in "'\"`"  # noqa: PT017 - a text may be refused for this alone
         return
     for text in texts:
         assert sql[text.begin :].startswith(text.sql)
@@ -178,6 +180,15 @@ def test_what_is_of_the_catalogue_goes_there_and_nothing_else(sql: str, is_it: b
     """A question about a table never does."""
     (text,) = statements_in(sql)
     assert is_of_catalogue(text) == is_it
+
+
+@pytest.mark.parametrize(
+    ("reason", "sqlstate"),
+    [("TOKEN_REFUSED", "28000"), ("ACCOUNT_OUT_OF_REACH", "28000"), ("PLAN_UNKNOWN", "58000")],
+)
+def test_what_an_operator_has_to_mend_is_not_the_callers(reason: str, sqlstate: str) -> None:
+    """A gateway refuses callers, and what it was not set up for."""
+    assert error_of(ServiceRefused("gateway", "no", reason)).sqlstate == sqlstate
 
 
 def test_a_text_of_very_many_words_or_parameters_is_refused() -> None:
