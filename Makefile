@@ -21,7 +21,7 @@ IMAGES := dp-service budget-service gateway gateway-catalogue tools
 LOCKS := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -253,6 +253,9 @@ bench-cpu: $(VENV)/.dev ## the CPU of a question beside its engine, in each proc
 
 bench-replicas: $(VENV)/.dev ## two gateways and replicas of dp_service beside one of each, by CPU quotas; BENCH="--cores 0.15"
 	$(BIN)/python -m bench.replicas $(BENCH)
+
+bench-faces: $(VENV)/.dev ## a new question by Pinot's and PostgreSQL's protocols beside the gateway's own Ask; BENCH="--questions 2000"
+	$(BIN)/python -m bench.faces $(BENCH)
 
 bench-repeats: $(VENV)/.dev ## a repeated question at a gateway beside an empty call
 	$(BIN)/python -m bench.repeats $(BENCH)

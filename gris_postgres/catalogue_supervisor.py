@@ -1,4 +1,4 @@
-"""Runs PostgreSQL with limits, until it or whoever has started this ends; a program of its own.
+"""Runs PostgreSQL with limits, until it or the process that started it ends; a program of its own.
 
     python catalogue_supervisor.py FOLDER KILOBYTES USER GROUP COMMAND..
 

@@ -1,4 +1,4 @@
-{{/* gateway.yaml; docs/gateway.md explains every key. */}}
+{{/* gateway.yaml; docs/gateway-reference.md explains every key. */}}
 {{- define "gris.gatewayConfiguration" -}}
 {{- $gateway := .Values.gateway -}}
 {{- $tls := dict "certificate" "/run/gris/gateway.pem" "key" "/run/gris/gateway.key" -}}
