@@ -75,6 +75,7 @@ def face_of(
     rules = WireRules(
         message_bytes=limits.request_bytes,
         connections=limits.http_connections,
+        connections_of_caller=limits.wire_connections,
         login_seconds=limits.handshake_seconds,
         write_seconds=limits.caller_timeout_seconds,
         grace_seconds=limits.grace_seconds,

@@ -33,6 +33,8 @@ class GatewayLimits:
         connection_calls: How many calls one connection may have. A refusal that is not read is kept, some 24 kB with
             its call, and strangers can have as many as calls.
         http_connections: How many connections each of its HTTP servers may have; further ones are refused.
+        wire_connections: How many connections one caller may have to its port for clients of PostgreSQL. Each may hold
+            a few megabytes: a message, prepared statements, and parameters.
         http_answer_seconds: How long one request over HTTP may take, its answer being read included.
         slowest_call_seconds: How long an unfinished call may outlive its connection.
         grace_seconds: How long calls that have begun may go on when the gateway stops.
@@ -56,6 +58,7 @@ class GatewayLimits:
     pending_calls: int = 10_000
     connection_calls: int = 1000
     http_connections: int = 1000
+    wire_connections: int = 100
     http_answer_seconds: float = 300.0
     slowest_call_seconds: float = 300.0
     grace_seconds: float = 30.0

@@ -57,6 +57,20 @@ class TokenAdmission:
         self._admission = admission
         self._guards = None if max_per_hour is None else SpendingGuards(max_per_hour)
 
+    def name_of(self, authorization: Sequence[str], account: str | None = None) -> str:
+        """Return the name of a sender, by which its requests are counted.
+
+        Args:
+            authorization: As for `admitted`.
+            account: As for `admitted`.
+
+        Raises:
+            HttpRefusalError: The sender is not known, or has no account.
+        """
+        caller = self._known(authorization)
+        self._require_within_reach(caller, account)
+        return caller.name
+
     @asynccontextmanager
     async def admitted(
         self, authorization: Sequence[str], account: str | None = None
@@ -70,14 +84,13 @@ class TokenAdmission:
         Raises:
             HttpRefusalError: The sender is not known, has no account, or asks too much.
         """
-        caller = self._known(authorization)
-        self._require_within_reach(caller, account)
+        name = self.name_of(authorization, account)
         try:
-            async with self._requests.entered(caller.name) as request:
+            async with self._requests.entered(name) as request:
                 # Every request counts against the rate.
                 await request.turn()
                 calls = InProcessCalls(self._methods, self._admission, authorization)
-                guard = None if self._guards is None else self._guards.of(caller.name)
+                guard = None if self._guards is None else self._guards.of(name)
                 yield AsyncGatewayClient(calls, account=account, max_per_hour=guard)
         except TooManyError as error:
             seconds = math.ceil(error.wait_milliseconds / 1000)

@@ -17,7 +17,7 @@ from pygwire.connection import FrontendConnection
 from pygwire.exceptions import PygwireError
 
 from gris_postgres.catalogue_process import DATABASE, MOST_CONNECTIONS, OWNER, READER, CatalogueProcess
-from gris_postgres.errors import CANCELLED, SYSTEM, TOO_MUCH, PostgresError
+from gris_postgres.errors import CANCELLED, NOT_SUPPORTED, SYSTEM, TOO_MUCH, PostgresError
 from pinot_connector.catalog import Catalog, TableEntry
 from pinot_connector.engines.base import ColumnType
 
@@ -377,4 +377,6 @@ def _gone() -> PostgresError:
 
 def _refused(message: messages.ErrorResponse) -> PostgresError:
     position = message.fields.get("P", "")
-    return PostgresError(message.code, message.message, int(position) if position.isdecimal() else 0)
+    # What it takes for a fault of its own is one of the statement: a type that there is not, for example.
+    sqlstate = NOT_SUPPORTED if message.code.startswith("XX") else message.code
+    return PostgresError(sqlstate, message.message, int(position) if position.isdecimal() else 0)

@@ -52,6 +52,7 @@ class _Known:
     """A connection whose caller is known; `secret` is what a request to cancel shows."""
 
     secret: bytes
+    caller: str
     conversation: Conversation
     task: asyncio.Task[None]
 
@@ -188,18 +189,19 @@ class PostgresServer:
     async def _served(self, wire: Wire, address: str) -> None:
         try:
             async with asyncio.timeout(self._rules.login_seconds):
-                session = await self._logged_in(wire)
+                known = await self._logged_in(wire)
         except TimeoutError:
             raise ConnectionOver from None
-        if session is None:
+        if known is None:
             return
+        caller, session = known
         task = asyncio.current_task()
         if task is None:
             raise AssertionError("a connection is served in a task")
         self._known(address, task)
         conversation = Conversation(wire, session, self._rules)
         number, secret = self._number(), secrets.token_bytes(4)
-        self._conversations[number] = _Known(secret, conversation, task)
+        self._conversations[number] = _Known(secret, caller, conversation, task)
         try:
             wire.send(
                 *(messages.ParameterStatus(*each) for each in session.settings.reported().items()),
@@ -210,8 +212,8 @@ class PostgresServer:
         finally:
             del self._conversations[number]
 
-    async def _logged_in(self, wire: Wire) -> Session | None:
-        """Return the session of a caller who is known; None: the connection asked for something else."""
+    async def _logged_in(self, wire: Wire) -> tuple[str, Session] | None:
+        """Return a caller who is known, and the session; None: the connection asked for something else."""
         beginning = await self._begun(wire)
         if isinstance(beginning, messages.CancelRequest):
             self._cancel(beginning)
@@ -228,16 +230,23 @@ class PostgresServer:
         if not isinstance(password, messages.PasswordMessage) or not isinstance(password.password, str):
             raise Malformed("expected a password")
         account = None if user in ("", "-") else user
-        admitted = partial(self._admitting.admitted, [f"Bearer {password.password}"], account)
+        authorization = [f"Bearer {password.password}"]
+        admitted = partial(self._admitting.admitted, authorization, account)
         try:
+            caller = self._admitting.name_of(authorization, account)
             async with admitted():
                 pass
         except HttpRefusalError as error:
             raise error_of(error) from None
+        if self._count_of(caller) >= self._rules.connections_of_caller:
+            raise PostgresError(TOO_MANY_CONNECTIONS, "too many connections of one caller")
         session = Session(admitted, user, self._catalogue)
         _take_options(session, beginning.params)
         wire.send(messages.AuthenticationOk())
-        return session
+        return caller, session
+
+    def _count_of(self, caller: str) -> int:
+        return sum(each.caller == caller for each in self._conversations.values())
 
     async def _begun(self, wire: Wire) -> messages.PGMessage:
         """Return the first packet that asks for no encryption, once that is settled."""

@@ -12,6 +12,10 @@ Client_co = TypeVar("Client_co", covariant=True)
 class Admitting(Protocol[Client_co]):
     """Knows who sends requests."""
 
+    def name_of(self, authorization: Sequence[str], account: str | None = None) -> str:
+        """Return the name of a sender; arguments and errors as for `admitted`, which alone counts requests."""
+        ...
+
     def admitted(
         self, authorization: Sequence[str], account: str | None = None
     ) -> AbstractAsyncContextManager[Client_co]:
