@@ -21,7 +21,7 @@ IMAGES := dp-service budget-service gateway gateway-catalogue tools
 LOCKS := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -238,6 +238,9 @@ referee: $(VENV)/.dev ## write what is said to 10,000 questions to build/referee
 
 fuzz: $(VENV)/.dev ## 100,000 mutated SQL texts: none means anything but its structured form, no refusal repeats a literal
 	$(BIN)/python -m tests.campaigns.fuzz
+
+fuzz-wires: $(VENV)/.dev ## 100,000 mutated messages of PostgreSQL, then requests of HTTP, at a real gateway: it lives, stays small, charges, logs and fails at none of them; WIRES="--port broker --seed 2"
+	$(BIN)/python -m tests.campaigns.wires $(WIRES)
 
 one-row: $(VENV)/.dev ## every form of condition beside one odd row at a time, on DuckDB, Spark and Pinot: no error, the same rows; ONE_ROW="--engine duckdb --together"
 	$(BIN)/python -m tests.campaigns.one_row $(ONE_ROW)

@@ -36,6 +36,7 @@ from pinot_connector.liveness import liveness_column
 from pinot_connector.questions import sql_question
 
 QUERY = "/query/sql"
+_ASKING = ("GET", "POST")
 SMALL_ROWS = 1000
 _SCHEMA = re.compile(r"/(?:schemas/(?P<schema>[^/]+)|tables/(?P<table>[^/]+)/schema)")
 _LIMIT = re.compile(r"(?<!\s)\s++LIMIT\s++\d++\Z", re.IGNORECASE)
@@ -76,7 +77,9 @@ class BrokerApplication:
             await self._answer(scope, receive, send)
         except HttpRefusalError as error:
             of_http = (HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.METHOD_NOT_ALLOWED)
-            is_question = scope["path"] == QUERY and error.status not in of_http
+            # What asks otherwise is no client of a broker: 200 to CONNECT would begin another protocol.
+            is_asked = scope["path"] == QUERY and scope["method"] in _ASKING
+            is_question = is_asked and error.status not in of_http
             response = _refused(error) if is_question else _refused_otherwise(error)
             await response(scope, receive, send)
 
@@ -103,7 +106,7 @@ class BrokerApplication:
         """
         path, method = scope["path"], scope["method"]
         if path == QUERY:
-            _require_method(method, "GET", "POST")
+            _require_method(method, *_ASKING)
             return partial(_queried, scope=scope)
         _require_method(method, "GET")
         if path in ("/tables", "/schemas"):

@@ -16,6 +16,7 @@ _OF_KINDS = {
     FailureKind.COLUMN: 710,
     FailureKind.POLICY: 700,
     FailureKind.BUDGET: BUDGET,
+    FailureKind.BUSY: BUDGET,
     FailureKind.CALLER: ACCESS,
     FailureKind.UNKNOWN_OUTCOME: TIME_OUT,
     FailureKind.SYSTEM: INTERNAL,

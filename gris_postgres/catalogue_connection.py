@@ -12,7 +12,7 @@ from pygwire.connection import FrontendConnection
 from pygwire.exceptions import PygwireError
 
 from gris_postgres.catalogue_process import DATABASE
-from gris_postgres.errors import TOO_MUCH, PostgresError
+from gris_postgres.errors import NOT_SUPPORTED, TOO_MUCH, PostgresError
 
 MOST_BYTES = 4 * 2**20
 _READ_BYTES = 2**16
@@ -166,4 +166,6 @@ class CatalogueConnection:
 
 def _refused(message: messages.ErrorResponse) -> PostgresError:
     position = message.fields.get("P", "")
-    return PostgresError(message.code, message.message, int(position) if position.isdecimal() else 0)
+    # What it takes for a fault of its own is one of the statement: a type that there is not, for example.
+    sqlstate = NOT_SUPPORTED if message.code.startswith("XX") else message.code
+    return PostgresError(sqlstate, message.message, int(position) if position.isdecimal() else 0)

@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 MOST_STATEMENTS = 500
 MOST_STATEMENT_CHARACTERS = 250_000
 MOST_PORTALS = 10
+_BYTES_OF_A_VALUE = 50
 _UNREAD_BYTES = 2**20
 _ROWS_AT_ONCE = 1000
 
@@ -204,6 +205,8 @@ class Conversation:
             await self._send_rows(answer, 0)
             self._complete(answer, answer.sent)
             await self._wire.sent(self._rules.write_seconds)
+            # A text may have thousands of statements: others have their turn.
+            await asyncio.sleep(0)
 
     async def _prepared(self, text: Text, stated: Sequence[int] = ()) -> Prepared:
         if text.first == "DEALLOCATE":
@@ -238,8 +241,11 @@ class Conversation:
             )
         if not {0, 1}.issuperset(message.result_formats):
             raise PostgresError(NOT_SUPPORTED, "expected text (0) or binary (1) as the form of a column")
-        if len(self._portals) >= MOST_PORTALS and message.portal not in self._portals:
-            raise PostgresError(TOO_MUCH, f"expected at most {MOST_PORTALS} portals: close some")
+        others = [each.bound for name, each in self._portals.items() if name != message.portal]
+        if len(others) >= MOST_PORTALS or sum(map(_size, (*others, message))) > self._rules.message_bytes:
+            raise PostgresError(
+                TOO_MUCH, f"expected at most {MOST_PORTALS} portals, and short ones: close some"
+            )
         self._portals[message.portal] = _Portal(statement, message)
         self._wire.send(messages.BindComplete())
 
@@ -309,6 +315,11 @@ class Conversation:
         if name not in self._portals:
             raise PostgresError(NO_PORTAL, "there is no such portal")
         return self._portals[name]
+
+
+def _size(bound: messages.Bind) -> int:
+    """Return about how many bytes a portal holds."""
+    return sum(_BYTES_OF_A_VALUE + len(each or b"") for each in bound.param_values)
 
 
 def _names_and_types(described: messages.RowDescription | None) -> list[tuple[str, int]]:

@@ -23,6 +23,7 @@ _OF_KINDS = {
     FailureKind.COLUMN: "42703",
     FailureKind.POLICY: "42501",
     FailureKind.BUDGET: "53400",
+    FailureKind.BUSY: BUSY,
     FailureKind.CALLER: LOGIN,
     FailureKind.UNKNOWN_OUTCOME: "08007",
     FailureKind.SYSTEM: SYSTEM,

@@ -6,8 +6,10 @@ dp_service reads what is a question, and refuses whatever it does not know. It k
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from gris_postgres.errors import SYNTAX, TOO_MUCH, PostgresError
 
@@ -28,6 +30,7 @@ _PART = re.compile(
       | (?P<other>[^\w\s'"`;$/-]++|\d++|.)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_KINDS = ("comment", "text", "name", "backquoted", "number", "word", "gap", "other")
 _PARAMETER = re.compile(r"\$(\d+)(?:\s*+::\s*+(\w++))?")
 
 
@@ -64,20 +67,40 @@ class Part:
 
 @dataclass(frozen=True)
 class Text:
-    """One statement.
+    """One statement. Prepared statements are held, so it takes little more memory than its characters.
 
     Attributes:
-        parts: All of it.
+        written: All of it.
+        ends: Where each of its parts ends.
+        kinds: The kinds of its parts, by their places in `_KINDS`.
         begin: Where `sql` begins in what was sent.
     """
 
-    parts: tuple[Part, ...]
+    written: str
+    ends: array[int]
+    kinds: bytes
     begin: int = 0
+
+    @classmethod
+    def of(cls, parts: Sequence[Part], begin: int = 0) -> Text:
+        """Return the statement of these parts."""
+        ends = array("I", accumulate(len(each.written) for each in parts))
+        kinds = bytes(_KINDS.index(each.kind) for each in parts)
+        return cls("".join(each.written for each in parts), ends, kinds, begin)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All of it."""
+        begins = (0, *self.ends)
+        return tuple(
+            Part(_KINDS[kind], self.written[begin:end])
+            for kind, begin, end in zip(self.kinds, begins, self.ends, strict=False)
+        )
 
     @property
     def sql(self) -> str:
         """The statement as it was written, without what is around it."""
-        return "".join(each.written for each in self.parts).strip()
+        return self.written.strip()
 
     @property
     def without_comments(self) -> str:
@@ -93,7 +116,9 @@ class Text:
     @property
     def first(self) -> str:
         """Its first word, in capitals; empty: it has none."""
-        return next((each.said for each in self.parts if each.kind == "word"), "")
+        place = self.kinds.find(_KINDS.index("word"))
+        begin = self.ends[place - 1] if place > 0 else 0
+        return "" if place < 0 else self.written[begin : self.ends[place]].upper()
 
 
 def statements_in(sql: str) -> list[Text]:
@@ -111,7 +136,7 @@ def statements_in(sql: str) -> list[Text]:
             parts.append(part)
             continue
         blanks = len(parts[0].written) if parts and parts[0].kind == "gap" else 0
-        found.append(Text(tuple(parts), begin + blanks))
+        found.append(Text.of(parts, begin + blanks))
         parts, begin = [], end
     return [each for each in found if each.words]
 

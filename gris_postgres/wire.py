@@ -19,6 +19,8 @@ MAX_BEGINNING_BYTES = 10_000
 """The most that PostgreSQL itself reads of a connection's first packet."""
 MAX_PASSWORD_BYTES = 65_536
 _LENGTH = struct.Struct("!I")
+_SIGNED_LENGTH, _COUNT = struct.Struct("!i"), struct.Struct("!H")
+_NULL = -1
 
 
 class ConnectionOver(Exception):  # noqa: N818 - it is no error
@@ -99,8 +101,9 @@ class Wire:
             Malformed: It is none that this state of the connection has.
         """
         try:
+            _require_lengths(frame)
             messages = list(self._protocol.receive(frame))
-        except (PygwireError, ValueError, IndexError):
+        except (PygwireError, ValueError, IndexError, struct.error):
             raise Malformed("expected a message of PostgreSQL's protocol, in its order") from None
         if len(messages) != 1:
             raise Malformed("expected a whole message of PostgreSQL's protocol")
@@ -196,3 +199,32 @@ class Wire:
                 raise ConnectionOver
             read += more
         return read
+
+
+def _require_lengths(frame: bytes) -> None:
+    """Refuse a message whose values have other lengths than they say.
+
+    pygwire takes a length below that of NULL for a step back: it reads what it has read, as often as the message says.
+
+    Raises:
+        ValueError: It has; or `struct.error`: it is too short.
+    """
+    header = 1 + _LENGTH.size
+    match frame[:1]:
+        case b"B":
+            place = frame.index(0, frame.index(0, header) + 1) + 1
+        case b"F":
+            place = header + _LENGTH.size
+        case _:
+            return
+    (forms,) = _COUNT.unpack_from(frame, place)
+    place += _COUNT.size * (1 + forms)
+    (values,) = _COUNT.unpack_from(frame, place)
+    place += _COUNT.size
+    for _ in range(values):
+        (length,) = _SIGNED_LENGTH.unpack_from(frame, place)
+        if length < _NULL:
+            raise ValueError("a length below that of NULL")
+        place += _SIGNED_LENGTH.size + max(length, 0)
+    if place + _COUNT.size > len(frame):
+        raise ValueError("a value beyond the message")

@@ -11,6 +11,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 def timed_protocol(seconds: float) -> type[H11Protocol]:
     """Return uvicorn's protocol with a time for the headers of each request, and for a peer to read what it is sent.
 
+    A request whose rest is no HTTP ends as if its sender had left, where uvicorn would let it be answered and fail.
+
     Args:
         seconds: A connection is closed when the headers of a request take longer, and aborted when the peer has read
             nothing for so long: to close it would wait until the peer reads.
@@ -28,6 +30,17 @@ def timed_protocol(seconds: float) -> type[H11Protocol]:
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             self._wait_for_headers()
+
+        def send_400_response(self, msg: str) -> None:
+            if self.cycle is not None and not self.cycle.response_complete:
+                # What is being answered will never be whole: to its application its sender has left.
+                self.cycle.disconnected = True
+                self.cycle.message_event.set()
+            try:
+                super().send_400_response(msg)
+            except h11.LocalProtocolError:
+                # An answer has begun, or has no body, as to HEAD.
+                self.transport.close()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_waiting()

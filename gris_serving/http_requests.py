@@ -17,6 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gris_serving.refusals import HttpRefusalError
 
+_PORT_DIGITS = 5
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]"))
 
 
@@ -42,7 +43,7 @@ class HttpRules:
     def has_host(self, host: str) -> bool:
         """Return whether requests may be for this host."""
         name, colon, port = host.rpartition(":")
-        without_port = name if colon and port.isdecimal() else host
+        without_port = name if colon and port.isdecimal() and len(port) <= _PORT_DIGITS else host
         return host.lower() in self.hosts or without_port.lower() in self.hosts
 
     def require_right_address(self, headers: Headers) -> None:
@@ -61,7 +62,7 @@ class HttpRules:
         """Read a request.
 
         Raises:
-            HttpRefusalError: It is too large, or does not arrive in time.
+            HttpRefusalError: It is too large, or does not arrive whole and in time.
         """
         most = self.request_bytes
         too_large = HttpRefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected at most {most} bytes")
@@ -73,6 +74,9 @@ class HttpRules:
             async with asyncio.timeout(self.read_seconds):
                 while True:
                     message = await receive()
+                    if message["type"] == "http.disconnect":
+                        # Nobody reads the refusal; a part of a request is not answered.
+                        raise TimeoutError
                     body += message.get("body", b"")
                     if len(body) > most:
                         raise too_large

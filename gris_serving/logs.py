@@ -34,8 +34,10 @@ OWN_LOGGERS = (
     "budget_service",
     "pinot_connector",
     "gris_gateway",
+    "gris_broker",
     "gris_console",
     "gris_mcp",
+    "gris_postgres",
     "gris_serving",
 )
 

@@ -14,6 +14,7 @@
     ├── ServiceError           a service failed: `service`
     │   ├── ServiceUnavailable it cannot be reached, or reported that it had no effect
     │   │   ├── ServiceGone    the connection to it is refused, or broke
+    │   │   ├── TooManyCalls   the gateway has as many calls of this caller, or of all, as it takes
     │   │   ├── TooMuchSql     it reads as much SQL of this caller, or of all, as it may at a time
     │   │   └── HomeUnavailable  the ledger is a region's, and its home, which alone knows the answer, is away
     │   ├── ServiceFailed      it has an internal error
@@ -230,6 +231,10 @@ class ServiceMisconfigured(ServiceUnavailable):
 
 class ServiceGone(ServiceUnavailable):
     """The connection to the service is refused, or broke; the call was not answered."""
+
+
+class TooManyCalls(ServiceUnavailable):
+    """The gateway has as many calls of this caller, or of all callers, as it takes; nothing was begun."""
 
 
 class TooMuchSql(ServiceUnavailable):

@@ -13,6 +13,8 @@ from pinot_connector.errors import (
     OutcomeUnknown,
     RefusedByPolicy,
     ServiceRefused,
+    TooManyCalls,
+    TooMuchSql,
 )
 
 
@@ -25,6 +27,7 @@ class FailureKind(Enum):
     COLUMN = auto()
     POLICY = auto()
     BUDGET = auto()
+    BUSY = auto()
     CALLER = auto()
     UNKNOWN_OUTCOME = auto()
     SYSTEM = auto()
@@ -34,6 +37,8 @@ _OF_RULES = {"table": FailureKind.TABLE, "column": FailureKind.COLUMN}
 _OF_ERRORS: tuple[tuple[type[GrisError], FailureKind], ...] = (
     (BudgetExhausted, FailureKind.BUDGET),
     (BudgetHeld, FailureKind.BUDGET),
+    (TooManyCalls, FailureKind.BUSY),
+    (TooMuchSql, FailureKind.BUSY),
     (AccountUnknown, FailureKind.CALLER),
     (OutcomeUnknown, FailureKind.UNKNOWN_OUTCOME),
 )

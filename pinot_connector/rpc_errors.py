@@ -39,6 +39,7 @@ from pinot_connector.errors import (
     ServiceRefused,
     ServiceUnavailable,
     Shortfall,
+    TooManyCalls,
     TooMuchSql,
 )
 
@@ -301,9 +302,9 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.GATEWAY, "INTERNAL"): lambda failure: ServiceFailed(Service.GATEWAY, failure.text),
     (Service.GATEWAY, "OUTCOME_UNKNOWN"): lambda failure: OutcomeUnknown(Service.GATEWAY, failure.text),
     (Service.GATEWAY, "UNAVAILABLE"): lambda failure: ServiceUnavailable(Service.GATEWAY, failure.text),
-    (Service.GATEWAY, "OVERLOADED"): lambda failure: ServiceUnavailable(Service.GATEWAY, failure.text),
-    (Service.GATEWAY, "RATE_LIMITED"): lambda failure: ServiceUnavailable(Service.GATEWAY, failure.text),
-    (Service.GATEWAY, "TOO_MANY_AT_ONCE"): lambda failure: ServiceUnavailable(Service.GATEWAY, failure.text),
+    (Service.GATEWAY, "OVERLOADED"): lambda failure: TooManyCalls(Service.GATEWAY, failure.text),
+    (Service.GATEWAY, "RATE_LIMITED"): lambda failure: TooManyCalls(Service.GATEWAY, failure.text),
+    (Service.GATEWAY, "TOO_MANY_AT_ONCE"): lambda failure: TooManyCalls(Service.GATEWAY, failure.text),
     (Service.GATEWAY, "REQUEST_IN_PROGRESS"): lambda failure: RequestInProgress(
         Service.GATEWAY, failure.text
     ),

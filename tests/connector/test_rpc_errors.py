@@ -26,6 +26,7 @@ from pinot_connector.errors import (
     ServiceFailed,
     ServiceRefused,
     ServiceUnavailable,
+    TooManyCalls,
 )
 from pinot_connector.rpc_errors import Service, error_of_rpc
 
@@ -69,9 +70,9 @@ def _error(code: grpc.StatusCode, domain: str = "", reason: str = "", *more: Mes
         (Service.DP, Code.INTERNAL, "INTERNAL", ServiceFailed),
         (Service.BUDGET, Code.INTERNAL, "INTERNAL", ServiceFailed),
         # Nothing was begun, so the outcome is known.
-        (Service.GATEWAY, Code.UNAVAILABLE, "OVERLOADED", ServiceUnavailable),
-        (Service.GATEWAY, Code.UNAVAILABLE, "RATE_LIMITED", ServiceUnavailable),
-        (Service.GATEWAY, Code.UNAVAILABLE, "TOO_MANY_AT_ONCE", ServiceUnavailable),
+        (Service.GATEWAY, Code.UNAVAILABLE, "OVERLOADED", TooManyCalls),
+        (Service.GATEWAY, Code.UNAVAILABLE, "RATE_LIMITED", TooManyCalls),
+        (Service.GATEWAY, Code.UNAVAILABLE, "TOO_MANY_AT_ONCE", TooManyCalls),
     ],
 )
 def test_a_reason_in_the_services_own_domain_has_one_meaning(

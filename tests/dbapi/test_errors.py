@@ -33,6 +33,7 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.ServiceUnavailable: dbapi.OperationalError,
     errors.ServiceMisconfigured: dbapi.OperationalError,
     errors.ServiceGone: dbapi.OperationalError,
+    errors.TooManyCalls: dbapi.OperationalError,
     errors.TooMuchSql: dbapi.OperationalError,
     errors.HomeUnavailable: dbapi.OperationalError,
     errors.ServiceFailed: dbapi.OperationalError,

@@ -180,6 +180,10 @@ class Waiting:
         finally:
             self.cancelled.set()
 
+    def name_of(self, authorization: Sequence[str], account: str | None = None) -> str:
+        """Call everybody alike."""
+        return "anybody"
+
     @asynccontextmanager
     async def admitted(
         self, authorization: Sequence[str], account: str | None = None

@@ -1,4 +1,4 @@
-"""What callers try who are not who they say, or want what is not theirs."""
+"""What callers of gRPC try who are not who they say, or want what is not theirs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import grpc
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from gris_api.app.v1 import app_pb2
@@ -58,36 +57,13 @@ def naming(*path: str) -> app_pb2.GetRemainingRequest:
     return app_pb2.GetRemainingRequest(account=budget_pb2.Account(path=path))
 
 
-@pytest.mark.parametrize(
-    "claims",
-    [
-        {"exp": 1},
-        {"audience": "gris-services"},
-        {"iss": "https://login.example.org/"},
-        {"key": ec.generate_private_key(ec.SECP256R1())},
-        {"exp": None},
-    ],
-)
-async def test_a_forged_old_or_foreign_token_is_nobody(gateway: GatewayWorld, claims: dict[str, Any]) -> None:
-    """UNAUTHENTICATED, also if a good certificate comes with it: a bad token is never just overlooked."""
-    wanted = {"org": "acme", "sub": "ana", **claims}
-    forged = gateway.by_token(**wanted)
+async def test_a_good_certificate_does_not_make_up_for_a_bad_token(gateway: GatewayWorld) -> None:
+    """UNAUTHENTICATED: a bad token is never just overlooked."""
+    forged = gateway.by_token(org="acme", sub="ana", exp=1)
     assert "TOKEN_REFUSED" == await reason_of(gateway, forged)
     ana = gateway.authority.client(uri("spiffe://example.org/ana"), file="ana-too")
     with_certificate = Credentials(ana.ca_file, ana.certificate_file, ana.key_file, forged.token_file)
     assert "TOKEN_REFUSED" == await reason_of(gateway, with_certificate)
-
-
-@pytest.mark.parametrize("text", ["", "x", "a.b.c", "Bearer x", "é"])
-async def test_what_is_no_token_is_refused(gateway: GatewayWorld, tmp_path: Path, text: str) -> None:
-    """Whatever follows the word Bearer."""
-    path = tmp_path / "token"
-    path.write_text(text)
-    async with gateway.channel(gateway.with_token(path)) as channel:
-        with pytest.raises(grpc.aio.AioRpcError) as error:
-            await stub_of(channel).GetRemaining(REMAINING, timeout=5)
-    # The last of them never leaves the client.
-    assert error.value.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNAVAILABLE)
 
 
 @pytest.mark.parametrize("header", ["Basic YTpi", "bearer", "token"])
@@ -101,29 +77,6 @@ async def test_another_scheme_or_two_tokens_are_refused(gateway: GatewayWorld, h
             assert "TOKEN_REFUSED" == reason_in(error.value)
         answer = await stub_of(channel).GetRemaining(REMAINING, metadata=[good], timeout=5)
     assert ["app", "acme", "x"] == answer.account.path
-
-
-@pytest.mark.parametrize(
-    "claims",
-    [
-        {"org": "acme"},
-        {"org": "acme", "sub": ""},
-        {"org": "acme", "sub": "../globex"},
-        {"org": "acme", "sub": ".."},
-        {"org": "acme", "sub": "a/b"},
-        {"org": "acme", "sub": "a\u200bna"},
-        {"org": "acme", "sub": "ana\u0000"},
-        {"org": "acme", "sub": "e\u0301"},
-        {"org": "acme", "sub": "x" * 129},
-        {"org": "ACME", "sub": "ana"},
-        {"org": "\u0430cme", "sub": "ana"},
-        {"org": {"acme": 1}, "sub": "ana"},
-        {"sub": "acme"},
-    ],
-)
-async def test_claims_that_name_no_account_get_none(gateway: GatewayWorld, claims: dict[str, Any]) -> None:
-    """A subject that tries to be a path, looks like another's, or is missing; an organisation that is not the one."""
-    assert "CALLER_WITHOUT_ACCOUNT" == await reason_of(gateway, gateway.by_token(**claims))
 
 
 async def test_only_exact_names_of_certificates_count(gateway: GatewayWorld) -> None:
@@ -195,11 +148,6 @@ async def test_a_rule_may_let_its_callers_name_accounts_below_their_own(gateway:
         assert "ACCOUNT_OUT_OF_REACH" == await reason_of(
             gateway, credentials, naming("app", "notebooks", "bob", "n1")
         )
-
-
-async def test_a_name_that_is_a_star_is_no_account(gateway: GatewayWorld) -> None:
-    """In budget.yaml it stands for every name."""
-    assert "CALLER_WITHOUT_ACCOUNT" == await reason_of(gateway, gateway.by_token(org="acme", sub="*"))
 
 
 async def test_every_method_with_an_account_guards_it(gateway: GatewayWorld, ana: Credentials) -> None:

@@ -1,6 +1,5 @@
 """Clients of Apache Pinot, unchanged, at a gateway: what they are answered, what is refused, and as whom they ask."""
 
-# ruff: noqa: S608  (the SQL is these tests' own)
 from __future__ import annotations
 
 import asyncio
@@ -143,14 +142,11 @@ def test_a_question_that_is_refused_is_an_exception_of_an_answer(
     assert response.json()["gris"] == {}
 
 
-def test_nobody_asks_as_somebody_else(gateway: GatewayWorld) -> None:
-    """A token that is not accepted, none, two, another account: refused before anything is read, as an answer."""
+def test_two_tokens_or_another_scheme_are_refused(gateway: GatewayWorld) -> None:
+    """Before anything is read, as an answer; a token without its padding is one."""
     good = token_of(gateway, "door")
     for headers in (
-        {},
-        {"Authorization": "Bearer nonsense"},
         {"Authorization": "Basic !!!"},
-        {"Authorization": f"Bearer {gateway.issuer.token('another', org='acme', sub='door')}"},
         [("Authorization", f"Bearer {good}"), ("Authorization", f"Bearer {good}")],
     ):
         response = httpx.post(
@@ -174,11 +170,13 @@ def test_what_is_no_question_has_the_statuses_of_http(gateway: GatewayWorld) -> 
     assert httpx.get(f"{at}/health").text == "OK"
     for method, path, headers, status in (
         ("POST", "/query/sql", {"Host": "elsewhere"}, 421),
+        ("GET", "/v2/brokers/tenants", {"Host": f"localhost:{'1' * 5000}", "Authorization": ""}, 421),
         ("GET", "/tables", {"Origin": "https://pages.example.org"}, 403),
         ("GET", "/tables", {"Authorization": ""}, 401),
         ("GET", "/nowhere", {}, 404),
         ("POST", "/tables", {}, 405),
         ("OPTIONS", "/query/sql", {}, 405),
+        ("OPTIONS", "/query/sql", {"Origin": "https://pages.example.org"}, 403),
         ("GET", "/tables/employees/schema", {}, 404),
         ("GET", "/tables/%2e%2e/schema", {}, 404),
     ):
@@ -254,16 +252,3 @@ def test_an_address_may_hold_the_question(gateway: GatewayWorld) -> None:
     )
     assert len(found.json()["resultTable"]["dataSchema"]["columnNames"]) == 4
     assert httpx.get(at, headers=bearer(gateway, "get")).json()["exceptions"][0]["errorCode"] == 150
-
-
-def test_a_budget_that_is_spent_says_when_it_is_refreshed(gateway: GatewayWorld) -> None:
-    """In the exception, with the price; what was paid for stays free."""
-    headers, said = bearer(gateway, "spending"), ""
-    for year in range(2000, 2020):
-        where = f"WHERE day >= '{year}-01-01'"
-        sql = f"SELECT article_id, COUNT(DISTINCT member_id) FROM feedback {where} GROUP BY article_id LIMIT 100"
-        for exception in posted(gateway, sql, headers).json()["exceptions"]:
-            assert exception["errorCode"] == 429, exception
-            said = exception["message"]
-    assert "the budget does not hold this question" in said
-    assert "refreshed" in said

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from itertools import pairwise
 
 import grpc
@@ -14,37 +12,11 @@ import pytest
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from gris_api.app.v1 import app_pb2
-from gris_api.common.v1 import cost_pb2
 
-from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, Timeouts
-from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.errors import BudgetHeld
-from pinot_connector.questions import structured_question
 from pinot_connector.rpc_errors import Service, error_of_rpc
+from tests.gateway.calls import TOP, all_held, client_of
 from tests.gateway.conftest import GatewayWorld, stub_of
-
-TOP = structured_question("feedback", "article_id", k=10)
-
-
-def client_of(gateway: GatewayWorld, credentials: Credentials) -> AsyncGatewayClient:
-    """Return a client of the gateway."""
-    return AsyncGatewayClient(Endpoint(gateway.address, credentials))
-
-
-@asynccontextmanager
-async def all_held(gateway: GatewayWorld, credentials: Credentials) -> AsyncIterator[None]:
-    """Hold all of an analyst's budget while the block runs."""
-    async with client_of(gateway, credentials) as client:
-        unit_id = (await client.explain(TOP)).worst_case_cost.unit_id
-        path = (await client.remaining())[-1].path
-    calls = BudgetServiceClient(gateway.budget, path, Timeouts())
-    try:
-        cost = cost_pb2.Cost(information=3000, calls=1, unit_id=unit_id)
-        held = (await calls.reserve(cost, "another question")).reservation_id
-        yield
-        await calls.cancel(held)
-    finally:
-        await calls.close()
 
 
 async def test_many_large_panels_at_once_of_a_fresh_analyst_are_all_answered(gateway: GatewayWorld) -> None:

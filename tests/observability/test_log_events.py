@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from gris_serving.logs import OWN_LOGGERS
 from tests.support.packages import PACKAGES
 from tests.support.some import some
 
@@ -88,6 +89,11 @@ def events_in_table() -> dict[str, set[str]]:
     text = (ROOT / "docs/monitoring.md").read_text()
     rows = ROW.finditer(text[text.index("## Logs") :])
     return {row["event"]: set(re.findall(r"`(\w+)`", row["fields"])) for row in rows}
+
+
+def test_the_level_of_a_process_is_that_of_every_package_that_logs() -> None:
+    """Else it would hold for the others alone."""
+    assert {place.partition("/")[0] for place, _, _ in log_calls()} <= set(OWN_LOGGERS)
 
 
 def test_every_event_is_in_the_table_with_its_fields() -> None:

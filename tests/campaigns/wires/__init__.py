@@ -1,0 +1,1 @@
+"""Mutated messages of PostgreSQL and requests of HTTP at a real gateway."""
