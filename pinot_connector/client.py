@@ -13,7 +13,6 @@ from pinot_connector.audiences import Audience, asked_as
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Cost, Level, level_of, questions_left
 from pinot_connector.catalog import Catalog
-from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.checked_arguments import checked_texts, require_confidence, require_max_cost
 from pinot_connector.client_base import ClientBase
@@ -336,7 +335,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             'member_id'
         """
         self._require_open()
-        return await whole_catalog(self.catalog_page, table)
+        return await self._noise.catalog(table, self._audience)
 
     async def catalog_page(self, request: dp_pb2.GetCatalogRequest) -> dp_pb2.GetCatalogResponse:
         """Returns one page of the catalogue as a message, for a gateway to pass on.
