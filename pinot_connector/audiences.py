@@ -15,7 +15,7 @@ _Asked = TypeVar("_Asked", question_pb2.Question, dp_pb2.GetCatalogRequest)
 class Audience:
     """An audience of the policy, by its name there, and the values of the names in it.
 
-    It decides what may be asked and of which rows: whoever serves callers derives it from who they are, and from
+    It decides what may be asked and of which rows: what serves callers derives it from who they are, and from
     nothing that they send.
     """
 

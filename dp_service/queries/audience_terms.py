@@ -12,7 +12,7 @@ from dp_service.queries.filters import In, Value
 
 @dataclass(frozen=True)
 class Named:
-    """A value that whoever serves callers gives, by its name in the policy."""
+    """A value that what serves callers gives, by its name in the policy."""
 
     name: str
 

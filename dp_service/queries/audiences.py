@@ -2,7 +2,7 @@
 
 An audience's policy is made of the whole one before a question is read. It lacks what the audience is not offered, so
 that this is refused in the words of what does not exist, and lists of a column with such values those values alone.
-Who asks is not known here: whoever serves callers names the audience, and the values that stand for names in it.
+Who asks is not known here: what serves callers names the audience, and the values that stand for names in it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def seen_by(policy: Policy, asked: AskedAs | None) -> Policy:
     if asked is None or audience is None or {name for name, _ in asked.values} != audience.names:
         raise RefusedByPolicyError(
             Rule.AUDIENCE,
-            "the policy answers audiences alone, and whoever asks here is of none that it knows",
+            "the policy answers audiences alone, and the one that asks is of none that it knows",
         )
     tables = (
         policy.tables if audience.tables is None else _offered(policy, audience.tables, dict(asked.values))

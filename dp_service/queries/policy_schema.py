@@ -78,7 +78,7 @@ class TableSchema(TableKeys):
 class OfferedTableSchema(Stated):
     """What an audience is offered of a table: columns (None: all), and for some of them the values of its rows.
 
-    A value is one of the column's, or `$name`, for which whoever serves callers gives it.
+    A value is one of the column's, or `$name`, for which what serves callers gives it.
     """
 
     columns: list[Identifier] | None = None

@@ -122,7 +122,7 @@ async def test_no_audience_is_refused_in_the_same_words(question: question_pb2.Q
             catalog.ClearField("audience")
         with pytest.raises(grpc.aio.AioRpcError) as listed:
             await dp.GetCatalog(catalog)
-    expected = "the policy answers audiences alone, and whoever asks here is of none that it knows"
+    expected = "the policy answers audiences alone, and the one that asks is of none that it knows"
     assert found == (grpc.StatusCode.PERMISSION_DENIED, expected)
     assert listed.value.details() == expected
 
