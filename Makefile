@@ -17,10 +17,11 @@ IMAGE_BUILD ?= docker $(if $(findstring $(comma),$(IMAGE_PLATFORMS)),buildx buil
 # Images are called GRIS_IMAGES-dp-service:GRIS_TAG and so on, as in compose.yaml.
 GRIS_IMAGES ?= gris
 GRIS_TAG ?= latest
-IMAGES := dp-service budget-service gateway tools
+IMAGES := dp-service budget-service gateway gateway-catalogue tools
+LOCKS := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -152,7 +153,7 @@ endif
 # One lock for each image, for every platform, with the hash of every file; the index is not written into it.
 LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 # What an operator's commands need; no pictures, frames or SQLAlchemy.
-TOOLS = dp budget store redis postgres pinot duckdb gateway console cli mcp
+TOOLS = dp budget store redis postgres postgres-wire pinot duckdb gateway console cli mcp
 locks: $(VENV)/.dev ## renew the pinned packages of the images
 	$(LOCK) --extra dp --extra telemetry --output-file deploy/locks/dp-service.txt
 	$(LOCK) --extra budget --extra redis --extra postgres --extra telemetry --output-file deploy/locks/budget-service.txt
@@ -160,7 +161,7 @@ locks: $(VENV)/.dev ## renew the pinned packages of the images
 	$(LOCK) $(addprefix --extra ,$(TOOLS)) --output-file deploy/locks/tools.txt
 
 audit-packages: $(VENV)/.dev ## look the pinned packages of the images up among known vulnerabilities; needs PyPI
-	@for each in $(IMAGES); do $(BIN)/pip-audit --strict --disable-pip --require-hashes --requirement deploy/locks/$$each.txt || exit 1; done
+	@for each in $(LOCKS); do $(BIN)/pip-audit --strict --disable-pip --require-hashes --requirement deploy/locks/$$each.txt || exit 1; done
 
 notices: $(VENV)/.release ## write dist/THIRD_PARTY_NOTICES and an SBOM of each image's packages; needs PyPI
 	$(BIN)/python -m deploy.release.notices
@@ -252,6 +253,9 @@ bench-cpu: $(VENV)/.dev ## the CPU of a question beside its engine, in each proc
 
 bench-replicas: $(VENV)/.dev ## two gateways and replicas of dp_service beside one of each, by CPU quotas; BENCH="--cores 0.15"
 	$(BIN)/python -m bench.replicas $(BENCH)
+
+bench-faces: $(VENV)/.dev ## a new question by Pinot's and PostgreSQL's protocols beside the gateway's own Ask; BENCH="--questions 2000"
+	$(BIN)/python -m bench.faces $(BENCH)
 
 bench-repeats: $(VENV)/.dev ## a repeated question at a gateway beside an empty call
 	$(BIN)/python -m bench.repeats $(BENCH)

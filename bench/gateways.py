@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -19,9 +19,12 @@ from tests.support.processes import process
 
 @contextmanager
 def running_gateway(
-    name: str, folder: Path, table: Table, *, dp: str, budget: str
+    name: str, folder: Path, table: Table, *, dp: str, budget: str, faces: Sequence[str] = ()
 ) -> Iterator[dict[str, str]]:
-    """Runs a gateway while the block runs, and gives its `address` and its `pid`; `issuer.pem` is in the folder."""
+    """Runs a gateway while the block runs, and gives its `address` and its `pid`; `issuer.pem` is in the folder.
+
+    The address of each face, such as `broker`, is given as `broker_address`.
+    """
     config = {
         "listen": "127.0.0.1:0",
         "dp": {"address": dp},
@@ -39,6 +42,7 @@ def running_gateway(
         "limits": {"per_second": 10_000, "burst": 10_000, "concurrent": 1000, "waiting": 1000},
         # A gateway that is given little CPU is slow to hear what has long been said.
         "timeouts": {"budget_silence": 30, "budget_attempt": 20, "budget": 30},
+        **{face: {"listen": "127.0.0.1:0"} for face in faces},
     }
     path = folder / f"{name}.yaml"
     path.write_text(json.dumps(config))

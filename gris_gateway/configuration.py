@@ -24,7 +24,8 @@
     limits: {per_second: 50, burst: 200, concurrent: 32, waiting: 64}
     timeouts: {engine: 45, budget_silence: 0.2}
 
-`engine` names one engine: `pinot`, or `duckdb` with the file of each table. `docs/gateway.md` says what each key means.
+`engine` names one engine: `pinot`, or `duckdb` with the file of each table. `docs/gateway-reference.md` says what each
+key means.
 """
 
 from __future__ import annotations

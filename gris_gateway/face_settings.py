@@ -64,7 +64,7 @@ class BrokerSettings(HttpSettings):
 
 
 class PostgresSettings(FaceSettings):
-    """Where clients of PostgreSQL are served.
+    """Where clients of PostgreSQL are served, by `per_account` connections of each account at a time.
 
     Questions about tables and columns are answered by a PostgreSQL of its own without rows, with the programs in the
     folder `catalogue`; without it, by those of this machine, if there are any; `false`: they are not answered.
@@ -72,3 +72,4 @@ class PostgresSettings(FaceSettings):
 
     listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50058"
     catalogue: str | Literal[False] | None = None
+    per_account: int = Field(default=100, ge=1, le=1000)

@@ -72,13 +72,15 @@ def face_of(
     from gris_postgres.server import PostgresServer  # noqa: PLC0415 - an extra
     from gris_postgres.wire import WireRules  # noqa: PLC0415 - an extra
 
+    if not isinstance(settings, PostgresSettings):
+        raise AssertionError("what is not over HTTP is for clients of PostgreSQL")
     rules = WireRules(
         message_bytes=limits.request_bytes,
         connections=limits.http_connections,
+        account_connections=settings.per_account,
         login_seconds=limits.handshake_seconds,
         write_seconds=limits.caller_timeout_seconds,
         grace_seconds=limits.grace_seconds,
     )
-    stated = settings.catalogue if isinstance(settings, PostgresSettings) else None
-    found = None if stated is False else programs(stated)
+    found = None if settings.catalogue is False else programs(settings.catalogue)
     return PostgresServer(name, settings.listen, tls, admitting, rules, programs=found)

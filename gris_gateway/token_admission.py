@@ -71,23 +71,23 @@ class TokenAdmission:
             HttpRefusalError: The sender is not known, has no account, or asks too much.
         """
         caller = self._known(authorization)
-        self._require_within_reach(caller, account)
+        paying = self._within_reach(caller, account)
         try:
             async with self._requests.entered(caller.name) as request:
                 # Every request counts against the rate.
                 await request.turn()
                 calls = InProcessCalls(self._methods, self._admission, authorization)
                 guard = None if self._guards is None else self._guards.of(caller.name)
-                yield AsyncGatewayClient(calls, account=account, max_per_hour=guard)
+                yield AsyncGatewayClient(calls, account=paying, max_per_hour=guard)
         except TooManyError as error:
             seconds = math.ceil(error.wait_milliseconds / 1000)
             raise self._refused(
                 HTTPStatus.TOO_MANY_REQUESTS, error.reason, str(error), {"Retry-After": str(seconds)}
             ) from None
 
-    def _require_within_reach(self, caller: Caller, account: str | None) -> None:
+    def _within_reach(self, caller: Caller, account: str | None) -> tuple[str, ...]:
         try:
-            caller.account([] if account is None else account.split("/"))
+            return caller.account([] if account is None else account.split("/"))
         except (AccountError, OutOfReachError):
             message = (
                 "expected the caller's own account, or one below it where the gateway's rules allow that"

@@ -6,30 +6,30 @@ Their text goes there as it is, and nowhere else; questions about data never do.
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from pygwire import messages
-from pygwire.connection import FrontendConnection
-from pygwire.exceptions import PygwireError
 
+from gris_postgres.catalogue_connection import CatalogueAnswer, CatalogueConnection, CatalogueUnreachable
 from gris_postgres.catalogue_process import DATABASE, MOST_CONNECTIONS, OWNER, READER, CatalogueProcess
 from gris_postgres.errors import CANCELLED, SYSTEM, TOO_MUCH, PostgresError
+from gris_serving.reloading_files import SecurityError
 from pinot_connector.catalog import Catalog, TableEntry
 from pinot_connector.engines.base import ColumnType
 
+log = logging.getLogger(__name__)
+
 # Its own time-out is shorter.
 ANSWER_SECONDS = 4.0
-MOST_BYTES = 4 * 2**20
+_LEAVE_SECONDS = 5.0
 _MOST_CHARACTERS = 50_000
-_READ_BYTES = 2**16
 _FRESH_SECONDS = 5.0
-_TRIES, _PAUSE_SECONDS = 200, 0.05
-# It starts, or a connection that was given up has not ended yet.
-_NOT_YET = ("57P03", "53300")
 _TYPES = {
     ColumnType.STRING: "text",
     ColumnType.INT64: "bigint",
@@ -63,27 +63,6 @@ _NOT_CALLED = " OR ".join(
 )
 
 
-@dataclass(frozen=True)
-class CatalogueAnswer:
-    """What it answers.
-
-    Attributes:
-        types: Those of the statement's parameters.
-        described: The columns; None: there are no rows.
-        rows: The rows.
-        command: What it calls the statement, without a count.
-    """
-
-    types: Sequence[int]
-    described: messages.RowDescription | None
-    rows: Sequence[messages.DataRow]
-    command: str
-
-
-class CatalogueUnreachable(Exception):  # noqa: N818 - it is what happened
-    """The process has ended, or says what is no message."""
-
-
 class Catalogue:
     """Tables and columns as a policy lists them.
 
@@ -95,8 +74,9 @@ class Catalogue:
     def __init__(self, process: CatalogueProcess, server_version: str) -> None:
         self.server_version = server_version
         self._process = process
+        self._is_open = True
         self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
-        self._idle: list[_Connection] = []
+        self._idle: list[CatalogueConnection] = []
         self._holding = ""
         self._known_until = -1.0
         self._holding_lock = asyncio.Lock()
@@ -124,7 +104,7 @@ class Catalogue:
             self._known_until = time.monotonic() + _FRESH_SECONDS
 
     async def _hold(self, statements: str) -> None:
-        owner = await _Connection.opened(self._process.socket, OWNER)
+        owner = await CatalogueConnection.opened(self._process.socket, OWNER)
         try:
             await owner.run(statements)
         finally:
@@ -154,10 +134,12 @@ class Catalogue:
             raise _gone() from None
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[_Connection]:
+    async def _connection(self) -> AsyncIterator[CatalogueConnection]:
         async with self._turns:
             connection = (
-                self._idle.pop() if self._idle else await _Connection.opened(self._process.socket, READER)
+                self._idle.pop()
+                if self._idle
+                else await CatalogueConnection.opened(self._process.socket, READER)
             )
             try:
                 yield connection
@@ -166,17 +148,37 @@ class Catalogue:
                 if connection.is_ready:
                     self._idle.append(connection)
                 else:
-                    connection.close()
+                    self._give_up(connection)
                 raise
             except BaseException:
-                # What it had begun ends with its connection.
-                connection.close()
+                self._give_up(connection)
                 raise
             self._idle.append(connection)
 
+    def _give_up(self, connection: CatalogueConnection) -> None:
+        """Close a connection; what it had begun ends by its own time-out, or is ended."""
+        connection.close()
+        asyncio.get_running_loop().call_later(_LEAVE_SECONDS, self._end, connection.backend)
+
+    def _end(self, backend: int) -> None:
+        """End what does not end by itself: in functions such as `strpos` PostgreSQL looks at no time-out and no signal.
+
+        PostgreSQL then begins anew, with all of its connections.
+        """
+        with suppress(ProcessLookupError):
+            if not self._is_open:
+                return
+            os.kill(backend, signal.SIGKILL)
+            log.warning(
+                "A statement about the catalogue did not end, and was ended.",
+                extra={"event": "catalogue.ended"},
+            )
+            while self._idle:
+                self._idle.pop().close()
+
     async def prepare(self) -> None:
         """Make the role that asks, and take from it what it must not call."""
-        owner = await _Connection.opened(self._process.socket, OWNER, "postgres")
+        owner = await CatalogueConnection.opened(self._process.socket, OWNER, "postgres")
         try:
             await owner.run(f"CREATE DATABASE {DATABASE}")
             await owner.run(f"CREATE ROLE {READER} LOGIN CONNECTION LIMIT {MOST_CONNECTIONS}")
@@ -186,7 +188,7 @@ class Catalogue:
             await owner.run(f"GRANT CONNECT ON DATABASE {DATABASE} TO {READER}")
         finally:
             owner.close()
-        owner = await _Connection.opened(self._process.socket, OWNER)
+        owner = await CatalogueConnection.opened(self._process.socket, OWNER)
         try:
             await owner.run(_WITHOUT_RIGHTS)
         finally:
@@ -194,6 +196,7 @@ class Catalogue:
 
     def close(self) -> None:
         """Close its connections."""
+        self._is_open = False
         for each in self._idle:
             each.close()
 
@@ -206,11 +209,14 @@ async def catalogue_of(programs: Path) -> AsyncIterator[Catalogue]:
         SecurityError: Its process does not start.
     """
     async with CatalogueProcess(programs) as process:
-        connection = await _Connection.opened(process.socket, OWNER, "postgres")
-        version = connection.parameters.get("server_version", "")
-        connection.close()
-        catalogue = Catalogue(process, version)
-        await catalogue.prepare()
+        try:
+            connection = await CatalogueConnection.opened(process.socket, OWNER, "postgres")
+            version = connection.parameters.get("server_version", "")
+            connection.close()
+            catalogue = Catalogue(process, version)
+            await catalogue.prepare()
+        except CatalogueUnreachable:
+            raise SecurityError("postgres.catalogue: it does not answer") from None
         try:
             yield catalogue
         finally:
@@ -257,124 +263,5 @@ def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-class _Connection:
-    """One connection to the catalogue, by the messages of its client."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.parameters: dict[str, str] = {}
-        self._reader = reader
-        self._writer = writer
-        self._protocol = FrontendConnection()
-
-    @classmethod
-    async def opened(cls, socket: Path, user: str, database: str = DATABASE) -> _Connection:
-        """Open a connection.
-
-        Raises:
-            CatalogueUnreachable: The process does not answer, or has no connection left.
-        """
-        # The socket is there a moment before it is listened to.
-        for _ in range(_TRIES):
-            try:
-                reader, writer = await asyncio.open_unix_connection(str(socket))
-            except OSError:
-                await asyncio.sleep(_PAUSE_SECONDS)
-                continue
-            connection = cls(reader, writer)
-            try:
-                await connection._log_in(user, database)
-            except PostgresError as error:
-                connection.close()
-                if error.sqlstate not in _NOT_YET:
-                    raise CatalogueUnreachable from None
-                await asyncio.sleep(_PAUSE_SECONDS)
-            except BaseException:
-                connection.close()
-                raise
-            else:
-                return connection
-        raise CatalogueUnreachable
-
-    async def _log_in(self, user: str, database: str) -> None:
-        self._send(messages.StartupMessage({"user": user, "database": database}))
-        async for message in self._answers():
-            if isinstance(message, messages.ParameterStatus):
-                self.parameters[message.name] = message.value
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether another statement can be asked."""
-        return self._protocol.is_ready
-
-    async def run(self, sql: str) -> None:
-        """Run statements of this module."""
-        self._send(messages.Query(sql))
-        async for _ in self._answers():
-            pass
-
-    async def ask(self, sql: str, types: Sequence[int], bound: messages.Bind | None) -> CatalogueAnswer:
-        """Ask a statement, or only for its types and columns."""
-        parts: list[messages.PGMessage] = [
-            messages.Parse("", sql, list(types)),
-            messages.Describe("S", ""),
-        ]
-        if bound is not None:
-            parts.append(messages.Bind("", "", bound.param_formats, bound.param_values, bound.result_formats))
-            parts += [messages.Describe("P", ""), messages.Execute("", 0)]
-        self._send(*parts, messages.Sync())
-        found, command = list(types), ""
-        described: messages.RowDescription | None = None
-        rows: list[messages.DataRow] = []
-        async for message in self._answers():
-            match message:
-                case messages.ParameterDescription():
-                    found = message.type_oids
-                case messages.RowDescription():
-                    described = message
-                case messages.DataRow():
-                    rows.append(message)
-                case messages.CommandComplete():
-                    command = message.tag.rstrip("0123456789").rstrip()
-        return CatalogueAnswer(found, described, rows, command)
-
-    async def _answers(self) -> AsyncIterator[messages.PGMessage]:
-        """Yield what it says until it is ready; then raise what it has refused."""
-        refused: PostgresError | None = None
-        heard = 0
-        while True:
-            read = await self._reader.read(_READ_BYTES)
-            heard += len(read)
-            if not read:
-                raise refused or CatalogueUnreachable
-            if heard > MOST_BYTES:
-                raise PostgresError(TOO_MUCH, f"expected an answer of at most {MOST_BYTES:,} bytes")
-            try:
-                said = list(self._protocol.receive(read))
-            except PygwireError:
-                raise CatalogueUnreachable from None
-            for message in said:
-                if isinstance(message, messages.ErrorResponse):
-                    refused = _refused(message)
-                yield message
-            if refused is not None and not self._protocol.is_active:
-                raise refused
-            if self._protocol.is_ready:
-                if refused is not None:
-                    raise refused
-                return
-
-    def _send(self, *parts: messages.PGMessage) -> None:
-        self._writer.write(b"".join(map(self._protocol.send, parts)))
-
-    def close(self) -> None:
-        """Close it."""
-        self._writer.close()
-
-
 def _gone() -> PostgresError:
     return PostgresError(SYSTEM, "the catalogue does not answer")
-
-
-def _refused(message: messages.ErrorResponse) -> PostgresError:
-    position = message.fields.get("P", "")
-    return PostgresError(message.code, message.message, int(position) if position.isdecimal() else 0)

@@ -3,6 +3,8 @@
 It listens on a socket in a folder that nobody else enters, ends with its parent, and keeps nothing. It is asked by a
 role that may look at the catalogue and at nothing else: it is refused the tables, cannot write, cannot change what
 limits it, and gets two seconds, little memory and no file.
+
+Nothing of it needs a shell, a name of its user or a file system to write to, but for a folder of temporary files.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ import os
 import pwd
 import shutil
 import stat
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,9 +25,15 @@ from gris_serving.reloading_files import SecurityError
 
 OWNER, READER, DATABASE = "gris_owner", "gris_reader", "gris"
 PORT = 5432
-MOST_CONNECTIONS = 12
+MOST_CONNECTIONS = 8
 START_SECONDS = 60.0
-_MOST_KILOBYTES = 400_000
+# Of address space for each connection, of which some 85,000 are PostgreSQL itself.
+_MOST_KILOBYTES = 160_000
+CLUSTER = (
+    *("--username", OWNER, "--auth", "trust", "--no-sync"),
+    *("--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1"),
+)
+"""How it is made; that of an image is made with the image."""
 _SYSTEMS = (
     "/usr/lib/postgresql/*/bin",
     "/usr/pgsql-*/bin",
@@ -48,22 +57,14 @@ _SETTINGS = {
     "log_min_error_statement": "panic",
     "timezone": "UTC",
 }
-# It ends when its input does, which is when its parent does, however that ends.
-_WITH_PARENT = """
-ulimit -v {kilobytes} 2>/dev/null
-nice -n 5 "$@" </dev/null & child=$!
-cat >/dev/null
-kill -QUIT $child
-wait $child
-cd / && rm -rf "$FOLDER"
-"""
+_SUPERVISOR = Path(__file__).with_name("catalogue_supervisor.py")
 
 
 def programs(stated: str | None = None) -> Path | None:
     """Return the folder of PostgreSQL's programs: that stated, else this system's newest; None: there is none.
 
     Raises:
-        SecurityError: The stated one has no `postgres` and `initdb`.
+        SecurityError: The stated one has no `postgres`, or nothing to make a cluster with.
     """
     if stated is not None:
         if not _has_programs(Path(stated)):
@@ -90,7 +91,12 @@ def _version(folder: Path) -> tuple[int, str]:
 
 
 def _has_programs(folder: Path) -> bool:
-    return all((folder / each).is_file() for each in ("postgres", "initdb"))
+    return (folder / "postgres").is_file() and ((folder / "initdb").is_file() or _made(folder).is_dir())
+
+
+def _made(programs: Path) -> Path:
+    """Return where a cluster is that was made already, as in images: `initdb` needs a shell."""
+    return programs.parent / "empty"
 
 
 class CatalogueProcess:
@@ -111,9 +117,15 @@ class CatalogueProcess:
         return self._folder / f".s.PGSQL.{PORT}"
 
     async def __aenter__(self) -> CatalogueProcess:
-        self._folder = Path(tempfile.mkdtemp(prefix="gris-catalogue-", dir=_parent()))
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix="gris-catalogue-", dir=_parent()))
+        except OSError:
+            raise SecurityError("postgres.catalogue: expected a folder for temporary files") from None
         try:
             await self._start()
+        except OSError as error:
+            await self.__aexit__()
+            raise SecurityError(f"postgres.catalogue: it cannot be started: {error.strerror}") from None
         except BaseException:
             await self.__aexit__()
             raise
@@ -134,27 +146,32 @@ class CatalogueProcess:
         if whom:
             shutil.chown(self._folder, whom["user"], whom["group"])
         data = self._folder / "data"
-        cluster = ("--pgdata", str(data), "--username", OWNER, "--auth", "trust", "--no-sync")
-        made = await self._run(
-            whom, str(self._programs / "initdb"), *cluster, "--encoding", "UTF8", "--locale", "C"
-        )
-        if await made.wait():
-            raise SecurityError(f"postgres.catalogue: {self._programs / 'initdb'} has failed")
+        made = _made(self._programs)
+        if made.is_dir():
+            await asyncio.to_thread(_copy_cluster, made, data)
+        else:
+            initdb = (str(self._programs / "initdb"), "--pgdata", str(data), *CLUSTER)
+            if await (await self._run(initdb, **whom)).wait():
+                raise SecurityError(f"postgres.catalogue: {initdb[0]} has failed")
         settings = {**_SETTINGS, "unix_socket_directories": str(self._folder)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        script = _WITH_PARENT.format(kilobytes=_MOST_KILOBYTES)
         server = (str(self._programs / "postgres"), "-D", str(data), "-p", str(PORT), *options)
-        self._process = await self._run(whom, "/bin/sh", "-c", script, "catalogue", *server)
+        limits = (
+            str(self._folder),
+            str(_MOST_KILOBYTES),
+            *(str(whom.get(each, "")) for each in ("user", "group")),
+        )
+        self._process = await self._run((sys.executable, "-I", "-S", str(_SUPERVISOR), *limits, *server))
         await self._until_it_listens(self._process)
 
-    async def _run(self, whom: dict[str, Any], *command: str) -> asyncio.subprocess.Process:
+    async def _run(self, command: Sequence[str], **whom: Any) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
             # Nothing of this process's own, which may hold secrets.
-            env={"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC", "FOLDER": str(self._folder)},
+            env={"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"},
             cwd=self._folder,
             # Ctrl-C is for this process, which ends it.
             start_new_session=True,
@@ -169,6 +186,12 @@ class CatalogueProcess:
                 break
             await asyncio.sleep(0.02)
         raise SecurityError(f"postgres.catalogue: {self._programs / 'postgres'} does not listen")
+
+
+def _copy_cluster(made: Path, data: Path) -> None:
+    """Copy a cluster of an image, whose files are another user's."""
+    shutil.copytree(made, data, copy_function=shutil.copyfile)
+    data.chmod(0o700)
 
 
 def _parent() -> str:

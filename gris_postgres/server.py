@@ -8,8 +8,9 @@ import logging
 import secrets
 import socket
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -88,6 +89,7 @@ class PostgresServer:
         self._connections: set[asyncio.Task[None]] = set()
         self._unknown: dict[str, dict[asyncio.Task[None], None]] = {}
         self._conversations: dict[int, _Known] = {}
+        self._of_accounts: Counter[tuple[str, ...]] = Counter()
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
@@ -188,11 +190,33 @@ class PostgresServer:
     async def _served(self, wire: Wire, address: str) -> None:
         try:
             async with asyncio.timeout(self._rules.login_seconds):
-                session = await self._logged_in(wire)
+                known = await self._logged_in(wire)
         except TimeoutError:
             raise ConnectionOver from None
-        if session is None:
+        if known is None:
             return
+        session, account = known
+        with self._counted(account):
+            await self._converse(wire, session, address)
+
+    @contextmanager
+    def _counted(self, account: tuple[str, ...]) -> Iterator[None]:
+        """Count a connection of an account while the block runs; refuse it if there are too many."""
+        most = self._rules.account_connections
+        if self._of_accounts[account] >= most:
+            message = (
+                f"expected at most {most} connections of this account at a time: close some, or use a pool"
+            )
+            raise PostgresError(TOO_MANY_CONNECTIONS, message)
+        self._of_accounts[account] += 1
+        try:
+            yield
+        finally:
+            self._of_accounts[account] -= 1
+            if not self._of_accounts[account]:
+                del self._of_accounts[account]
+
+    async def _converse(self, wire: Wire, session: Session, address: str) -> None:
         task = asyncio.current_task()
         if task is None:
             raise AssertionError("a connection is served in a task")
@@ -202,6 +226,7 @@ class PostgresServer:
         self._conversations[number] = _Known(secret, conversation, task)
         try:
             wire.send(
+                messages.AuthenticationOk(),
                 *(messages.ParameterStatus(*each) for each in session.settings.reported().items()),
                 messages.BackendKeyData(number, secret),
                 messages.ReadyForQuery(),
@@ -210,8 +235,8 @@ class PostgresServer:
         finally:
             del self._conversations[number]
 
-    async def _logged_in(self, wire: Wire) -> Session | None:
-        """Return the session of a caller who is known; None: the connection asked for something else."""
+    async def _logged_in(self, wire: Wire) -> tuple[Session, tuple[str, ...]] | None:
+        """Return the session of a caller who is known, and whose budget pays; None: nobody wants to log in."""
         beginning = await self._begun(wire)
         if isinstance(beginning, messages.CancelRequest):
             self._cancel(beginning)
@@ -230,14 +255,13 @@ class PostgresServer:
         account = None if user in ("", "-") else user
         admitted = partial(self._admitting.admitted, [f"Bearer {password.password}"], account)
         try:
-            async with admitted():
-                pass
+            async with admitted() as client:
+                paying = client.account
         except HttpRefusalError as error:
             raise error_of(error) from None
         session = Session(admitted, user, self._catalogue)
         _take_options(session, beginning.params)
-        wire.send(messages.AuthenticationOk())
-        return session
+        return session, paying
 
     async def _begun(self, wire: Wire) -> messages.PGMessage:
         """Return the first packet that asks for no encryption, once that is settled."""

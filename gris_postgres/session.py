@@ -11,7 +11,8 @@ from typing import Protocol, TypeAlias
 from pygwire.constants import TransactionStatus
 from pygwire.messages import Bind, RowDescription
 
-from gris_postgres.catalogue import Catalogue, CatalogueAnswer
+from gris_postgres.catalogue import Catalogue
+from gris_postgres.catalogue_connection import CatalogueAnswer
 from gris_postgres.errors import (
     ABORTED,
     NOT_SUPPORTED,

@@ -36,6 +36,7 @@ class WireRules:
     Attributes:
         message_bytes: The largest message of a caller who is known.
         connections: How many connections there may be at a time; further ones are refused.
+        account_connections: How many of them each account may have.
         login_seconds: How long a connection has until its caller is known.
         write_seconds: How long a client may take to read what it asked for.
         grace_seconds: How long what has begun may go on when the server stops.
@@ -43,6 +44,7 @@ class WireRules:
 
     message_bytes: int
     connections: int
+    account_connections: int
     login_seconds: float
     write_seconds: float
     grace_seconds: float

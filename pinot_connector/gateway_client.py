@@ -111,7 +111,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
     Args:
         gateway: the gateway's address; see `gateway_address`. Inside the gateway's own process, its calls.
         account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
-            None: the caller's own.
+            None: the caller's own. The attribute is its path, from the root on, or empty.
         max_per_hour: see `AsyncPrivateClient`.
 
     Raises:
@@ -128,6 +128,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         self._guard = guard_of(max_per_hour)
         path = account.split("/") if isinstance(account, str) else account
         self._account = None if path is None else budget_pb2.Account(path=checked_texts("account", path))
+        self.account = tuple(path or ())
         self._channel: grpc.aio.Channel | None = None
         if isinstance(gateway, str | Endpoint):
             self._channel = open_channel(gateway, _RETRIED_BY_GRPC)

@@ -1,11 +1,15 @@
 """Collects everything that Python needs to run into a folder, which with its present content becomes an image.
 
     python3 collect.py /image
+    python3 collect.py /image catalogue
 
 Takes the interpreter that runs it, its standard library, the shared libraries that these and the packages in the
 folder need, the certificates of public authorities, a user without rights, and what scanners for vulnerabilities ask
 for: which system this is, and of which of its packages something is here. Left out is everything with which an
 image could be changed from inside: shells, package managers, compilers. Works on systems with glibc.
+
+With `catalogue` it is Debian's PostgreSQL server instead, what that loads, and a cluster without tables, which is made
+here because `initdb` needs a shell; the gateway copies it when it starts (gris_postgres).
 """
 
 import compileall
@@ -17,6 +21,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 USER = 10001
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -38,6 +43,16 @@ _LEFT_OUT = shutil.ignore_patterns(
 )
 # Loaded by name when a thread is cancelled or ends, so that nothing asks for it beforehand.
 _LOADED_BY_NAME = ("libgcc_s.so.1",)
+POSTGRESQL = Path("/usr/lib/postgresql")
+CLUSTER = (
+    *("--username", "gris_owner", "--auth", "trust", "--no-sync"),
+    *("--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1"),
+)
+"""How `initdb` makes a catalogue, as in gris_postgres."""
+# What the server loads by name: modules, and folders of what it reads.
+_MODULES = ("plpgsql", "dict_snowball")
+_READ = ("extension", "timezonesets", "tsearch_data")
+_ZONES = ("UTC", "Etc/UTC")
 # What says which system this is.
 _RELEASE = ("/etc/os-release", "/usr/lib/os-release", "/etc/debian_version")
 _USR_MERGED = ("/lib", "/lib64", "/bin", "/sbin")
@@ -64,6 +79,38 @@ def collect(root: Path) -> None:
     _copy_settings(root)
     describe(root, [interpreter, library / "os.py", library / "lib-dynload", CERTIFICATES, *libraries])
     _compile(root)
+
+
+def collect_catalogue(root: Path) -> None:
+    """Put PostgreSQL's server and a cluster without tables into `root`, where this system has the server.
+
+    Raises:
+        CollectError: There is no server here.
+    """
+    version = max(POSTGRESQL.glob("*"), key=lambda each: int(each.name), default=None)
+    if version is None:
+        raise CollectError(f"{POSTGRESQL}: expected PostgreSQL's server")
+    loaded = [version / "bin" / "postgres", *(version / "lib" / f"{name}.so" for name in _MODULES)]
+    libraries = {path for file in loaded for path in _linked_libraries(file, set())}
+    zones = [Path("/usr/share/zoneinfo") / name for name in _ZONES]
+    for path in (*loaded, *zones, *sorted(libraries), Path("/etc/ld.so.cache")):
+        _copy(root, path)
+    read = [Path("/usr/share/postgresql") / version.name / name for name in _READ]
+    for path in read:
+        shutil.copytree(path, _target(root, path), ignore_dangling_symlinks=True)
+    _make_cluster(version / "bin" / "initdb", root / version.relative_to("/") / "empty")
+    describe(root, [*loaded, *zones, *libraries])
+
+
+def _make_cluster(initdb: Path, made: Path) -> None:
+    """Make a cluster that everybody may read; none is made as root."""
+    with TemporaryDirectory() as folder:
+        shutil.chown(folder, "postgres")
+        data = Path(folder) / "data"
+        subprocess.run([initdb, "--pgdata", data, *CLUSTER], user="postgres", cwd=folder, check=True)
+        shutil.copytree(data, made, copy_function=shutil.copyfile)
+    for path in (made, *made.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def describe(root: Path, taken: Iterable[Path]) -> None:
@@ -175,4 +222,4 @@ def _target(root: Path, path: Path) -> Path:
 
 
 if __name__ == "__main__":
-    collect(Path(sys.argv[1]))
+    (collect_catalogue if sys.argv[2:] == ["catalogue"] else collect)(Path(sys.argv[1]))

@@ -60,9 +60,10 @@ TRIAL = _example(
 )
 PRODUCTION = _example("production")
 SEVERAL = _example("several-gateways", *PRODUCTION.files)
+CLIENTS = _example("clients", *PRODUCTION.files)
 REGIONS = _example("regions", *PRODUCTION.files)
 ONE_REGION = _example("one-region", *PRODUCTION.files)
-ALL = (TRIAL, PRODUCTION, SEVERAL, REGIONS, ONE_REGION)
+ALL = (TRIAL, PRODUCTION, SEVERAL, CLIENTS, REGIONS, ONE_REGION)
 """What the examples of values make, each on top of the values that it says; deploy/kubernetes has a file of each."""
 
 

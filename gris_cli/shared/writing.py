@@ -36,8 +36,8 @@ _PORTS = Ports(GATEWAY_PORT, CONSOLE_PORT, FACE_PORTS)
 _WHOLE = 3
 
 _GATEWAY_HEAD = f"""\
-# The gateway: who may ask, of which data, and whose budget pays; docs/gateway.md has every key. `gris serve --from` and
-# this folder start it with all else. Names of files are relative to this folder.
+# The gateway: who may ask, of which data, and whose budget pays; docs/gateway-reference.md has every key. `gris serve
+# --from` and this folder start it with all else. Names of files are relative to this folder.
 # DECIDE: whose tokens count. issuer.pem verifies those in credentials/, which `gris init` has signed for {DAYS} days.
 # Each analyst gets ca.pem and a token. Once your organisation has an issuer, name it below and in console.yaml, and
 # remove issuer.key: anyone who has that is everybody.

@@ -25,9 +25,21 @@ writable = [folder for folder in ("/", "/opt/gris/lib", "/etc", "/usr/lib") if o
 found = [name for name in sys.argv[1:] if any(os.path.exists(f"{folder}/{name}") for folder in ("/bin", "/usr/bin",
     "/usr/local/bin", "/sbin", "/opt/gris/bin"))]
 modules = [name for name in ("pip", "ensurepip", "setuptools", "dp_service", "budget_service", "pinot_connector",
-    "gris_gateway", "gris_mcp", "gris_broker") if importlib.util.find_spec(name)]
+    "gris_gateway", "gris_mcp", "gris_broker", "gris_postgres") if importlib.util.find_spec(name)]
 print(json.dumps({"user": os.getuid(), "writable": writable, "found": found, "modules": modules}))
 """
+_ASK_CATALOGUE = """
+import asyncio
+from pygwire.messages import Bind
+from gris_postgres.catalogue import catalogue_of
+from gris_postgres.catalogue_process import programs
+async def main():
+    async with catalogue_of(programs()) as catalogue:
+        for sql in ("SHOW TIME ZONE", "SELECT 'PL/pgSQL' FROM pg_language WHERE lanname = 'plpgsql'"):
+            print(*(await catalogue.ask(sql, [], Bind())).rows[0].columns)
+asyncio.run(main())
+"""
+_OF_GATEWAY = ["pinot_connector", "gris_gateway", "gris_mcp", "gris_broker", "gris_postgres"]
 
 
 def client(services: Services, engine: Engine, analyst: str) -> PrivateClient:
@@ -79,11 +91,9 @@ def test_an_exhausted_budget_is_refused(services: Services, duckdb: DuckDBEngine
     [
         ("dp-service", ["dp_service"]),
         ("budget-service", ["budget_service"]),
-        ("gateway", ["pinot_connector", "gris_gateway", "gris_mcp", "gris_broker"]),
-        (
-            "tools",
-            ["dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_mcp", "gris_broker"],
-        ),
+        ("gateway", _OF_GATEWAY),
+        ("gateway-catalogue", _OF_GATEWAY),
+        ("tools", ["dp_service", "budget_service", *_OF_GATEWAY]),
     ],
 )
 def test_an_image_holds_what_it_runs_and_no_tools(target: str, packages: list[str]) -> None:
@@ -94,6 +104,25 @@ def test_an_image_holds_what_it_runs_and_no_tools(target: str, packages: list[st
         image, ["-c", _LOOK, *NOT_IN_AN_IMAGE], entrypoint="python", remove=True, network_disabled=True
     )
     assert {"user": 10001, "writable": [], "found": [], "modules": packages} == json.loads(reported)
+
+
+@pytest.mark.usefixtures("starts_containers")
+@pytest.mark.parametrize("user", ["10001", "70007:0"])
+def test_a_catalogue_needs_no_right_and_one_folder(user: str) -> None:
+    """As in Kubernetes: nothing else can be written, no right can be had, and its user may have no name."""
+    said = docker.from_env().containers.run(
+        build_service("gateway-catalogue"),
+        ["-c", _ASK_CATALOGUE],
+        entrypoint="python",
+        remove=True,
+        network_disabled=True,
+        user=user,
+        read_only=True,
+        tmpfs={"/tmp": "mode=1777,size=512m"},  # noqa: S108 - the container's own
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges:true"],
+    )
+    assert said.decode().split() == ["b'UTC'", "b'PL/pgSQL'"]
 
 
 def test_a_container_can_ask_itself_whether_it_serves(services: Services) -> None:

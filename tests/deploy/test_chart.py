@@ -15,6 +15,7 @@ from budget_service.configuration.budget_file import load_configuration
 from deploy.kubernetes import validate
 from deploy.kubernetes.chart import (
     CHART,
+    CLIENTS,
     PRODUCTION,
     REGIONS,
     ROOT,
@@ -173,6 +174,36 @@ def test_what_pinot_asks_for_reaches_the_gateway(tmp_path: Path) -> None:
     assert volumes["pinot"]["secret"] == {"secretName": "gris-pinot", "defaultMode": 0o440}
 
 
+def test_clients_of_pinot_and_postgresql_have_ports_of_their_own(tmp_path: Path) -> None:
+    """By the gateway's certificate, and a catalogue with a folder to write to; none unless it is asked for."""
+    made = charted(CLIENTS)
+    configuration = gateway_configuration(made, tmp_path)
+    configuration.require_protected()
+    listening = {name: each.listen for name, each in configuration.faces.items()}
+    assert listening == {"broker": "0.0.0.0:50057", "postgres": "0.0.0.0:50058"}
+    assert all(configuration.tls_of(each) == configuration.tls for each in configuration.faces.values())
+    numbers = {"grpc": 50054, "broker": 50057, "postgres": 50058}
+    served = made["Service", "gateway"]["spec"]["ports"]
+    assert {each["name"]: each["port"] for each in served} == numbers
+    pod = pod_of(made, "gateway")
+    (container,) = pod["containers"]
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert ports == numbers | {"metrics": 9464}
+    assert all(each["targetPort"] in ports for each in served)
+    assert "-gateway-catalogue:" in container["image"]
+    assert {"name": "catalogue", "mountPath": "/tmp"} in container["volumeMounts"]  # noqa: S108 - its own
+    assert "emptyDir" in next(each for each in pod["volumes"] if each["name"] == "catalogue")
+    assert configuration.postgres is not None
+    assert configuration.postgres.catalogue is None
+    without = charted(CLIENTS.but("gateway.postgres.catalogue=false", "gateway.broker.enabled=false"))
+    configuration = gateway_configuration(without, tmp_path)
+    assert configuration.postgres is not None
+    assert (configuration.broker, configuration.postgres.catalogue) == (None, False)
+    (container,) = pod_of(without, "gateway")["containers"]
+    assert "-gateway:" in container["image"]
+    assert "catalogue" not in {each["name"] for each in container["volumeMounts"]}
+
+
 def test_no_secret_is_made_and_none_is_in_the_environment() -> None:
     """Secrets are files that others make, and no wider than the services accept."""
     for values in (TRIAL, PRODUCTION, EVERYTHING):
@@ -320,6 +351,17 @@ REFUSED: dict[str, tuple[Values, tuple[str, ...], str]] = {
         ("regions.budget=accounts: []",),
         "regions.budget: the ledger would not",
     ),
+    "clients without tokens": (
+        TRIAL,
+        ("gateway.postgres.enabled=true",),
+        "gateway.broker, gateway.postgres: their callers are known by tokens",
+    ),
+    "clients of Pinot by any name": (
+        PRODUCTION,
+        ("gateway.broker.enabled=true",),
+        "gateway.broker.settings.hosts: give the names",
+    ),
+    "another address for clients": (CLIENTS, ("gateway.postgres.settings.listen=0.0.0.0:1",), "listen"),
     "two gateways with one file": (PRODUCTION, ("gateway.replicas=2",), "is for one gateway: set 1"),
     "a gateway that forgets what was paid for": (
         PRODUCTION,

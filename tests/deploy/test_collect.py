@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.image.collect import CERTIFICATES, describe
+from deploy.image.collect import CERTIFICATES, CLUSTER, describe
+from gris_postgres.catalogue_process import CLUSTER as CLUSTER_OF_THE_GATEWAY
 
 pytestmark = [
     pytest.mark.usefixtures("starts_processes"),
@@ -47,3 +48,8 @@ def test_an_image_names_the_packages_of_what_it_holds_and_no_other(tmp_path: Pat
     described = fields(folder / "libc6")
     assert (described["Package"], described["Version"]) == ("libc6", version)
     assert described["Status"] == "install ok installed"
+
+
+def test_a_cluster_of_an_image_is_the_one_that_a_gateway_makes() -> None:
+    """The image has no code of the gateway's when it is made."""
+    assert CLUSTER == CLUSTER_OF_THE_GATEWAY

@@ -36,7 +36,7 @@ def image_extras() -> dict[str, list[str]]:
     """Return the extras of each lock, as the Makefile makes it."""
     makefile = (ROOT / "Makefile").read_text()
     lines = re.findall(r"\$\(LOCK\) (.*) --output-file deploy/locks/(.*)\.txt", makefile)
-    found = {name: re.findall(r"--extra (\w+)", extras) for extras, name in lines}
+    found = {name: re.findall(r"--extra ([\w-]+)", extras) for extras, name in lines}
     (tools,) = re.findall(r"^TOOLS = (.*)", makefile, re.MULTILINE)
     return found | {"tools": tools.split()}
 

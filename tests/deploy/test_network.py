@@ -70,6 +70,10 @@ EXPECTED: dict[str, Reach] = {
 }
 # They reach the database of their releases, which is on the store's network here, and an application does not.
 EXPECTED["several-gateways"] = {**EXPECTED["production"], ("gateway", "store"): tcp(5432)}
+# Programs that ask Apache Pinot or PostgreSQL have ports of their own.
+EXPECTED["clients"] = EXPECTED["production"] | {
+    (name, "gateway"): tcp(50054, 50057, 50058) for name in ("analyst", "analysts' network")
+}
 # Applications ask a region, as well as the home, which both regions ask; Prometheus asks all.
 REGIONS = ("region-eu", "region-us")
 EXPECTED["regions"] = {

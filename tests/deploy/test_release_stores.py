@@ -22,7 +22,7 @@ from tests.support.release_stores import ANA, in_month, kept, key_file
 
 pytestmark = pytest.mark.usefixtures("starts_processes")
 
-ONE = ("compose", "trial", "production", "regions", "one-region")
+ONE = ("compose", "trial", "production", "clients", "regions", "one-region")
 SEVERAL_GATEWAYS = ("several-gateways", "everything")
 
 
@@ -41,7 +41,8 @@ class Deployed:
     def configuration(self, folder: Path) -> GatewayConfiguration:
         """Return its configuration, with the files of mounted folders in one folder here."""
         text = self.text
-        for path in self.mounts:
+        # `/tmp` first: the folder may be below it.
+        for path in sorted(self.mounts, key=len):
             text = text.replace(f"{path}/", f"{folder}/")
         (folder / "gateway.yaml").write_text(text)
         return read_document(folder / "gateway.yaml", GatewayConfiguration)

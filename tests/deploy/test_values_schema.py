@@ -20,6 +20,7 @@ from gris_gateway.configuration import (
     TimeoutSettings,
     Tokens,
 )
+from gris_gateway.face_settings import BrokerSettings, PostgresSettings
 
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
 BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
@@ -41,6 +42,8 @@ OF_THE_CHART: dict[type[BaseModel], set[str]] = {
         "postgres",
     },
     HistorySettings: {"file"},
+    BrokerSettings: {"listen", "tls"},
+    PostgresSettings: {"listen", "tls", "catalogue"},
     Pinot: {"broker", "controller", "authorization_file", "ca_file", "certificate_file"},
     Tokens: {"key_file"},
 }
@@ -49,6 +52,8 @@ REPEATED: dict[type[BaseModel], str] = {
     HistorySettings: "gateway.settings.history",
     LimitSettings: "gateway.settings.limits",
     TimeoutSettings: "gateway.settings.timeouts",
+    BrokerSettings: "gateway.broker.settings",
+    PostgresSettings: "gateway.postgres.settings",
     Pinot: "pinot.settings",
     Tokens: "gateway.identity.jwt",
     AccountRule: "gateway.identity.jwt.accounts.items",

@@ -74,7 +74,7 @@ REFERENCES = {
     "policy": Reference(section("policy-reference.md", "## Reference"), PolicySchema),
     "budget.yaml": Reference(section("budget.md", "## The configuration"), Configuration),
     "console.yaml": Reference(section("console.md", "## `console.yaml`"), ConsoleConfiguration),
-    "gateway.yaml": Reference(section("gateway.md", "## `gateway.yaml`"), GatewayConfiguration),
+    "gateway.yaml": Reference(section("gateway-reference.md", "## `gateway.yaml`"), GatewayConfiguration),
     "access": Reference(section("security.md", "## Roles"), Access),
 }
 

@@ -31,7 +31,7 @@ from sqlalchemy import MetaData, Table, create_engine, func, inspect, select
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from gris_postgres.catalogue_process import programs
+from gris_postgres.catalogue_process import MOST_CONNECTIONS, programs
 from pinot_connector import AsyncGatewayClient, Endpoint
 from tests.gateway.conftest import AUDIENCE, GatewayWorld, write_configuration
 from tests.support.processes import process
@@ -462,6 +462,21 @@ def test_connections_that_say_nothing_keep_nobody_out(gateway: GatewayWorld) -> 
             assert connection.execute("SELECT 1").fetchall() == [(1,)]
 
 
+def test_one_account_takes_no_more_than_its_connections(gateway: GatewayWorld) -> None:
+    """By whatever name it logs in; others have theirs, and what has ended is free again."""
+    with ExitStack() as stack:
+        held = [stack.enter_context(Raw(gateway, "crowding")) for _ in range(100)]
+        for user in ("-", "app/acme/crowding"):
+            with pytest.raises(psycopg.OperationalError, match="at most 100 connections"):
+                psycopg.connect(**addressed(gateway, "crowding", user=user))
+        with connected(gateway, "beside-a-crowd") as connection:
+            assert connection.execute("SELECT 1").fetchall() == [(1,)]
+        held[0].send(messages.Terminate())
+        assert held[0].until() == []
+        with connected(gateway, "crowding") as connection:
+            assert connection.execute("SELECT 1").fetchall() == [(1,)]
+
+
 def test_what_came_in_the_clear_does_not_count_inside_tls(gateway: GatewayWorld) -> None:
     """A start of a session behind the request for TLS is taken for a part of the handshake, which fails."""
     host, _, port = gateway.postgres_address.rpartition(":")
@@ -515,6 +530,27 @@ def test_what_the_catalogue_gives_up_is_free_again(gateway: GatewayWorld) -> Non
         assert all(b"E" in each.until(b"Z") for each in raw)
     with connected(gateway, "giving-up") as connection:
         assert connection.execute("SELECT 1 + 1").fetchall() == [(2,)]
+
+
+@has_catalogue
+def test_statements_that_look_at_no_time_out_are_ended(gateway: GatewayWorld) -> None:
+    """More of them than the catalogue has connections, which they would hold for hours; then it answers again."""
+    stuck = "SELECT strpos(repeat('a', 20000000), 'b' || repeat('a', 100000))"
+    with ExitStack() as stack:
+        raw = [stack.enter_context(Raw(gateway, "stuck")) for _ in range(MOST_CONNECTIONS + 2)]
+        for each in raw:
+            each.send(messages.Query(stuck))
+        assert all(b"E" in each.until(b"Z") for each in raw)
+    with connected(gateway, "after-stuck") as connection:
+        for _ in range(20):
+            with suppress(psycopg.Error):
+                assert connection.execute("SELECT 1 + 1").fetchall() == [(2,)]
+                assert connection.execute(
+                    "SELECT count(*) FROM pg_class WHERE relname = 'feedback'"
+                ).fetchall()
+                break
+        else:
+            pytest.fail("it answers nothing")
 
 
 @has_catalogue

@@ -1,4 +1,4 @@
-{{/* gateway.yaml; docs/gateway.md explains every key. */}}
+{{/* gateway.yaml; docs/gateway-reference.md explains every key. */}}
 {{- define "gris.gatewayConfiguration" -}}
 {{- $gateway := .Values.gateway -}}
 {{- $tls := dict "certificate" "/run/gris/gateway.pem" "key" "/run/gris/gateway.key" -}}
@@ -39,5 +39,36 @@
 {{- $_ := set $made "identity" $identity -}}
 {{- $_ := set $made "releases" $releases -}}
 {{- with $history }}{{ $_ := set $made "history" . }}{{ end -}}
+{{- if $gateway.broker.enabled -}}
+{{- $_ := set $made "broker" (merge (dict "listen" "0.0.0.0:50057") $gateway.broker.settings) -}}
+{{- end -}}
+{{- if $gateway.postgres.enabled -}}
+{{- $postgres := merge (dict "listen" "0.0.0.0:50058") $gateway.postgres.settings -}}
+{{- if not $gateway.postgres.catalogue }}{{ $_ := set $postgres "catalogue" false }}{{ end -}}
+{{- $_ := set $made "postgres" $postgres -}}
+{{- end -}}
 {{- toYaml (merge $made (omit $gateway.settings "history")) -}}
+{{- end }}
+
+{{/* What callers reach, by the names of ports: {"grpc": 50054, ..}. */}}
+{{- define "gris.gatewayPorts" -}}
+grpc: 50054
+{{- if .Values.gateway.broker.enabled }}
+broker: 50057
+{{- end }}
+{{- if .Values.gateway.postgres.enabled }}
+postgres: 50058
+{{- end }}
+{{- end }}
+
+{{/* The same, as a policy has them. */}}
+{{- define "gris.gatewayPolicyPorts" -}}
+{{- range $name, $port := include "gris.gatewayPorts" . | fromYaml }}
+- {port: {{ $port }}, protocol: TCP}
+{{- end }}
+{{- end }}
+
+{{/* Whether it runs a PostgreSQL that lists tables; empty: it does not. */}}
+{{- define "gris.hasCatalogue" -}}
+{{- if and .Values.gateway.postgres.enabled .Values.gateway.postgres.catalogue }}true{{ end -}}
 {{- end }}

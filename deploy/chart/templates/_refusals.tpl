@@ -91,6 +91,12 @@
 {{- if and $values.gateway.identity.jwt (not (default dict $values.gateway.identity.jwt).keys) -}}
 {{- $faults = append $faults "gateway.identity.jwt.keys: give the issuer's public keys (--set-file gateway.identity.jwt.keys=issuer.jwks)" -}}
 {{- end -}}
+{{- if and (or $values.gateway.broker.enabled $values.gateway.postgres.enabled) (not $values.gateway.identity.jwt) -}}
+{{- $faults = append $faults "gateway.broker, gateway.postgres: their callers are known by tokens: give gateway.identity.jwt" -}}
+{{- end -}}
+{{- if and $values.gateway.broker.enabled (not $values.gateway.broker.settings.hosts) -}}
+{{- $faults = append $faults "gateway.broker.settings.hosts: give the names by which callers reach the gateway, as its certificate has them" -}}
+{{- end -}}
 {{- if eq $values.gateway.releases.kind "sqlite" -}}
 {{- if gt (int $values.gateway.replicas) 1 -}}
 {{- $faults = append $faults "gateway.replicas: a release store in a file is for one gateway: set 1, or gateway.releases.kind=postgresql" -}}

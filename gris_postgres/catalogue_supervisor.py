@@ -1,0 +1,49 @@
+"""Runs PostgreSQL with limits, until it or the process that started it ends; a program of its own.
+
+    python catalogue_supervisor.py FOLDER KILOBYTES USER GROUP COMMAND..
+
+FOLDER is removed behind it. KILOBYTES is the most address space of each of its processes. USER and GROUP are numbers,
+or empty for those of this process. It ends when its input does, which is when its parent does, however that ends. It
+needs no shell, for images have none, and no package.
+"""
+
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+_LOOK_SECONDS = 0.5
+
+
+def main(folder: str, kilobytes: str, user: str, group: str, *command: str) -> None:
+    """Run the command."""
+    _limit(int(kilobytes) * 1024)
+    whom = {"user": int(user), "group": int(group), "extra_groups": ()} if user else {}
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, **whom)  # type: ignore[call-overload]  # noqa: S603
+    while child.poll() is None and not select.select([0], [], [], _LOOK_SECONDS)[0]:
+        pass
+    if child.poll() is None:
+        child.send_signal(signal.SIGQUIT)
+    child.wait()
+    os.chdir("/")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _limit(most: int) -> None:
+    """Take from this process, and from those that it starts, what questions about data may need."""
+    os.nice(5)
+    # Not every system has these.
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    with suppress(OSError):
+        # Where memory runs out it is given up first.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
