@@ -31,5 +31,8 @@ def asked_as(message: _Asked, audience: Audience | None) -> _Asked:
     asked.CopyFrom(message)
     asked.ClearField("audience")
     if audience is not None:
-        asked.audience.CopyFrom(question_pb2.Audience(name=audience.name, values=audience.values))
+        values = [
+            question_pb2.AudienceValue(name=name, value=value) for name, value in audience.values.items()
+        ]
+        asked.audience.CopyFrom(question_pb2.Audience(name=audience.name, values=values))
     return asked

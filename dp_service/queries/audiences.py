@@ -33,7 +33,7 @@ def seen_by(policy: Policy, asked: AskedAs | None) -> Policy:
     if asked is None and not policy.audiences:
         return policy
     audience = None if asked is None else policy.audiences.get(asked.audience)
-    if asked is None or audience is None or {name for name, _ in asked.values} != audience.names:
+    if asked is None or audience is None or [name for name, _ in asked.values] != sorted(audience.names):
         raise RefusedByPolicyError(
             Rule.AUDIENCE,
             "the policy answers audiences alone, and the one that asks is of none that it knows",

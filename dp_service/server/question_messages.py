@@ -38,15 +38,16 @@ def audience_of(message: question_pb2.Question | dp_pb2.GetCatalogRequest) -> As
     """
     if not message.HasField("audience"):
         return None
-    name, values = message.audience.name, message.audience.values
-    longest = max(map(len, (name, *values.keys(), *values.values())))
+    name = message.audience.name
+    values = [(each.name, each.value) for each in message.audience.values]
+    longest = max(map(len, (name, *(text for each in values for text in each))))
     if len(values) > MAXIMUM_AUDIENCE_VALUES or longest > MAXIMUM_AUDIENCE_CHARACTERS:
         raise RequestError(
             "audience",
             f"expected a name and at most {MAXIMUM_AUDIENCE_VALUES} values, of at most {MAXIMUM_AUDIENCE_CHARACTERS} "
             "characters each",
         )
-    return AskedAs(name, tuple(sorted(values.items())))
+    return AskedAs(name, tuple(sorted(values)))
 
 
 def structured_question(

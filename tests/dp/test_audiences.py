@@ -50,8 +50,10 @@ TOP = "SELECT campaign, COUNT(DISTINCT m) AS n FROM ads{} GROUP BY campaign ORDE
 
 def asked(name: str | None, sql: str = TOP.format(""), **values: str) -> question_pb2.Question:
     """Return a question in SQL as an audience asks it; None: as none."""
-    audience = None if name is None else question_pb2.Audience(name=name, values=values)
-    return question_pb2.Question(sql=sql, audience=audience)
+    if name is None:
+        return question_pb2.Question(sql=sql)
+    given = [question_pb2.AudienceValue(name=each, value=value) for each, value in values.items()]
+    return question_pb2.Question(sql=sql, audience=question_pb2.Audience(name=name, values=given))
 
 
 async def refusal(dp: Any, question: question_pb2.Question) -> tuple[grpc.StatusCode, str]:
@@ -110,6 +112,15 @@ async def test_nobody_is_the_audience_of_rows_without_a_value() -> None:
         asked("germany", who="acme"),
         asked("advertiser", who="acme"),
         asked("advertiser", who="acme", tenant="1", more="1"),
+        question_pb2.Question(
+            sql=TOP,
+            audience=question_pb2.Audience(
+                name="advertiser",
+                values=[
+                    question_pb2.AudienceValue(name=each, value="1") for each in ("tenant", "who", "who")
+                ],
+            ),
+        ),
     ],
     ids=str,
 )

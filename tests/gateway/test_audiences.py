@@ -180,7 +180,7 @@ def test_each_tenant_counts_its_own_members_on_every_port(services: World, tmp_p
         for tenant in ("acme", "acmecorp", "o'hara"):
             assert abs(by_broker(asked, tenant) - TENANTS[tenant]) < NEAR
             assert abs(by_postgres(asked, tenant) - TENANTS[tenant]) < NEAR
-        # Of no rows there are none, whoever asks.
+        # A tenant without rows has none of the others.
         assert abs(sum(asyncio.run(answer(asked, "stranger")).chunk.noisy_counts)) < NEAR
 
 

@@ -61,18 +61,19 @@ class Question(_message.Message):
 
 class Audience(_message.Message):
     __slots__ = ("name", "values")
-    class ValuesEntry(_message.Message):
-        __slots__ = ("key", "value")
-        KEY_FIELD_NUMBER: _ClassVar[int]
-        VALUE_FIELD_NUMBER: _ClassVar[int]
-        key: str
-        value: str
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
     name: str
-    values: _containers.ScalarMap[str, str]
-    def __init__(self, name: _Optional[str] = ..., values: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    values: _containers.RepeatedCompositeFieldContainer[AudienceValue]
+    def __init__(self, name: _Optional[str] = ..., values: _Optional[_Iterable[_Union[AudienceValue, _Mapping]]] = ...) -> None: ...
+
+class AudienceValue(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class Sharpening(_message.Message):
     __slots__ = ("units", "planned", "data_version")
