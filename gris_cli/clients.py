@@ -21,6 +21,7 @@ from gris_data.caching import cache_directory
 from gris_data.commands import conversion_beside
 from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_engine, spark_engine
 from gris_data.input_files import require_table_file
+from pinot_connector.audiences import Audience, asked_as
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.catalog import BlocksEntry, Catalog
@@ -61,7 +62,14 @@ def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]
         engine = stack.enter_context(closing(engine_of(flags)))
         dp, budget = stack.enter_context(_addresses(flags))
         releases = stack.enter_context(_releases(flags))
-        asking = PrivateClient(dp=dp, budget=budget, account=account, engine=engine, releases=releases)
+        asking = PrivateClient(
+            dp=dp,
+            budget=budget,
+            account=account,
+            engine=engine,
+            releases=releases,
+            audience=audience_of(flags.audience),
+        )
         yield stack.enter_context(asking)
 
 
@@ -74,8 +82,9 @@ def fetch_explanation(flags: ConnectionFlags, question: question_pb2.Question) -
     if flags.gateway:
         with _gateway(flags) as client:
             return client.explain(question)
+    asked = asked_as(question, audience_of(flags.audience))
     with _addresses(flags) as (dp, budget):
-        message = asyncio.run(_called(_noise(dp), lambda noise: noise.estimate(question)))
+        message = asyncio.run(_called(_noise(dp), lambda noise: noise.estimate(asked)))
         explanation = explanation_of(message.estimate, message.engine_queries)
         account = _account(flags)
         return explanation.of_budget(_levels(budget, account)) if account else explanation
@@ -128,7 +137,8 @@ def fetch_catalog(flags: ConnectionFlags, table: str) -> Catalog:
         with _gateway(flags) as client:
             return client.catalog(table)
     with _addresses(flags) as (dp, _):
-        found: Catalog = asyncio.run(_called(_noise(dp), lambda noise: noise.catalog(table)))
+        audience = audience_of(flags.audience)
+        found: Catalog = asyncio.run(_called(_noise(dp), lambda noise: noise.catalog(table, audience)))
         return found
 
 
@@ -148,6 +158,21 @@ def fetch_guarantee(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGu
         raise typer.BadParameter("--account says whose guarantee it is")
     with _addresses(flags) as (dp, budget):
         return asyncio.run(_fetch_guarantee(dp, budget, account, more))
+
+
+def audience_of(text: str) -> Audience | None:
+    """Return the audience that a flag names; None: none.
+
+    Raises:
+        typer.BadParameter: It is no name, or a value has no key.
+    """
+    if not text:
+        return None
+    name, *stated = text.split(",")
+    pairs = [each.partition("=") for each in stated]
+    if not name or not all(key and sign for key, sign, _ in pairs):
+        raise typer.BadParameter(f"--audience: expected NAME, or NAME,KEY=VALUE, got {text}")
+    return Audience(name, {key: value for key, _, value in pairs})
 
 
 def _domain(text: str) -> PublishedDomain:

@@ -181,6 +181,12 @@ class ConnectionFlags:
         metavar="URL",
     )
     account: str = flag("", "The account that pays.", envvar="GRIS_ACCOUNT", metavar="A/B", callback=_named)
+    audience: str = flag(
+        "",
+        "As which audience of the policy, where it states some; KEY=VALUE for each value that it leaves open.",
+        envvar="GRIS_AUDIENCE",
+        metavar="NAME[,KEY=VALUE..]",
+    )
     engine: EngineName = flag(EngineName.DUCKDB, "The engine that holds the data.")
     data: list[str] = flag(
         [],
@@ -268,7 +274,7 @@ class ConnectionFlags:
     def _unused(self, names: Collection[str]) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield flags that have no meaning, and the reason."""
         if self.gateway:
-            services = (*_OF_SERVICES, *OF_EMBEDDED, "engine", *_OF_FILES, *_OF_SPARK, *_OF_PINOT)
+            services = (*_OF_SERVICES, *OF_EMBEDDED, "audience", "engine", *_OF_FILES, *_OF_SPARK, *_OF_PINOT)
             yield services, "with --gateway or GRIS_GATEWAY: a gateway has its own services and data"
             return
         if self.embedded:
@@ -287,7 +293,7 @@ class ConnectionFlags:
 
 # Parts of `ConnectionFlags`, for commands that have only some of them.
 OF_EMBEDDED = ("policy", "budget_config", "directory", "examples")
-OF_CATALOG = ("dp", "gateway", "embedded", *OF_EMBEDDED)
+OF_CATALOG = ("dp", "gateway", "audience", "embedded", *OF_EMBEDDED)
 OF_GUARANTEE = ("budget", "account", *OF_CATALOG)
 OF_REMAINING = ("budget", "gateway", "account", "embedded", *OF_EMBEDDED)
 OF_ENGINE = (

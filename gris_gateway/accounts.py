@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pinot_connector.audiences import Audience
+
 MAX_SEGMENTS = 4
 MAX_SEGMENT_BYTES = 128
 
@@ -20,7 +22,7 @@ class OutOfReachError(Exception):
 
 @dataclass(frozen=True)
 class Caller:
-    """A caller: a name that is unique among all callers, and the account, from the root on.
+    """A caller: a name that is unique among all callers, the account, from the root on, and the audience of the policy.
 
     Only with `accounts_below` may a caller name accounts below the own one: where the ledger creates accounts at first
     use, each would be a fresh budget for anyone who may choose its name.
@@ -29,6 +31,7 @@ class Caller:
     name: str
     own: tuple[str, ...]
     accounts_below: bool = False
+    audience: Audience | None = None
 
     def account(self, named: Sequence[str]) -> tuple[str, ...]:
         """Return the account that pays: the named one, or the caller's own if none is named.

@@ -98,7 +98,7 @@ class GatewayAdmission(Admission):
         except UnknownCallerError as error:
             await _refused(context, grpc.StatusCode.UNAUTHENTICATED, str(error), reason="CALLER_UNKNOWN")
         except NoAccountError:
-            message = "no account belongs to this caller"
+            message = "no account, or no audience of the policy, belongs to this caller"
             await _refused(
                 context, grpc.StatusCode.PERMISSION_DENIED, message, reason="CALLER_WITHOUT_ACCOUNT"
             )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 from gris_gateway.accounts import AccountError, Caller, checked_segment
-from gris_gateway.configuration import AccountRule, IdentityRules
+from gris_gateway.configuration import AccountRule, AudienceRule, IdentityRules
 from gris_serving.identity import Context, bearer_token, certificate_names
 from gris_serving.tokens import TokenError, TokenVerifier
+from pinot_connector.audiences import Audience
 
 current_caller: ContextVar[Caller] = ContextVar("current_caller")
 """The caller of the call that is being answered; set before any method runs."""
@@ -20,7 +22,7 @@ class UnknownCallerError(Exception):
 
 
 class NoAccountError(Exception):
-    """The caller is known but has no account here."""
+    """The caller is known but has no account here, or no audience."""
 
 
 class Callers:
@@ -33,8 +35,9 @@ class Callers:
         SecurityError: The file with the keys of tokens cannot be used.
     """
 
-    def __init__(self, rules: IdentityRules) -> None:
+    def __init__(self, rules: IdentityRules, audiences: Sequence[AudienceRule] = ()) -> None:
         self._rules = rules
+        self._audiences = audiences
         self._verifier = None if rules.jwt is None else TokenVerifier(rules.jwt)
 
     def caller(self, context: Context) -> Caller:
@@ -44,8 +47,12 @@ class Callers:
             TokenError: There is a token that is not accepted, whatever certificate came with it; none is where the
                 configuration has no `identity.jwt`.
             UnknownCallerError: There is neither a token nor a certificate.
-            NoAccountError: No rule gives the caller one account.
+            NoAccountError: No rule gives the caller one account, or its account an audience where there are any.
         """
+        caller = self._identified(context)
+        return replace(caller, audience=_audience(self._audiences, caller.own)) if self._audiences else caller
+
+    def _identified(self, context: Context) -> Caller:
         token = bearer_token(context)
         if token is not None and self._verifier is None:
             raise TokenError("no tokens are accepted here; callers are known by their certificates")
@@ -74,6 +81,16 @@ class Callers:
 
 def _fits(rule: AccountRule, claimed: object) -> bool:
     return claimed == rule.equals or (isinstance(claimed, list) and rule.equals in claimed)
+
+
+def _audience(rules: Sequence[AudienceRule], account: tuple[str, ...]) -> Audience:
+    """Return the audience of the first rule whose accounts an account is one of, or below."""
+    for rule in rules:
+        if account[: len(rule.accounts)] == tuple(rule.accounts):
+            if max(rule.segments.values(), default=0) >= len(account):
+                break
+            return Audience(rule.audience, {name: account[at] for name, at in rule.segments.items()})
+    raise NoAccountError
 
 
 def _account(rule: AccountRule, claims: Mapping[str, Any]) -> tuple[str, ...]:

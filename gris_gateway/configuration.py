@@ -16,6 +16,8 @@
         audience: gris-gateway
         accounts:
           - {claim: org, equals: acme, prefix: [app, acme], append: sub}
+    audiences:
+      - {accounts: [app, acme], audience: advertiser, values: {advertiser: "account[1]"}}
     releases: {file: /var/lib/gris/releases.sqlite, key_file: releases.key}
     history: {retention_days: 35}
     mcp: {listen: 0.0.0.0:8444, hosts: [gateway.example.org]}
@@ -196,6 +198,22 @@ class Tokens(JwtSettings):
     accounts: list[AccountRule] = Field(min_length=1)
 
 
+class AudienceRule(Strict):
+    """The audience of the policy that an account, and all below it, is of.
+
+    `values` gives the names in it segments of the caller's own account, counted from 0: `account[1]`.
+    """
+
+    accounts: Prefix
+    audience: str = Field(min_length=1)
+    values: dict[str, Annotated[str, Field(pattern=r"^account\[[0-3]\]$")]] = Field(default_factory=dict)
+
+    @property
+    def segments(self) -> dict[str, int]:
+        """The place of each value in the account."""
+        return {name: int(text[len("account[") : -1]) for name, text in self.values.items()}
+
+
 class IdentityRules(Strict):
     """How callers are identified."""
 
@@ -317,6 +335,7 @@ class GatewayConfiguration(Strict):
     budget: Service
     engine: EngineChoice
     identity: IdentityRules
+    audiences: Annotated[list[AudienceRule], Field(min_length=1)] | None = None
     listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50054"
     tls: Tls | None = None
     insecure: bool = False

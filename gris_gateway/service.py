@@ -31,6 +31,7 @@ from pinot_connector import telemetry
 from pinot_connector.checked_arguments import require_confidence, require_max_cost
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.guarantees import PublishedDomain
+from pinot_connector.query_pipeline import Admission
 from pinot_connector.results import PrivateResult
 from pinot_connector.views import message_of
 
@@ -87,7 +88,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     async def Explain(self, request: app_pb2.ExplainRequest, context: Context) -> app_pb2.ExplainResponse:
         """Return what a question would cost, and its share of each level's budget."""
         async with _reporting_errors(context):
-            client = self._client.on_behalf_of(_account(request.account))
+            client = self._client_of(_account(request.account))
             await current_call.get().turn()
             return messages.explanation_message(await client.explain(_question(request.question)))
 
@@ -124,7 +125,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
                 table=request.table, page_size=request.page_size, page_token=request.page_token
             )
             await current_call.get().turn()
-            found = await self._client.catalog_page(page)
+            found = await self._client_of(current_caller.get().own).catalog_page(page)
             if self._offered is not None:
                 found = await self._offered.of_page(found, request.table)
             return app_pb2.GetCatalogResponse(page=found)
@@ -138,10 +139,14 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             await current_call.get().turn()
             position = self._page_tokens.position(account, request.page_token)
             page = await self._history.page(account, most, position)
+            client = self._client_of(account)
             if page.releases:
-                await self._client.on_behalf_of(account).require_not_closed()
+                await client.require_not_closed()
             after = self._page_tokens.token(account, page.after)
-            return app_pb2.ListReleasesResponse(releases=page.releases, next_page_token=after)
+            listed = [
+                each if await _is_offered(client, each) else _without_numbers(each) for each in page.releases
+            ]
+            return app_pb2.ListReleasesResponse(releases=listed, next_page_token=after)
 
     async def finish(self) -> None:
         """Wait until every result that was paid for is kept; call it before the history is closed."""
@@ -157,7 +162,12 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             if known is not None and (known.question, known.confidence) != (question, request.confidence):
                 raise RequestError("request_id", "was used before with another question or confidence")
             if known is not None and not known.elements_omitted:
-                await self._client.on_behalf_of(account).require_not_closed()
+                client = self._client_of(account)
+                await client.require_not_closed()
+                if not await _is_offered(client, known):
+                    raise RequestError(
+                        "request_id", "was used before, by an audience that was offered other rows"
+                    )
                 return _replay(known)
             finishing: list[asyncio.Task[_Answer]] = []
 
@@ -166,7 +176,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 
             # An answer from what is kept takes no turn; the query pipeline takes it once there is none.
             turn = partial(current_call.get().turn, request.ByteSize())
-            asking = self._client.on_behalf_of(account, admission=turn)
+            asking = self._client_of(account, turn)
             result = await asking.ask(
                 question, confidence=confidence, max_cost=max_cost, paid=paid, wait_seconds=wait_seconds
             )
@@ -215,6 +225,11 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             )
         return answer
 
+    def _client_of(self, account: Account, admission: Admission | None = None) -> AsyncPrivateClient:
+        """Return a client that asks for an account, as the audience of the caller."""
+        audience = current_caller.get().audience
+        return self._client.on_behalf_of(account, admission=admission, audience=audience)
+
     def _page_size(self, wanted: int) -> int:
         largest, default = self._limits.page_size, self._limits.default_page_size
         if not 0 <= wanted <= largest:
@@ -254,6 +269,26 @@ async def _converted(result: PrivateResult, convert: Callable[[], _Converted]) -
     return convert() if len(result.rows) <= SMALL_ROWS else await asyncio.to_thread(convert)
 
 
+async def _is_offered(client: AsyncPrivateClient, past: app_pb2.PastRelease) -> bool:
+    """Return whether the audience of the caller may see a result: whether it could ask the question now."""
+    if current_caller.get().audience is None and not past.result.shown.audience_rows:
+        return True
+    return await client.can_ask(past.question, past.result.shown)
+
+
+def _without_numbers(past: app_pb2.PastRelease) -> app_pb2.PastRelease:
+    """Return what is listed of a result that the audience of the caller is not offered: that there was one."""
+    named = app_pb2.PastRelease(request_id=past.request_id, elements_omitted=True, confidence=past.confidence)
+    named.released_at.CopyFrom(past.released_at)
+    named.question.CopyFrom(past.question)
+    shown = past.result.shown
+    named.result.charged.CopyFrom(past.result.charged)
+    named.result.shown.CopyFrom(shown)
+    for field in ("element_count", "ended_in_bottom", "bottom", "total", "totals", "statements"):
+        named.result.shown.ClearField(field)
+    return named
+
+
 def _replay(known: app_pb2.PastRelease) -> _Answer:
     end = app_pb2.Result(replayed=True)
     end.MergeFrom(known.result)
@@ -276,6 +311,8 @@ def _account(message: budget_pb2.Account) -> Account:
 def _question(question: question_pb2.Question) -> question_pb2.Question:
     if question.WhichOneof("form") is None:
         raise RequestError("question", "expected one of structured, sql")
+    if question.HasField("audience"):
+        raise RequestError("question.audience", "expected none: it follows from who asks")
     return question
 
 

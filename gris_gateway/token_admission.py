@@ -104,7 +104,7 @@ class TokenAdmission:
             message = "expected a token that says who calls"
             raise self._refused(HTTPStatus.UNAUTHORIZED, "CALLER_UNKNOWN", message, _CHALLENGE) from None
         except NoAccountError:
-            message = "no account belongs to this caller"
+            message = "no account, or no audience of the policy, belongs to this caller"
             raise self._refused(HTTPStatus.FORBIDDEN, "CALLER_WITHOUT_ACCOUNT", message) from None
 
     def _refused(

@@ -6,6 +6,7 @@
 It sees true counts and is trusted code: it belongs on the application's server.
 """
 
+from pinot_connector.audiences import Audience
 from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
@@ -29,6 +30,7 @@ from pinot_connector.sync_client import GatewayClient, PrivateClient
 __all__ = [
     "AsyncGatewayClient",
     "AsyncPrivateClient",
+    "Audience",
     "Between",
     "Catalog",
     "Cost",

@@ -9,6 +9,7 @@ from types import TracebackType
 
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
+from pinot_connector.audiences import Audience, asked_as
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Cost, Level, level_of, questions_left
 from pinot_connector.catalog import Catalog
@@ -57,6 +58,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         max_per_hour: the most information units that all questions together may cost within an hour, or a guard that
             several clients share. One for which there is no room is refused before anything is asked; repeats stay
             free. Each question is priced before it is asked, by one call more. None: whatever the budget holds.
+        audience: as which audience of the policy it asks; needed where the policy states audiences. None: as none.
 
     Raises:
         InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
@@ -77,12 +79,14 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         reserve_first: bool = False,
         releases: ReleaseStore | None = None,
         max_per_hour: int | SpendingGuard | None = None,
+        audience: Audience | None = None,
     ) -> None:
         path = checked_texts("account", account.split("/") if isinstance(account, str) else account)
         require_confidence(confidence)
         if timeouts is DEFAULT_TIMEOUTS:
             timeouts = default_timeouts(budget)
         self._guard = guard_of(max_per_hour)
+        self._audience = audience
         self._closed = asyncio.Event()
         self._noise = DpServiceClient(dp, timeouts)
         self._budget = BudgetServiceClient(budget, path, timeouts)
@@ -98,7 +102,11 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         )
 
     def on_behalf_of(
-        self, account: Sequence[str], *, admission: Admission | None = None
+        self,
+        account: Sequence[str],
+        *,
+        admission: Admission | None = None,
+        audience: Audience | None = None,
     ) -> AsyncPrivateClient:
         """Returns a client whose questions another account pays for.
 
@@ -108,11 +116,13 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             account: the path of the other account.
             admission: awaited before a question asks the ledger or has the engine run a query, by a server that bounds
                 how many do so at a time. What it raises ends the question.
+            audience: as which audience of the policy it asks; None: as none, whatever this client asks as.
 
         Raises:
             InvalidQuestion: the account is no text.
         """
         other = copy.copy(self)
+        other._audience = audience
         other._budget = self._budget.for_account(checked_texts("account", account))
         other._pipeline = self._pipeline.paid_by(other._budget, admission)
         return other
@@ -167,7 +177,9 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         require_max_cost(max_cost)
 
         async def asked(most: int | None) -> tuple[PrivateResult, int]:
-            result = await self._pipeline.ask(question, paid, wait_seconds, confidence, most)
+            result = await self._pipeline.ask(
+                self._as_audience(question), paid, wait_seconds, confidence, most
+            )
             return result, result.charged.information
 
         async def price() -> Cost:
@@ -218,7 +230,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         """
         self._require_open()
         asked = sql_question(question) if isinstance(question, str) else question
-        message = await self._noise.estimate(asked)
+        message = await self._noise.estimate(self._as_audience(asked))
         return explanation_of(message.estimate, message.engine_queries)
 
     async def remaining(self) -> tuple[Level, ...]:
@@ -323,7 +335,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             'member_id'
         """
         self._require_open()
-        return await self._noise.catalog(table)
+        return await self._noise.catalog(table, self._audience)
 
     async def catalog_page(self, request: dp_pb2.GetCatalogRequest) -> dp_pb2.GetCatalogResponse:
         """Returns one page of the catalogue as a message, for a gateway to pass on.
@@ -336,7 +348,19 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             GrisError: as for `catalog`.
         """
         self._require_open()
-        return await self._noise.catalog_page(request)
+        return await self._noise.catalog_page(asked_as(request, self._audience))
+
+    async def can_ask(self, question: question_pb2.Question, shown: dp_pb2.Shown) -> bool:
+        """Returns whether the client's audience can ask now what was asked when something was shown.
+
+        It cannot if it is restricted to other rows than those of whom it was shown.
+
+        Raises:
+            ServiceUnavailable: dp_service does not answer.
+        """
+        self._require_open()
+        rows = await self._pipeline.audience_rows(self._as_audience(question))
+        return rows == shown.audience_rows
 
     async def close(self) -> None:
         """Cancels the questions that are still running, and closes the connections.
@@ -355,6 +379,9 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+    def _as_audience(self, question: question_pb2.Question) -> question_pb2.Question:
+        return asked_as(question, self._audience)
 
     def _require_open(self) -> None:
         if self._closed.is_set():

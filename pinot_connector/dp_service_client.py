@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from pinot_connector import telemetry
+from pinot_connector.audiences import Audience, asked_as
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import Timeouts, open_channel
@@ -81,9 +82,13 @@ class DpServiceClient:
         """Returns the guarantee of a budget, and of a shared one if the request names one."""
         return await self._call(self._stub.DescribeGuarantee, request)
 
-    async def catalog(self, table: str) -> Catalog:
-        """Returns what may be asked, of one table or (empty) of all."""
-        return await whole_catalog(self.catalog_page, table)
+    async def catalog(self, table: str, audience: Audience | None = None) -> Catalog:
+        """Returns what an audience may ask, of one table or (empty) of all."""
+
+        def page(request: dp_pb2.GetCatalogRequest) -> Awaitable[dp_pb2.GetCatalogResponse]:
+            return self.catalog_page(asked_as(request, audience))
+
+        return await whole_catalog(page, table)
 
     async def catalog_page(self, request: dp_pb2.GetCatalogRequest) -> dp_pb2.GetCatalogResponse:
         """Returns one page of what may be asked."""

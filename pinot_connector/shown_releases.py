@@ -241,6 +241,7 @@ def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str, confide
         columns=translation.columns,
         selected=translation.selected,
         requested_k=translation.requested_k,
+        audience_rows=translation.audience_rows,
     )
     return f"{release_id} {confidence!r} ".encode() + shown.SerializeToString(deterministic=True)
 

@@ -10,6 +10,7 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
+from pinot_connector.audiences import Audience
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, AsyncPrivateClient
 from pinot_connector.client_base import ClientBase
@@ -115,7 +116,7 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
         releases: where releases are kept, shared with every client that should give the same answers; the client does
             not close it. None: one store for all clients of the same services in this process: in memory, or that of
             the folder of `EmbeddedServices`.
-        max_per_hour: see `AsyncPrivateClient`.
+        max_per_hour, audience: see `AsyncPrivateClient`.
 
     Raises:
         InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
@@ -134,6 +135,7 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         releases: ReleaseStore | None = None,
         max_per_hour: int | SpendingGuard | None = None,
+        audience: Audience | None = None,
     ) -> None:
         super().__init__(
             lambda: AsyncPrivateClient(
@@ -145,6 +147,7 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
                 timeouts=timeouts,
                 releases=releases,
                 max_per_hour=max_per_hour,
+                audience=audience,
             )
         )
 

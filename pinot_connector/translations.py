@@ -207,7 +207,8 @@ def is_free(translation: dp_pb2.TranslateQueryResponse) -> bool:
 
 
 def _key(question: question_pb2.Question) -> str | bytes:
-    return question.sql or question.SerializeToString(deterministic=True)
+    is_plain = question.sql and not question.HasField("audience")
+    return question.sql if is_plain else question.SerializeToString(deterministic=True)
 
 
 def _require_understood(

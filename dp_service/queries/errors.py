@@ -66,6 +66,7 @@ class Rule(StrEnum):
     MEASURE = "measure"
     TIME_COLUMN = "time_column"
     SHARPENING = "sharpening"
+    AUDIENCE = "audience"
 
 
 class RefusedByPolicyError(Exception):

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.currency import Currency
 from dp_service.queries.errors import PolicyError, Problem, first_problems
+from dp_service.queries.policy_audiences import audiences_of
 from dp_service.queries.policy_blocks import check_blocks
 from dp_service.queries.policy_buckets import check_buckets
 from dp_service.queries.policy_columns import column_of, timestamps_of
@@ -104,7 +105,7 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
         for name, table in sorted(schema.tables.items())
     )
     tables = with_prepared(tables, schema, fault.directory, fault)
-    policy = Policy(schema.resolved(Currency), tables)
+    policy = Policy(schema.resolved(Currency), tables, audiences_of(schema, tables, fault))
     check_blocks(policy, fault)
     check_contributions(policy, fault)
     check_distinct(policy, fault)
@@ -186,6 +187,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_
         values=value_columns(schema.values, (*path, "values"), fault, directory=fault.directory),
         prepared=None,
         quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),
+        forced=(),
     )
 
 

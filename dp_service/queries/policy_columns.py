@@ -107,14 +107,14 @@ def _null_value(schema: ColumnSchema, path: KeyPath, fault: Faults) -> Value | N
     kind = ColumnType.INT64 if is_counted else schema.type
     if schema.null_value is None:
         return _DEFAULT_NULL_VALUES[kind]
-    return _value(schema.null_value, kind, path, fault)
+    return value_of(schema.null_value, kind, path, fault)
 
 
 def _listed(schema: ColumnSchema, path: KeyPath, fault: Faults) -> tuple[Value, ...] | None:
     """Return a domain that the policy lists, in element order: code points, numbers, false before true, days."""
     if schema.domain is None or isinstance(schema.domain, PublishedSchema):
         return None
-    values = [_value(raw, schema.type, (*path, i), fault) for i, raw in enumerate(schema.domain)]
+    values = [value_of(raw, schema.type, (*path, i), fault) for i, raw in enumerate(schema.domain)]
     sound = [value for value in values if value is not None]
     if len(set(sound)) != len(sound):
         fault(path, "expected each value once")
@@ -134,7 +134,7 @@ def _published(schema: ColumnSchema, path: KeyPath, fault: Faults) -> PublishedD
         return None
 
 
-def _value(raw: object, expected: ColumnType, path: KeyPath, fault: Faults) -> Value | None:
+def value_of(raw: object, expected: ColumnType, path: KeyPath, fault: Faults) -> Value | None:
     """Return a value of the file as one of the column's type, or report a fault and return None."""
     value = _read_as(raw, expected)
     problem = fault_of(value)

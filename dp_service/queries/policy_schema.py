@@ -75,8 +75,25 @@ class TableSchema(TableKeys):
     quantiles: dict[Identifier, QuantileSchema] = Field(default_factory=dict)
 
 
+class OfferedTableSchema(Stated):
+    """What an audience is offered of a table: columns (None: all), and for some of them the values of its rows.
+
+    A value is one of the column's, or `$name`, for which what serves callers gives it.
+    """
+
+    columns: list[Identifier] | None = None
+    where: dict[Identifier, object] = Field(default_factory=dict)
+
+
+class AudienceSchema(Stated):
+    """What an audience is offered; without `tables`, all of them."""
+
+    tables: Annotated[dict[Identifier, OfferedTableSchema] | None, Field(min_length=1)] = None
+
+
 class PolicySchema(Currency):
     """The whole file, whose header is the currency."""
 
     max_k: MaxK = DEFAULT_MAX_K
     tables: Annotated[dict[Identifier, TableSchema], Field(min_length=1)]
+    audiences: Annotated[dict[Identifier, AudienceSchema], Field(min_length=1)] | None = None

@@ -28,6 +28,7 @@ from dp_service.queries.allowed_columns import (
     in_canonical_order,
     with_whole_lists,
 )
+from dp_service.queries.audience_terms import ALL_ROWS, ForcedRows
 from dp_service.queries.blocks import PaidBy
 from dp_service.queries.canonical import canonicalise
 from dp_service.queries.canonical_columns import (
@@ -115,6 +116,7 @@ class Resolution:
         usual_range: The range of time, as text, where some end is the policy's; empty: all of it is the question's.
         looked_up: The looked-up columns that the question names, by name, for statements. The conditions of `query`
             may be on their keys.
+        forced: To which rows the audience that asks is restricted.
     """
 
     query: CanonicalQuery
@@ -133,6 +135,7 @@ class Resolution:
     stream: ClosedStream | None = None
     usual_range: str = ""
     looked_up: tuple[QueryColumn, ...] = ()
+    forced: ForcedRows = ALL_ROWS
 
     @property
     def counts_cells(self) -> bool:
@@ -221,6 +224,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         copy=prepared_copy(table),
         stream=_stream(table, canonical),
         looked_up=_looked_up(query, table),
+        forced=ForcedRows.of(table.forced),
     )
     return _of_pairs(resolution, table)
 

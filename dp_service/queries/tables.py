@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +12,12 @@ from typing import Annotated
 from pydantic import Field
 
 from dp_service.queries.asked_numbers import Counted, DistinctValues, Measure
+from dp_service.queries.audience_terms import AskedAs, Audience
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.currency import Currency
 from dp_service.queries.errors import RefusedByPolicyError, Rule
+from dp_service.queries.filters import In
 from dp_service.queries.pairs_manifest import PairsManifest
 from dp_service.queries.policy_types import Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
@@ -134,6 +136,7 @@ class Table(TableKeys):
         values: The columns that may be summed, by name.
         prepared: A pairs copy of the table, which answers what can be asked of it; None: there is none.
         quantiles: The columns whose quantiles may be asked for, by name.
+        forced: What must hold of each row that counts, whatever a question says.
     """
 
     name: str
@@ -142,6 +145,7 @@ class Table(TableKeys):
     values: tuple[ValueColumn, ...]
     prepared: PreparedPairs | None
     quantiles: tuple[QuantileColumn, ...]
+    forced: tuple[In, ...]
 
     @property
     def buckets(self) -> Sequence[BucketLength]:
@@ -333,10 +337,21 @@ def _count(measure: Counted, table: Table) -> str:
 
 @dataclass(frozen=True)
 class Policy:
-    """What may be asked in a deployment, and the currency of the price. Everything that is not listed is refused."""
+    """What may be asked in a deployment, and the currency of the price. Everything that is not listed is refused.
+
+    Attributes:
+        currency: The currency.
+        tables: The tables.
+        audiences: What each audience is offered of them; empty: everybody is offered everything.
+        whole: The policy of which this is what an audience sees; None: it is the whole one.
+        asked_as: Which audience that is.
+    """
 
     currency: Currency
     tables: tuple[Table, ...]
+    audiences: Mapping[str, Audience] = field(default_factory=dict)
+    whole: Policy | None = None
+    asked_as: AskedAs | None = None
 
     @property
     def count_noise(self) -> CountNoise:
@@ -361,8 +376,11 @@ class Policy:
 
     @cached_property
     def statement(self) -> str:
-        """The policy statement of the publications, which every charge carries to the ledger; empty if none."""
-        return policy_statement(self.publications)
+        """The policy statement of the publications, which every charge carries to the ledger; empty if none.
+
+        It is that of the whole policy for every audience: what members are promised is of all together.
+        """
+        return policy_statement(self.publications) if self.whole is None else self.whole.statement
 
     def table(self, name: str) -> Table:
         """Return a table that a question names.

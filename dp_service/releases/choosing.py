@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.alternatives import alternatives, as_stated, choice_for, expected_counts
@@ -66,7 +66,10 @@ def chosen(query: HistogramQuery, policy: Policy, *, now: int) -> Chosen:
         QuestionError: No policy could answer the question; `field` names what is wrong.
         UnusableParametersError: No noise can be drawn for it.
     """
-    block = policy.table(query.table).contributions
+    table = policy.table(query.table)
+    # Before anything follows from the question: what holds of an audience's rows is a part of what it asks.
+    query = replace(query, filters=(*query.filters, *table.forced))
+    block = table.contributions
     allowed = () if block is None else block.allowed_units
     if (wanted := MaxError.of(query.max_error)) is not None:
         return Chosen(exact_enough(query, policy, wanted, now=now), allowed=allowed)

@@ -16,6 +16,7 @@ from typing import ClassVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.audience_terms import ALL_ROWS, ForcedRows
 from dp_service.queries.blocks import PaidBy
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
@@ -85,6 +86,7 @@ class Plan:
         policy_statement: What the policy of the question had published; it changes neither noise nor ids.
         looks: What is needed besides for two looks; None: there is one look.
         requested_k: How many elements the question asks for, where fewer are shown; None: as many are.
+        forced: To which rows the audience that asks is restricted.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
@@ -106,6 +108,7 @@ class Plan:
     policy_statement: str = ""
     looks: LooksPlan | None = None
     requested_k: int | None = None
+    forced: ForcedRows = ALL_ROWS
 
     @property
     def counts_cells(self) -> bool:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.audience_terms import ForcedRows
 from dp_service.queries.blocks import MAXIMUM_NAMED, PaidBy
 from dp_service.queries.functions import NAMES_OF_MEMBERS
 from dp_service.queries.resolution import Resolution
@@ -62,6 +63,7 @@ def of_question(
     yield from _accuracy(kind, expected)
     yield from _method(kind)
     yield from _lookups(resolution)
+    yield from _forced(resolution.forced)
     yield from _lowered(resolution.parameters, resolution.requested_k)
     if resolution.window:
         yield Statement("rows.closed", f"Only closed periods count: rows with {resolution.window}.")
@@ -97,6 +99,7 @@ def of_answer(
     yield from shortcomings(kind, view, shown)
     if view.ended_in_bottom:
         yield _ended(bottom)
+    yield from _forced(plan.forced)
     yield from _lowered(plan.parameters, plan.requested_k)
     yield from _listing(plan.parameters)
     yield from _of_members(columns)
@@ -120,6 +123,16 @@ def of_free(free: Free) -> Statement:
         "free.elements",
         "No data were read: these are the values that the policy lists, whether or not the data have them.",
     )
+
+
+def _forced(rows: ForcedRows) -> Iterator[Statement]:
+    """Yield by which columns an audience is restricted to some of the rows."""
+    if rows.columns:
+        yield Statement(
+            "rows.audience",
+            f"Only rows with certain values of {', '.join(rows.columns)} count: the audience that asks is offered no "
+            "others.",
+        )
 
 
 def _ended(bottom: int | None) -> Statement:

@@ -69,6 +69,7 @@ def plan_for(
         policy_statement=policy_statement,
         looks=_looks(resolution, dialects),
         requested_k=resolution.requested_k,
+        forced=resolution.forced,
     )
 
 

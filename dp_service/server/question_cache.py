@@ -1,8 +1,9 @@
 """What questions mean under the policy of now, kept for those that are asked again.
 
-A resolution follows from the question, the policy and which periods are closed, and from nothing else: never from data,
-and not from who asks. So what is kept is named by the whole question and by where the closed periods end, and is
-forgotten when another policy is served. Plans are not kept: each has a time, and may have random bytes, of its own.
+A resolution follows from the question, the policy, the audience and which periods are closed, and from nothing else:
+never from data, and not from who asks. So what is kept is named by the whole question, the audience and where the
+closed periods end, and is forgotten when another policy is served. Plans are not kept: each has a time, and may have
+random bytes, of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TypeAlias
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.queries.asked_numbers import AskedNumber
+from dp_service.queries.audience_terms import AskedAs
 from dp_service.queries.filters import Filter
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render, required_features
@@ -36,7 +38,7 @@ MAX_ELEMENTS = 1000
 # A question that is read and resolved within a millisecond, if one like it was.
 MAX_QUICK_BYTES = 2048
 
-_Key: TypeAlias = tuple[str | bytes, int | None]
+_Key: TypeAlias = tuple[str | bytes, int | None, AskedAs | None]
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class QuestionCache:
         turned out to be small as well. It depends on questions and the policy, and on no data.
         """
         quick = self._quick
-        if quick is None or quick[0] is not policy or question.HasField("sharpening"):
+        if quick is None or quick[0] is not _whole(policy) or question.HasField("sharpening"):
             return False
         return _without_conditions(question) in quick[1]
 
@@ -105,7 +107,7 @@ class QuestionCache:
 
         Args:
             question: The question.
-            policy: The policy of now; a served policy is never changed, only replaced.
+            policy: The policy of now, as the question's audience sees it; a served one is never changed, only replaced.
             now: Seconds since 1970 (UTC); decides which periods are closed.
 
         Raises:
@@ -115,7 +117,8 @@ class QuestionCache:
         """
         query = self._query(question, policy)
         table = policy.table(query.table)
-        key = _form(question), None if table.time is None else table.time.closed_before(now)
+        closed_before = None if table.time is None else table.time.closed_before(now)
+        key = _form(question), closed_before, policy.asked_as
         if (known := self._known(key, policy)) is not None:
             return known
         most_units = None if table.contributions is None else table.contributions.sharpening
@@ -147,13 +150,13 @@ class QuestionCache:
 
     def _known(self, key: _Key, policy: Policy) -> CachedQuestion | None:
         kept = self._kept
-        return kept[1].get(key) if kept is not None and kept[0] is policy else None
+        return kept[1].get(key) if kept is not None and kept[0] is _whole(policy) else None
 
     def _note_quick(self, form: bytes | None, policy: Policy) -> None:
         if form is None:
             return
-        if self._quick is None or self._quick[0] is not policy:
-            self._quick = policy, set()
+        if self._quick is None or self._quick[0] is not _whole(policy):
+            self._quick = _whole(policy), set()
         if len(self._quick[1]) < MAX_KEPT:
             self._quick[1].add(form)
 
@@ -166,12 +169,16 @@ class QuestionCache:
             if all(each.lookup is None for each in policy.table(found.query.table).columns):
                 # Else a condition can bring a file of entries into the query.
                 self._note_quick(_without_conditions(question), policy)
-            if self._kept is None or self._kept[0] is not policy:
-                self._kept = policy, {}
+            if self._kept is None or self._kept[0] is not _whole(policy):
+                self._kept = _whole(policy), {}
             kept = self._kept[1]
             if len(kept) >= MAX_KEPT:
                 del kept[next(iter(kept))]
             kept[key] = found
+
+
+def _whole(policy: Policy) -> Policy:
+    return policy.whole or policy
 
 
 def sql_of(question: question_pb2.Question) -> str:
@@ -197,9 +204,9 @@ def _without_conditions(question: question_pb2.Question) -> bytes | None:
     # The price of an error takes as long as several questions.
     if not is_small or sql_of(question) or question.structured.max_error:
         return None
-    asked = question_pb2.HistogramQuery()
-    asked.CopyFrom(question.structured)
-    asked.ClearField("filters")
+    asked = question_pb2.Question(audience=question.audience)
+    asked.structured.CopyFrom(question.structured)
+    asked.structured.ClearField("filters")
     return asked.SerializeToString(deterministic=True)
 
 

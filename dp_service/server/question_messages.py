@@ -9,12 +9,14 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from google.protobuf import timestamp_pb2
-from gris_api.dp.v1 import question_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.queries import asked_numbers, filters, structured
+from dp_service.queries.audience_terms import AskedAs
 from dp_service.queries.elements import date_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS
+from dp_service.server.errors import RequestError
 from dp_service.server.listing_messages import having_of
 from dp_service.server.messages import MEASURES, RANK_FUNCTIONS
 
@@ -22,6 +24,30 @@ ReadCondition: TypeAlias = Callable[[str, tuple[str, ...]], tuple[filters.Filter
 """Reads a condition in SQL, given its text and the columns that the question groups by."""
 ReadNumber: TypeAlias = Callable[[str], asked_numbers.AskedNumber]
 """Reads a number beside the count in SQL."""
+
+
+MAXIMUM_AUDIENCE_VALUES = 16
+MAXIMUM_AUDIENCE_CHARACTERS = 512
+
+
+def audience_of(message: question_pb2.Question | dp_pb2.GetCatalogRequest) -> AskedAs | None:
+    """Return as which audience a message asks; None: as none.
+
+    Raises:
+        RequestError: It gives more values, or longer ones, than any audience has.
+    """
+    if not message.HasField("audience"):
+        return None
+    name = message.audience.name
+    values = [(each.name, each.value) for each in message.audience.values]
+    longest = max(map(len, (name, *(text for each in values for text in each))))
+    if len(values) > MAXIMUM_AUDIENCE_VALUES or longest > MAXIMUM_AUDIENCE_CHARACTERS:
+        raise RequestError(
+            "audience",
+            f"expected a name and at most {MAXIMUM_AUDIENCE_VALUES} values, of at most {MAXIMUM_AUDIENCE_CHARACTERS} "
+            "characters each",
+        )
+    return AskedAs(name, tuple(sorted(values)))
 
 
 def structured_question(

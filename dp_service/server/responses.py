@@ -142,6 +142,7 @@ class ReleaseMessages:
             release_id=bill.release_id,
             query_id=bill.query_id,
             key_id=self.key.key_id,
+            audience_rows=self.plan.forced.name,
             total=None if view.total is None else _total(view.total),
             totals=shown_totals_message(self.plan, view.totals),
             statements=map(

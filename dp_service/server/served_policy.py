@@ -8,14 +8,21 @@ the currency of the ledgers. Changing them needs a restart.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 
+from dp_service.queries.audience_terms import AskedAs
+from dp_service.queries.audiences import seen_by
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.releases.keys import KeyUse, NoiseKey
 from dp_service.releases.kinds import UnusableParametersError, require_usable
 from gris_serving.yaml_texts import changed_keys
+
+MAX_VIEWS = 1024
+"""How many audiences' policies are kept, by what they were made for; they share all that does not differ."""
 
 _POLICY_ID_CHARACTERS = 16
 _log = logging.getLogger(__name__)
@@ -33,6 +40,22 @@ class PolicyContent:
     policy: Policy
     policy_id: str
     text: str
+
+    def seen_by(self, asked: AskedAs | None) -> PolicyContent:
+        """Return the policy as an audience sees it, the same each time.
+
+        Raises:
+            RefusedByPolicyError: As `audiences.seen_by`.
+        """
+        return self._views(asked)
+
+    @cached_property
+    def _views(self) -> Callable[[AskedAs | None], PolicyContent]:
+        def view(asked: AskedAs | None) -> PolicyContent:
+            seen = seen_by(self.policy, asked)
+            return self if seen is self.policy else replace(self, policy=seen)
+
+        return lru_cache(MAX_VIEWS)(view)
 
 
 def usable_policy(content: bytes, source: str, key: NoiseKey) -> PolicyContent:

@@ -13,6 +13,7 @@ from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from dp_service.accounting.epsilon_table import EpsilonTable
 from dp_service.queries.answer_columns import CELL_COLUMN
+from dp_service.queries.errors import RefusedByPolicyError
 from dp_service.queries.read_columns import bins_read, quantiles_read, values_read
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
@@ -45,6 +46,7 @@ from dp_service.server.messages import (
 from dp_service.server.parameter_messages import parameters_message
 from dp_service.server.policy_check import check_policy
 from dp_service.server.question_cache import CachedQuestion, QuestionCache, engine_query, look_of, sql_of
+from dp_service.server.question_messages import audience_of
 from dp_service.server.served_policy import ServedPolicy
 from dp_service.server.show_release import show_release
 from dp_service.server.sql_admission import SqlAdmission
@@ -103,7 +105,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         self, request: dp_pb2.TranslateQueryRequest, context: Context
     ) -> dp_pb2.TranslateQueryResponse:
         """Turn a question into a query for an engine and a plan."""
-        if self._questions.is_quick(request.question, self._served.content.policy):
+        if self._is_quick(request.question):
             return await self._at_once(context, lambda: self._translate(request))
         return await self._in_thread(context, lambda: self._translate(request), sql_of(request.question))
 
@@ -173,7 +175,11 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     ) -> dp_pb2.GetCatalogResponse:
         """Return one page of what may be asked."""
         content, now = self._served.content, self._environment.now()
-        return await self._in_thread(context, lambda: catalog_page(request, content, now=now))
+
+        def page() -> dp_pb2.GetCatalogResponse:
+            return catalog_page(request, content.seen_by(audience_of(request)), now=now)
+
+        return await self._in_thread(context, page)
 
     async def CheckPolicy(  # noqa: N802 - the contract's name
         self, request: dp_pb2.CheckPolicyRequest, context: Context
@@ -187,7 +193,16 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
 
     def _asked(self, question: question_pb2.Question) -> CachedQuestion:
         # The policy is read once: it may be replaced at any time.
-        return self._questions.resolve(question, self._served.content.policy, now=self._environment.now())
+        seen = self._served.content.seen_by(audience_of(question))
+        return self._questions.resolve(question, seen.policy, now=self._environment.now())
+
+    def _is_quick(self, question: question_pb2.Question) -> bool:
+        """Return whether a question may be answered at once; one that no audience asks is refused in its thread."""
+        content = self._served.content
+        try:
+            return self._questions.is_quick(question, content.seen_by(audience_of(question)).policy)
+        except (RefusedByPolicyError, RequestError):
+            return False
 
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
@@ -232,6 +247,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             row_limit=plan.row_limit,
             worst_case_cost=cost_message(worst, plan.paid_by),
             query_id=plan.query_id,
+            audience_rows=plan.forced.name,
             parameters=parameters_message(plan.parameters),
             reserve_first=resolution.reserve_first,
             count_alias=asked.query.count_alias,

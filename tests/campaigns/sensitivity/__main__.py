@@ -9,6 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from .audiences import audience_campaign
 from .campaign import campaign, stream_campaign
 
 
@@ -20,6 +21,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         print(campaign(arguments.worlds, Path(folder), seed_=arguments.seed))
+        print(audience_campaign(arguments.worlds // 10, Path(folder), seed_=arguments.seed))
     # Each is asked of a Pinot over HTTP, which takes some times longer.
     print(stream_campaign(arguments.worlds // 10, seed_=arguments.seed))
 

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from tests.support.fake_pinot import FakePinot
 
 from .measuring import Totals, faults
-from .strategies import World, choosing, worlds
+from .strategies import World, as_audience, choosing, worlds
 from .streams import StreamTotals, StreamWorld, stream_faults, stream_worlds
 
-_DRAWN = settings(
+DRAWN = settings(
     deadline=None,
     database=None,
     phases=(Phase.generate, Phase.shrink),
@@ -29,12 +29,14 @@ def campaign(number: int, folder: Path, *, seed_: int = 0, before: Totals | None
     totals = before or Totals()
 
     @seed(seed_)
-    @settings(_DRAWN, max_examples=number)
+    @settings(DRAWN, max_examples=number)
     @given(worlds())
     def ask(world: World) -> None:
         found = faults(world, folder, totals)
         if len(world.rows) % 2 and (other := choosing(world)) is not None:
             found += faults(other, folder, totals)
+        if len(world.rows) % 4 == 0:
+            found += faults(as_audience(world), folder, totals)
         assert not found, found
 
     ask()
@@ -46,7 +48,7 @@ def stream_campaign(number: int, *, seed_: int = 0) -> StreamTotals:
     totals = StreamTotals()
 
     @seed(seed_)
-    @settings(_DRAWN, max_examples=number)
+    @settings(DRAWN, max_examples=number)
     @given(stream_worlds())
     def ask(world: StreamWorld) -> None:
         found = [*stream_faults(world, pinot, totals)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,6 +19,8 @@ from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.noise.gaussian_price import DISCRETENESS
 from dp_service.queries.asked_numbers import Measure
+from dp_service.queries.audience_terms import AskedAs
+from dp_service.queries.audiences import seen_by
 from dp_service.queries.canonical_query import QueryDistinct
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
@@ -42,7 +44,7 @@ from tests.support.queries.reference import Row
 from tests.support.queries.sql_writer import spelled
 from tests.support.queries.strategies import NOW
 
-from .strategies import SHARPENING_UNITS, World
+from .strategies import AUDIENCE, SHARPENING_UNITS, World
 
 # More rows than any table here has groups.
 ALL_ROWS = 10_000
@@ -114,12 +116,12 @@ def faults(
     resolutions = list(_resolutions(world, policy))
     if policy.table("t").choice is not None:
         totals.chosen += sum(each.parameters.contributions is None for each in resolutions)
-    with closing(_Table(folder / "t.parquet", world.rows)) as table:
-        first = table.met([_Asked.of(each) for each in resolutions])
+    with closing(AskedTable(folder / "t.parquet", world.rows)) as table:
+        first = table.met([Asked.of(each) for each in resolutions])
         resolutions += [*_second_looks(resolutions, first), *_sharpenings(resolutions, first)]
-        whole = table.met([_Asked.of(translate(each)) for each in resolutions])
-        uncut = [_Asked.of(translate(_uncut(each))) for each in resolutions]
-        everything = table.met(uncut)
+        whole = table.met([Asked.of(translate(each)) for each in resolutions])
+        whole_answers = [Asked.of(translate(uncut(each))) for each in resolutions]
+        everything = table.met(whole_answers)
         found: list[str] = []
         for resolution, cut, all_ in zip(resolutions, whole, everything, strict=True):
             _count(totals, resolution, cut)
@@ -128,7 +130,7 @@ def faults(
             table.hold_without(member)
             block = _block_of(member, world, policy)
             for resolution, with_member, neighbour in zip(
-                resolutions, everything, table.met(uncut), strict=True
+                resolutions, everything, table.met(whole_answers), strict=True
             ):
                 found += _change_faults(resolution, with_member, neighbour, totals)
                 found += _block_faults(resolution, block, with_member, neighbour, totals)
@@ -162,7 +164,7 @@ def _sharpenings(resolutions: list[Resolution], found: list[TypedHistogram]) -> 
             )
 
 
-def _uncut(resolution: Resolution) -> Resolution:
+def uncut(resolution: Resolution) -> Resolution:
     """Return the question whose answer has all rows, also those below the smallest count that is considered."""
     parameters = resolution.parameters
     if parameters.contributions is not None and parameters.contributions.min_count is not None:
@@ -193,18 +195,19 @@ def _policy(world: World, folder: Path) -> Policy:
     for name, content in world.files.items():
         (folder / name).write_bytes(content)
     text = json.dumps(world.policy, ensure_ascii=False).encode()
-    return read_policy(text, str(folder / "policy.yaml")).policy
+    policy = read_policy(text, str(folder / "policy.yaml")).policy
+    return seen_by(policy, AskedAs(AUDIENCE)) if policy.audiences else policy
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """What a question is asked by, which is the same of a table and of its neighbours."""
 
     plan: Plan
     query: base.EngineQuery
 
     @classmethod
-    def of(cls, resolution: Resolution) -> _Asked:
+    def of(cls, resolution: Resolution) -> Asked:
         """Return how this question is asked."""
         plan = plan_for(resolution, "v", _KEY, IssueContext(NOW, bytes(32)))
         if plan.looks is not None and resolution.names is not None:
@@ -213,7 +216,7 @@ class _Asked:
         return cls(plan, engine_query(resolution, "duckdb"))
 
 
-class _Table:
+class AskedTable:
     """A file and a DuckDB that answers from it; each neighbour's rows take the place of those before.
 
     A query is asked once of the same rows: questions, the same ones uncut, and looks more have many in common.
@@ -233,8 +236,11 @@ class _Table:
 
     def hold_without(self, member: str) -> None:
         """Replace the file by one of all rows but a member's."""
-        kept = [place for place, each in enumerate(self._members) if each != member]
-        self._hold(self._rows.take(pa.array(kept, pa.int64())))
+        self.hold(place for place, each in enumerate(self._members) if each != member)
+
+    def hold(self, places: Iterable[int]) -> None:
+        """Replace the file by one of the rows at some places."""
+        self._hold(self._rows.take(pa.array(list(places), pa.int64())))
 
     def _hold(self, rows: pa.Table) -> None:
         new = self._path.with_suffix(".new")
@@ -242,12 +248,12 @@ class _Table:
         new.replace(self._path)
         self._answers: dict[base.EngineQuery, base.EngineAnswer] = {}
 
-    def met(self, asked: list[_Asked]) -> list[TypedHistogram]:
+    def met(self, asked: list[Asked]) -> list[TypedHistogram]:
         """Return what the mechanism of each question meets on the rows that the file has."""
         version = self._engine.data_version("t")
         return [self._met(each, version) for each in asked]
 
-    def _met(self, asked: _Asked, version: str) -> TypedHistogram:
+    def _met(self, asked: Asked, version: str) -> TypedHistogram:
         if asked.query not in self._answers:
             self._answers[asked.query] = self._engine.run(asked.query, version)
         return counted(asked.plan, _histogram(asked.plan, self._answers[asked.query]))
@@ -279,9 +285,9 @@ def _cut_faults(resolution: Resolution, cut: TypedHistogram, uncut: TypedHistogr
     contributions = resolution.parameters.contributions
     is_second = resolution.names is not None
     least = 0 if contributions is None or is_second else contributions.min_count or 0
-    all_ = [each for each in _counts(uncut).items() if each[1] >= least]
+    all_ = [each for each in counts(uncut).items() if each[1] >= least]
     ordered = sorted(all_, key=lambda each: (-each[1], each[0]))
-    if _counts(cut) != dict(ordered[: resolution.row_limit]):
+    if counts(cut) != dict(ordered[: resolution.row_limit]):
         yield "the answer is not the largest counts of all"
 
 
@@ -289,7 +295,7 @@ def _change_faults(
     resolution: Resolution, with_member: TypedHistogram, without: TypedHistogram, totals: Totals
 ) -> Iterator[str]:
     """Compare what one member changes with Delta and tau as resolved, and with what is charged for it."""
-    before, after = _counts(without), _counts(with_member)
+    before, after = counts(without), counts(with_member)
     changes = {
         element: after.get(element, 0) - before.get(element, 0) for element in before.keys() | after.keys()
     }
@@ -333,7 +339,7 @@ def _block_faults(
 ) -> Iterator[str]:
     """See that a member changes nothing of what its block does not pay for, not even of what is only added up."""
     paying = resolution.paid_by.blocks
-    differs = bool(_counts(with_member) != _counts(without) or with_member.total != without.total)
+    differs = bool(counts(with_member) != counts(without) or with_member.total != without.total)
     totals.paying_alone += bool(paying) and differs
     totals.spared += bool(paying) and block not in paying
     if paying and block not in paying and differs:
@@ -399,7 +405,8 @@ def _look_or_mechanism(
     return mechanism
 
 
-def _counts(histogram: TypedHistogram) -> dict[Element, int]:
+def counts(histogram: TypedHistogram) -> dict[Element, int]:
+    """Return the count of each element."""
     return dict(zip(histogram.elements, histogram.counts.tolist(), strict=True))
 
 

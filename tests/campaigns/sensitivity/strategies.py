@@ -31,6 +31,7 @@ from tests.support.queries.strategies import (
 
 MEMBERS = ["m1", "m2", "m3"]
 SHARPENING_UNITS = 30
+AUDIENCE = "one"
 DISTINCT = ("text", "number", "day")
 """The columns whose distinct values a policy that bounds contributions offers."""
 
@@ -167,6 +168,15 @@ def choosing(world: World) -> World | None:
     }
     chosen = {**table, "contributions": {**block, "choose": choose}}
     return replace(world, policy={**world.policy, "tables": {"t": chosen}})
+
+
+def as_audience(world: World) -> World:
+    """Return the world with a policy that restricts who asks to some of the rows."""
+    name, values = [("flag", [True]), ("flag", [False]), ("number", list(VALUES["number"][:3]))][
+        len(world.rows) % 3
+    ]
+    audience = {"tables": {"t": {"where": {name: values}}}}
+    return replace(world, policy={**world.policy, "audiences": {AUDIENCE: audience}})
 
 
 @st.composite

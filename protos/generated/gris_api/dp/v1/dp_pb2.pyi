@@ -531,7 +531,7 @@ class ReadValue(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ValueType, str]] = ..., null_value: _Optional[str] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "selected", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "bins", "own_counts", "stream", "free", "price")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "audience_rows", "parameters", "reserve_first", "count_alias", "reads", "selected", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "bins", "own_counts", "stream", "free", "price")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -540,6 +540,7 @@ class TranslateQueryResponse(_message.Message):
     ROW_LIMIT_FIELD_NUMBER: _ClassVar[int]
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    AUDIENCE_ROWS_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     RESERVE_FIRST_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
@@ -566,6 +567,7 @@ class TranslateQueryResponse(_message.Message):
     row_limit: int
     worst_case_cost: _cost_pb2.Cost
     query_id: str
+    audience_rows: str
     parameters: MechanismParameters
     reserve_first: bool
     count_alias: str
@@ -584,7 +586,7 @@ class TranslateQueryResponse(_message.Message):
     stream: ClosedStream
     free: FreeAnswer
     price: EstimateCostResponse
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[Bill, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., bins: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ..., free: _Optional[_Union[FreeAnswer, _Mapping]] = ..., price: _Optional[_Union[EstimateCostResponse, _Mapping]] = ...) -> None: ...
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., audience_rows: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[Bill, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., bins: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ..., free: _Optional[_Union[FreeAnswer, _Mapping]] = ..., price: _Optional[_Union[EstimateCostResponse, _Mapping]] = ...) -> None: ...
 
 class FreeAnswer(_message.Message):
     __slots__ = ("shown", "elements")
@@ -761,7 +763,7 @@ class Release(_message.Message):
     def __init__(self, shown: _Optional[_Union[Shown, _Mapping]] = ..., elements: _Optional[_Union[ShownElements, _Mapping]] = ..., rows: _Optional[_Iterable[int]] = ..., bill: _Optional[_Union[Bill, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ...) -> None: ...
 
 class Shown(_message.Message):
-    __slots__ = ("columns", "count_alias", "requested_k", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "data_version", "release_id", "query_id", "key_id", "total", "totals", "statements", "selected")
+    __slots__ = ("columns", "count_alias", "requested_k", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "data_version", "release_id", "query_id", "key_id", "total", "totals", "statements", "selected", "audience_rows")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
@@ -780,6 +782,7 @@ class Shown(_message.Message):
     TOTALS_FIELD_NUMBER: _ClassVar[int]
     STATEMENTS_FIELD_NUMBER: _ClassVar[int]
     SELECTED_FIELD_NUMBER: _ClassVar[int]
+    AUDIENCE_ROWS_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.Column]
     count_alias: str
     requested_k: int
@@ -798,7 +801,8 @@ class Shown(_message.Message):
     totals: ShownTotals
     statements: _containers.RepeatedCompositeFieldContainer[Statement]
     selected: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., requested_k: _Optional[int] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., totals: _Optional[_Union[ShownTotals, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[Statement, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ...) -> None: ...
+    audience_rows: str
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., requested_k: _Optional[int] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., totals: _Optional[_Union[ShownTotals, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[Statement, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., audience_rows: _Optional[str] = ...) -> None: ...
 
 class Statement(_message.Message):
     __slots__ = ("code", "text", "column", "values")
@@ -1135,14 +1139,16 @@ class SolveParametersResponse(_message.Message):
     def __init__(self, epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., domain_count: _Optional[int] = ..., times: _Optional[int] = ...) -> None: ...
 
 class GetCatalogRequest(_message.Message):
-    __slots__ = ("table", "page_size", "page_token")
+    __slots__ = ("table", "page_size", "page_token", "audience")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     table: str
     page_size: int
     page_token: str
-    def __init__(self, table: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    audience: _question_pb2.Audience
+    def __init__(self, table: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., audience: _Optional[_Union[_question_pb2.Audience, _Mapping]] = ...) -> None: ...
 
 class GetCatalogResponse(_message.Message):
     __slots__ = ("tables", "next_page_token", "epsilon_per", "delta", "unit_id", "count_noise", "policy_id", "blocks")

@@ -48,14 +48,32 @@ RANK_FUNCTION_SMALLEST: RankFunction
 RANK_FUNCTION_LARGEST: RankFunction
 
 class Question(_message.Message):
-    __slots__ = ("structured", "sql", "sharpening")
+    __slots__ = ("structured", "sql", "sharpening", "audience")
     STRUCTURED_FIELD_NUMBER: _ClassVar[int]
     SQL_FIELD_NUMBER: _ClassVar[int]
     SHARPENING_FIELD_NUMBER: _ClassVar[int]
+    AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     structured: HistogramQuery
     sql: str
     sharpening: Sharpening
-    def __init__(self, structured: _Optional[_Union[HistogramQuery, _Mapping]] = ..., sql: _Optional[str] = ..., sharpening: _Optional[_Union[Sharpening, _Mapping]] = ...) -> None: ...
+    audience: Audience
+    def __init__(self, structured: _Optional[_Union[HistogramQuery, _Mapping]] = ..., sql: _Optional[str] = ..., sharpening: _Optional[_Union[Sharpening, _Mapping]] = ..., audience: _Optional[_Union[Audience, _Mapping]] = ...) -> None: ...
+
+class Audience(_message.Message):
+    __slots__ = ("name", "values")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    values: _containers.RepeatedCompositeFieldContainer[AudienceValue]
+    def __init__(self, name: _Optional[str] = ..., values: _Optional[_Iterable[_Union[AudienceValue, _Mapping]]] = ...) -> None: ...
+
+class AudienceValue(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class Sharpening(_message.Message):
     __slots__ = ("units", "planned", "data_version")

@@ -1,0 +1,251 @@
+"""Audiences at a gateway: who is of which follows from the caller's account, on every port, for new answers and old."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import httpx
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from gris_api.app.v1 import app_pb2
+from gris_api.dp.v1 import question_pb2
+
+from tests.gateway.conftest import stub_of
+from tests.gateway.token_world import AUDIENCE
+from tests.support.embedded import embedded
+from tests.support.pki import ISSUER, Issuer
+from tests.support.processes import process
+from tests.support.rings import needs
+from tests.support.world import World
+
+POLICY = """
+epsilon_per: 1
+delta: 1e-9
+tables:
+  ads:
+    member: m
+    data_version: one
+    measures: {distinct_members: true}
+    columns:
+      campaign: {type: string, group_by: true, filter: [in], domain: [spring, summer], delta: 2}
+      country: {type: string, filter: [in]}
+      tenant: {type: string, group_by: true, filter: [in]}
+audiences:
+  tenant: {tables: {ads: {columns: [campaign], where: {tenant: $tenant}}}}
+  germany: {tables: {ads: {where: {country: DE}}}}
+"""
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - {path: [t], limit: {information: 1000000000, calls: 1000000}}
+  - {path: [t, "*"], limit: {information: 100000000, calls: 100000}}
+  - {path: [t, "*", "*"], limit: {information: 1000000, calls: 1000}}
+"""
+SQL = "SELECT campaign, COUNT(DISTINCT m) AS people FROM ads GROUP BY campaign"
+TENANTS = {
+    "acme": 1000,
+    "acmecorp": 3000,
+    "o'hara": 5000,
+    **{f"t{each}": 300 + 100 * each for each in range(47)},
+}
+NEAR = 60
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A gateway of tenants, and tokens of them."""
+
+    ready: dict[str, str]
+    issuer: Issuer
+
+    def token(self, tenant: str, org: str = "tenants") -> str:
+        """Return the token of an analyst of a tenant."""
+        return self.issuer.token(AUDIENCE, org=org, sub=tenant)
+
+    def bearer(self, tenant: str, org: str = "tenants") -> list[tuple[str, str]]:
+        """Return the metadata of its calls."""
+        return [("authorization", f"Bearer {self.token(tenant, org)}")]
+
+    @asynccontextmanager
+    async def stub(self) -> AsyncIterator[Any]:
+        """Give a stub."""
+        async with grpc.aio.insecure_channel(self.ready["address"]) as channel:
+            yield stub_of(channel)
+
+
+@pytest.fixture(scope="module")
+@needs("process")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Run both services on rows of fifty tenants."""
+    folder = tmp_path_factory.mktemp("audiences")
+    rows = [
+        (f"{tenant}/{each}", "spring" if each % 4 else "summer", "DE" if each % 2 else "FR", tenant)
+        for tenant, members in TENANTS.items()
+        for each in range(members)
+    ]
+    columns = zip(("m", "campaign", "country", "tenant"), zip(*rows, strict=True), strict=True)
+    pq.write_table(pa.table({name: list(values) for name, values in columns}), folder / "ads.parquet")
+    with embedded(folder, POLICY, BUDGET) as running:
+        yield World(running.dp_address, running.budget_address, folder)
+
+
+@contextmanager
+def gateway(services: World, folder: Path, audiences: list[dict[str, Any]]) -> Iterator[Asked]:
+    """Run a gateway whose accounts are of these audiences; what it keeps is in the folder."""
+    issuer = Issuer(folder)
+    (folder / "releases.key").write_bytes(b"k" * 32)
+    (folder / "releases.key").chmod(0o600)
+    accounts = [
+        {"claim": "org", "equals": org, "prefix": ["t", org], "append": "sub"}
+        for org in ("tenants", "others")
+    ]
+    config = {
+        "listen": "127.0.0.1:0",
+        "dp": {"address": services.dp},
+        "budget": {"address": services.budget},
+        "engine": {"duckdb": {"ads": str(services.directory / "ads.parquet")}},
+        "identity": {
+            "jwt": {
+                "key_file": str(issuer.key_file),
+                "algorithms": ["ES256"],
+                "issuer": ISSUER,
+                "audience": AUDIENCE,
+                "accounts": accounts,
+            }
+        },
+        "audiences": audiences,
+        "releases": {"file": str(folder / "releases.db"), "key_file": str(folder / "releases.key")},
+        "broker": {"listen": "127.0.0.1:0"},
+        "postgres": {"listen": "127.0.0.1:0", "catalogue": False},
+        "limits": {"per_second": 200, "burst": 400},
+        "timeouts": {"budget_silence": 30, "budget_attempt": 20, "budget": 30},
+    }
+    (folder / "gateway.yaml").write_text(json.dumps(config))
+    with process("gris_gateway", ["--config", folder / "gateway.yaml"], folder / "gateway.log") as ready:
+        yield Asked(ready, issuer)
+
+
+OF_TENANTS = [{"accounts": ["t", "tenants"], "audience": "tenant", "values": {"tenant": "account[2]"}}]
+
+
+async def answer(asked: Asked, tenant: str, **fields: Any) -> app_pb2.AskResponse:
+    """Return the end of an answer by gRPC, with its elements."""
+    async with asked.stub() as stub:
+        call = stub.Ask(_question(**fields), timeout=60, metadata=asked.bearer(tenant))
+        parts = [each async for each in call]
+    end: app_pb2.AskResponse = parts[-1]
+    return end if len(parts) == 1 else parts[0]
+
+
+def _question(**fields: Any) -> app_pb2.AskRequest:
+    return app_pb2.AskRequest(question=question_pb2.Question(sql=SQL), **fields)
+
+
+def by_broker(asked: Asked, tenant: str) -> int:
+    """Return the people that the broker counts for a tenant."""
+    found = httpx.post(
+        f"http://{asked.ready['broker_address']}/query/sql",
+        json={"sql": SQL},
+        headers={"Authorization": f"Bearer {asked.token(tenant)}"},
+        timeout=60,
+    ).json()
+    return sum(int(row[1]) for row in found["resultTable"]["rows"])
+
+
+def by_postgres(asked: Asked, tenant: str) -> int:
+    """Return the people that a client of PostgreSQL counts for a tenant."""
+    host, _, port = asked.ready["postgres_address"].rpartition(":")
+    with psycopg.connect(
+        host=host, port=port, user="-", password=asked.token(tenant), dbname="gris", autocommit=True
+    ) as connection:
+        return sum(people for _, people in connection.execute(SQL).fetchall())
+
+
+@pytest.mark.slow
+def test_each_tenant_counts_its_own_members_on_every_port(services: World, tmp_path: Path) -> None:
+    """Fifty tenants ask the same words: each is counted itself, one whose name begins another's among them."""
+    with gateway(services, tmp_path, OF_TENANTS) as asked:
+        for tenant, members in TENANTS.items():
+            elements = asyncio.run(answer(asked, tenant)).chunk
+            assert abs(sum(elements.noisy_counts) - members) < NEAR
+        for tenant in ("acme", "acmecorp", "o'hara"):
+            assert abs(by_broker(asked, tenant) - TENANTS[tenant]) < NEAR
+            assert abs(by_postgres(asked, tenant) - TENANTS[tenant]) < NEAR
+        # A tenant without rows has none of the others.
+        assert abs(sum(asyncio.run(answer(asked, "stranger")).chunk.noisy_counts)) < NEAR
+
+
+@pytest.mark.slow
+def test_callers_cannot_say_of_which_audience_they_are(services: World, tmp_path: Path) -> None:
+    """One in the question is refused; an account that no rule gives one is none, on every port."""
+    with gateway(services, tmp_path, OF_TENANTS) as asked:
+
+        async def refused(org: str, question: question_pb2.Question) -> grpc.aio.AioRpcError:
+            request, metadata = app_pb2.AskRequest(question=question), asked.bearer("acme", org)
+            async with asked.stub() as stub:
+                with pytest.raises(grpc.aio.AioRpcError) as found:
+                    [each async for each in stub.Ask(request, metadata=metadata)]
+            return found.value
+
+        claimed = question_pb2.Question(sql=SQL, audience=question_pb2.Audience(name="germany"))
+        error = asyncio.run(refused("tenants", claimed))
+        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert (error.details() or "").startswith("question.audience: expected none")
+        error = asyncio.run(refused("others", question_pb2.Question(sql=SQL)))
+        assert error.code() is grpc.StatusCode.PERMISSION_DENIED
+        found = httpx.post(
+            f"http://{asked.ready['broker_address']}/query/sql",
+            json={"sql": SQL},
+            headers={"Authorization": f"Bearer {asked.token('acme', 'others')}"},
+        )
+        assert "no audience" in found.json()["exceptions"][0]["message"]
+
+
+@pytest.mark.slow
+def test_the_catalogue_of_a_tenant_has_what_it_is_offered(services: World, tmp_path: Path) -> None:
+    """The columns that the audience lists and the one that it is restricted by."""
+    with gateway(services, tmp_path, OF_TENANTS) as asked:
+
+        async def columns() -> list[str]:
+            async with asked.stub() as stub:
+                page = (
+                    await stub.GetCatalog(app_pb2.GetCatalogRequest(), metadata=asked.bearer("acme"))
+                ).page
+            return [column.name for column in page.tables[0].columns]
+
+        assert asyncio.run(columns()) == ["campaign", "tenant"]
+
+
+@pytest.mark.slow
+def test_old_answers_are_shown_to_whom_they_are_still_offered(services: World, tmp_path: Path) -> None:
+    """An account that is of another audience by now is listed what it asked, without numbers, and asks anew."""
+
+    async def listed(asked: Asked) -> app_pb2.PastRelease:
+        async with asked.stub() as stub:
+            found = await stub.ListReleases(app_pb2.ListReleasesRequest(), metadata=asked.bearer("t9"))
+        release: app_pb2.PastRelease = found.releases[-1]
+        return release
+
+    with gateway(services, tmp_path, OF_TENANTS) as asked:
+        first = asyncio.run(answer(asked, "t9", request_id="one")).chunk.noisy_counts
+        again = asyncio.run(answer(asked, "t9", request_id="one")).chunk.noisy_counts
+        kept = asyncio.run(listed(asked))
+        assert list(first) == list(again) == list(kept.elements.noisy_counts)
+    with gateway(services, tmp_path, [{"accounts": ["t"], "audience": "germany"}]) as asked:
+        past = asyncio.run(listed(asked))
+        assert (past.question.sql, past.elements_omitted) == (SQL, True)
+        assert not past.elements.noisy_counts
+        assert not past.result.shown.HasField("bottom")
+        with pytest.raises(grpc.aio.AioRpcError, match="by an audience that was offered other rows"):
+            asyncio.run(answer(asked, "t9", request_id="one"))
+        everybody = sum(asyncio.run(answer(asked, "t9")).chunk.noisy_counts)
+        assert abs(everybody - sum(TENANTS.values()) / 2) < NEAR
