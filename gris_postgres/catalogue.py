@@ -6,11 +6,12 @@ Their text goes there as it is, and nowhere else; questions about data never do.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import os
 import signal
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -29,7 +30,8 @@ log = logging.getLogger(__name__)
 ANSWER_SECONDS = 4.0
 _LEAVE_SECONDS = 5.0
 _MOST_CHARACTERS = 50_000
-_FRESH_SECONDS = 5.0
+MOST_LISTS = 16
+"""How many different lists of tables there are at a time; a further one takes the place of the least lately asked."""
 _TYPES = {
     ColumnType.STRING: "text",
     ColumnType.INT64: "bigint",
@@ -64,7 +66,7 @@ _NOT_CALLED = " OR ".join(
 
 
 class Catalogue:
-    """Tables and columns as a policy lists them.
+    """Tables and columns as a policy lists them, in a database for each list: audiences are offered different ones.
 
     Args:
         process: The PostgreSQL.
@@ -74,41 +76,83 @@ class Catalogue:
     def __init__(self, process: CatalogueProcess, server_version: str) -> None:
         self.server_version = server_version
         self._process = process
-        self._is_open = True
         self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
-        self._idle: list[CatalogueConnection] = []
-        self._holding = ""
-        self._known_until = -1.0
-        self._holding_lock = asyncio.Lock()
+        # By the statements that make them, the one that was asked for last at the end.
+        self._lists: OrderedDict[str, ListedTables] = OrderedDict()
+        self._numbers = itertools.count(1)
+        self._making = asyncio.Lock()
 
-    async def require_current(self, read: Callable[[], Awaitable[Catalog]]) -> None:
-        """Hold the tables of the policy that is served now.
-
-        Args:
-            read: Reads the catalogue of the gateway.
+    async def listing(self, catalog: Catalog) -> ListedTables:
+        """Return what answers questions about the tables that a caller is offered.
 
         Raises:
             PostgresError: The process does not answer.
         """
-        async with self._holding_lock:
-            if time.monotonic() < self._known_until:
-                return
-            catalog = await read()
-            wanted = ";\n".join(_statements(catalog.tables))
-            if wanted != self._holding:
-                try:
-                    await self._hold(wanted)
-                except (CatalogueUnreachable, OSError):
-                    raise _gone() from None
-                self._holding = wanted
-            self._known_until = time.monotonic() + _FRESH_SECONDS
+        wanted = ";\n".join(_statements(catalog.tables))
+        async with self._making:
+            try:
+                if wanted not in self._lists:
+                    self._lists[wanted] = await self._made(wanted)
+                self._lists.move_to_end(wanted)
+                while len(self._lists) > MOST_LISTS:
+                    _, oldest = self._lists.popitem(last=False)
+                    oldest.close()
+                    await self._run("postgres", f"DROP DATABASE {oldest.database} WITH (FORCE)")
+            except (CatalogueUnreachable, OSError):
+                raise _gone() from None
+            return self._lists[wanted]
 
-    async def _hold(self, statements: str) -> None:
-        owner = await CatalogueConnection.opened(self._process.socket, OWNER)
+    async def _made(self, statements: str) -> ListedTables:
+        database = f"{DATABASE}_{next(self._numbers)}"
+        await self._run(
+            "postgres",
+            f"CREATE DATABASE {database} TEMPLATE {DATABASE}",
+            f"REVOKE ALL ON DATABASE {database} FROM PUBLIC",
+            f"GRANT CONNECT ON DATABASE {database} TO {READER}",
+        )
+        await self._run(database, statements)
+        return ListedTables(self._process.socket, database, self._turns)
+
+    async def prepare(self) -> None:
+        """Make the role that asks, and an empty database in which it has no right that it must not have."""
+        await self._run(
+            "postgres",
+            f"CREATE DATABASE {DATABASE}",
+            f"CREATE ROLE {READER} LOGIN CONNECTION LIMIT {MOST_CONNECTIONS}",
+            *(f"ALTER ROLE {READER} SET {name} = '{value}'" for name, value in _OF_READER.items()),
+            f"REVOKE ALL ON DATABASE {DATABASE}, postgres, template1 FROM PUBLIC",
+        )
+        await self._run(DATABASE, _WITHOUT_RIGHTS)
+
+    async def _run(self, database: str, *statements: str) -> None:
+        owner = await CatalogueConnection.opened(self._process.socket, OWNER, database)
         try:
-            await owner.run(statements)
+            for each in statements:
+                await owner.run(each)
         finally:
             owner.close()
+
+    def close(self) -> None:
+        """Close its connections."""
+        for each in self._lists.values():
+            each.close()
+
+
+class ListedTables:
+    """One list of tables and columns, in a database of its own.
+
+    Args:
+        socket: Where PostgreSQL listens.
+        database: The database.
+        turns: Bounds how many statements are asked at a time, of all lists.
+    """
+
+    def __init__(self, socket: Path, database: str, turns: asyncio.Semaphore) -> None:
+        self.database = database
+        self._socket = socket
+        self._turns = turns
+        self._is_open = True
+        self._idle: list[CatalogueConnection] = []
 
     async def ask(self, sql: str, types: Sequence[int], bound: messages.Bind | None) -> CatalogueAnswer:
         """Ask it.
@@ -139,7 +183,7 @@ class Catalogue:
             connection = (
                 self._idle.pop()
                 if self._idle
-                else await CatalogueConnection.opened(self._process.socket, READER)
+                else await CatalogueConnection.opened(self._socket, READER, self.database)
             )
             try:
                 yield connection
@@ -175,24 +219,6 @@ class Catalogue:
             )
             while self._idle:
                 self._idle.pop().close()
-
-    async def prepare(self) -> None:
-        """Make the role that asks, and take from it what it must not call."""
-        owner = await CatalogueConnection.opened(self._process.socket, OWNER, "postgres")
-        try:
-            await owner.run(f"CREATE DATABASE {DATABASE}")
-            await owner.run(f"CREATE ROLE {READER} LOGIN CONNECTION LIMIT {MOST_CONNECTIONS}")
-            for name, value in _OF_READER.items():
-                await owner.run(f"ALTER ROLE {READER} SET {name} = '{value}'")
-            await owner.run(f"REVOKE ALL ON DATABASE {DATABASE}, postgres, template1 FROM PUBLIC")
-            await owner.run(f"GRANT CONNECT ON DATABASE {DATABASE} TO {READER}")
-        finally:
-            owner.close()
-        owner = await CatalogueConnection.opened(self._process.socket, OWNER)
-        try:
-            await owner.run(_WITHOUT_RIGHTS)
-        finally:
-            owner.close()
 
     def close(self) -> None:
         """Close its connections."""
@@ -232,6 +258,7 @@ DO $$ DECLARE each record; BEGIN
 END $$;
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO {READER};
+CREATE OR REPLACE FUNCTION pg_catalog.current_database() RETURNS name LANGUAGE sql AS 'SELECT ''{DATABASE}''::name';
 CREATE OR REPLACE FUNCTION pg_catalog.set_config(text, text, boolean) RETURNS text LANGUAGE sql AS 'SELECT $2';
 CREATE FUNCTION pg_catalog.{_REFUSING}() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
   BEGIN RAISE 'no rows are here: ask about a table in a statement that names nothing of the catalogue'
@@ -243,9 +270,6 @@ REVOKE ALL ON LANGUAGE plpgsql FROM PUBLIC
 def _statements(tables: Iterable[TableEntry]) -> Iterable[str]:
     """Yield what makes tables of no rows, of which tools find that they may be read, and which refuse it."""
     yield "BEGIN"
-    yield f"DROP OWNED BY {READER}; GRANT CONNECT ON DATABASE {DATABASE} TO {READER}"
-    yield "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
-    yield f"GRANT USAGE ON SCHEMA public TO {READER}"
     for table in tables:
         columns = {table.member: "text"}
         columns |= {each.name: "double precision" for each in table.values}

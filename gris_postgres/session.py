@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Protocol, TypeAlias
 from pygwire.constants import TransactionStatus
 from pygwire.messages import Bind, RowDescription
 
-from gris_postgres.catalogue import Catalogue
+from gris_postgres.catalogue import Catalogue, ListedTables
 from gris_postgres.catalogue_connection import CatalogueAnswer
 from gris_postgres.errors import (
     ABORTED,
@@ -36,6 +37,8 @@ from pinot_connector.results import PrivateResult
 Admitted: TypeAlias = Callable[[], AbstractAsyncContextManager[AsyncGatewayClient]]
 """Admits one call of the session's caller, and yields the client by which it asks."""
 
+FRESH_SECONDS = 5.0
+"""How long a session takes the list of its tables for true."""
 SERVER_VERSION = "15.0"
 """What it is for clients, where no catalogue has a version of its own."""
 _WRITING = re.compile(
@@ -88,6 +91,8 @@ class Session:
         self._admitted = admitted
         self._user = user
         self._catalogue = catalogue
+        self._tables: ListedTables | None = None
+        self._tables_until = 0.0
         self._commands: dict[str, Callable[[Text], Answer]] = {
             "BEGIN": self._begin,
             "START": self._begin,
@@ -188,8 +193,16 @@ class Session:
                 "programs are; SELECT * FROM TABLE LIMIT 0 has the columns of a table",
             )
         async with self._asking(None) as client:
-            await self._catalogue.require_current(client.catalog)
-            return await self._catalogue.ask(text.without_comments, types, bound)
+            listed = await self._listed(self._catalogue, client)
+            return await listed.ask(text.without_comments, types, bound)
+
+    async def _listed(self, catalogue: Catalogue, client: AsyncGatewayClient) -> ListedTables:
+        """Return what lists the tables that this session's caller is offered; it is read every few seconds."""
+        now = time.monotonic()
+        if self._tables is None or now >= self._tables_until:
+            self._tables = await catalogue.listing(await client.catalog())
+            self._tables_until = now + FRESH_SECONDS
+        return self._tables
 
     @asynccontextmanager
     async def _asking(self, shown: Text | None) -> AsyncIterator[AsyncGatewayClient]:

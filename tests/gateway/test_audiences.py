@@ -19,6 +19,7 @@ import pytest
 from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import question_pb2
 
+from gris_postgres.catalogue_process import programs
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE
 from tests.support.embedded import embedded
@@ -125,7 +126,7 @@ def gateway(services: World, folder: Path, audiences: list[dict[str, Any]]) -> I
         "audiences": audiences,
         "releases": {"file": str(folder / "releases.db"), "key_file": str(folder / "releases.key")},
         "broker": {"listen": "127.0.0.1:0"},
-        "postgres": {"listen": "127.0.0.1:0", "catalogue": False},
+        "postgres": {"listen": "127.0.0.1:0"},
         "limits": {"per_second": 200, "burst": 400},
         "timeouts": {"budget_silence": 30, "budget_attempt": 20, "budget": 30},
     }
@@ -161,12 +162,16 @@ def by_broker(asked: Asked, tenant: str) -> int:
     return sum(int(row[1]) for row in found["resultTable"]["rows"])
 
 
+def connected(asked: Asked, tenant: str, org: str = "tenants") -> psycopg.Connection:
+    """Connect as a client of PostgreSQL."""
+    host, _, port = asked.ready["postgres_address"].rpartition(":")
+    token = asked.token(tenant, org)
+    return psycopg.connect(host=host, port=port, user="-", password=token, dbname="gris", autocommit=True)
+
+
 def by_postgres(asked: Asked, tenant: str) -> int:
     """Return the people that a client of PostgreSQL counts for a tenant."""
-    host, _, port = asked.ready["postgres_address"].rpartition(":")
-    with psycopg.connect(
-        host=host, port=port, user="-", password=asked.token(tenant), dbname="gris", autocommit=True
-    ) as connection:
+    with connected(asked, tenant) as connection:
         return sum(people for _, people in connection.execute(SQL).fetchall())
 
 
@@ -223,6 +228,25 @@ def test_the_catalogue_of_a_tenant_has_what_it_is_offered(services: World, tmp_p
             return [column.name for column in page.tables[0].columns]
 
         assert asyncio.run(columns()) == ["campaign", "tenant"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(programs() is None, reason="PostgreSQL's programs: make test-servers")
+def test_tools_of_postgresql_find_what_their_caller_is_offered(services: World, tmp_path: Path) -> None:
+    """Two callers of different audiences, in turn, each its own columns."""
+    listing = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1"
+    others = {"accounts": ["t", "others"], "audience": "germany"}
+    with (
+        gateway(services, tmp_path, [*OF_TENANTS, others]) as asked,
+        connected(asked, "acme") as tenant,
+        connected(asked, "ana", "others") as other,
+    ):
+        for _ in range(2):
+            assert tenant.execute(listing).fetchall() == [("campaign",), ("m",), ("tenant",)]
+            assert other.execute(listing).fetchall() == [("campaign",), ("country",), ("m",), ("tenant",)]
+        assert tenant.execute("SELECT current_database() FROM pg_catalog.pg_class LIMIT 1").fetchall() == [
+            ("gris",)
+        ]
 
 
 @pytest.mark.slow
