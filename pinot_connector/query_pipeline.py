@@ -56,9 +56,7 @@ from pinot_connector.errors import (
     DataChanged,
     EngineError,
     HomeUnavailable,
-    InvalidQuestion,
     PlanExpired,
-    RefusedByPolicy,
     ReleaseNotRecorded,
     ReleaseStoreFailed,
     ServiceFailed,
@@ -73,7 +71,7 @@ from pinot_connector.rpc_errors import Service
 from pinot_connector.sharpened_questions import SharpenedQuestions
 from pinot_connector.shown_releases import Completed, ShownRelease, ShownReleases
 from pinot_connector.single_flight import SingleFlight, Turn
-from pinot_connector.translations import NO_VERSION_YET, Translated, Translator, is_free
+from pinot_connector.translations import Translated, Translator, is_free
 
 TRIES_ON_MOVING_DATA = 3
 TRIES_TO_CHARGE = 2
@@ -139,7 +137,6 @@ class QueryPipeline:
         releases: ReleaseStore,
         reserve_first: bool = False,
     ) -> None:
-        self._noise = noise
         self._budget = budget
         self._engine = EngineCalls(engine, timeouts.engine)
         self._timeouts = timeouts
@@ -199,20 +196,8 @@ class QueryPipeline:
             return await self._ask(asked)
 
     async def audience_rows(self, question: question_pb2.Question) -> str | None:
-        """Returns the name of the rows that a question's audience is restricted to; None: it may not ask it.
-
-        Raises:
-            GrisError: dp_service does not say.
-        """
-        asked = question_pb2.Question()
-        asked.CopyFrom(question)
-        # Of a sharpening the rows are those of the release that it sharpens.
-        asked.ClearField("sharpening")
-        try:
-            translation = await self._noise.translate(asked, NO_VERSION_YET, self._engine.engine.dialect)
-        except (InvalidQuestion, RefusedByPolicy):
-            return None
-        return translation.audience_rows
+        """Returns the name of the rows that a question's audience is restricted to; None: it may not ask it."""
+        return await self._translator.audience_rows(question)
 
     async def close(self) -> None:
         """Cancels the questions that are still running, and waits until their reservations are cancelled.

@@ -15,7 +15,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Engine
-from pinot_connector.errors import IntegrityError
+from pinot_connector.errors import IntegrityError, InvalidQuestion, RefusedByPolicy
 from pinot_connector.release_store.interface import KeptRelease
 from pinot_connector.sharpening import looks_before
 from pinot_connector.single_flight import SharedCalls
@@ -110,6 +110,22 @@ class Translator:
         if translation.version_is_fixed or self._recent(table) is not None:
             return Translated(question, translation, version, is_present=False, before=before)
         return await self._on_present_version(question, translation.table, before)
+
+    async def audience_rows(self, question: question_pb2.Question) -> str | None:
+        """Returns the name of the rows that a question's audience is restricted to; None: it may not ask it.
+
+        Raises:
+            GrisError: dp_service does not say.
+        """
+        asked = question_pb2.Question()
+        asked.CopyFrom(question)
+        # Of a sharpening the rows are those of the release that it sharpens.
+        asked.ClearField("sharpening")
+        try:
+            translation = await self._noise.translate(asked, NO_VERSION_YET, self._engine.dialect)
+        except (InvalidQuestion, RefusedByPolicy):
+            return None
+        return translation.audience_rows
 
     def close(self) -> None:
         """Ends what is under way."""

@@ -31,11 +31,7 @@ from dp_service.queries.allowed_columns import (
 from dp_service.queries.audience_terms import ALL_ROWS, ForcedRows
 from dp_service.queries.blocks import PaidBy
 from dp_service.queries.canonical import canonicalise
-from dp_service.queries.canonical_columns import (
-    QueryColumn,
-    QueryValue,
-    query_column,
-)
+from dp_service.queries.canonical_columns import QueryColumn, QueryValue, query_column
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy

@@ -98,7 +98,7 @@ class QuestionCache:
         turned out to be small as well. It depends on questions and the policy, and on no data.
         """
         quick = self._quick
-        if quick is None or quick[0] is not _whole(policy) or question.HasField("sharpening"):
+        if quick is None or quick[0] is not policy or question.HasField("sharpening"):
             return False
         return _without_conditions(question) in quick[1]
 

@@ -13,7 +13,6 @@ from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from dp_service.accounting.epsilon_table import EpsilonTable
 from dp_service.queries.answer_columns import CELL_COLUMN
-from dp_service.queries.errors import RefusedByPolicyError
 from dp_service.queries.read_columns import bins_read, quantiles_read, values_read
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
@@ -105,7 +104,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         self, request: dp_pb2.TranslateQueryRequest, context: Context
     ) -> dp_pb2.TranslateQueryResponse:
         """Turn a question into a query for an engine and a plan."""
-        if self._is_quick(request.question):
+        if self._questions.is_quick(request.question, self._served.content.policy):
             return await self._at_once(context, lambda: self._translate(request))
         return await self._in_thread(context, lambda: self._translate(request), sql_of(request.question))
 
@@ -195,14 +194,6 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         # The policy is read once: it may be replaced at any time.
         seen = self._served.content.seen_by(audience_of(question))
         return self._questions.resolve(question, seen.policy, now=self._environment.now())
-
-    def _is_quick(self, question: question_pb2.Question) -> bool:
-        """Return whether a question may be answered at once; one that no audience asks is refused in its thread."""
-        content = self._served.content
-        try:
-            return self._questions.is_quick(question, content.seen_by(audience_of(question)).policy)
-        except (RefusedByPolicyError, RequestError):
-            return False
 
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
