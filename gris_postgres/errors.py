@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 from pygwire.messages import ErrorResponse, NoticeResponse
 
 from gris_serving.refusals import HttpRefusalError
 from pinot_connector.errors import GrisError
 from pinot_connector.failure_kinds import FailureKind, kind_of
+
+if TYPE_CHECKING:
+    from gris_postgres.texts import Asked
 
 SYNTAX, VALUE, BUSY, LOGIN, SYSTEM, INTERNAL = "42601", "22023", "53000", "28000", "58000", "XX000"
 PROTOCOL, TOO_MUCH, NOT_SUPPORTED, READ_ONLY, CANCELLED = "08P01", "54000", "0A000", "25006", "57014"
@@ -57,20 +61,22 @@ class PostgresError(Exception):
         return ErrorResponse(fields | {"P": str(self.position)} if self.position else fields)
 
 
-def error_of(error: GrisError | HttpRefusalError, sql: str = "", begin: int = 0) -> PostgresError:
+def error_of(error: GrisError | HttpRefusalError, asked: Asked | None = None) -> PostgresError:
     """Return what a client gets for an error.
 
     Args:
         error: The error.
-        sql: The statement that it is of, as its client has written it; empty: it is of none, or of another.
-        begin: Where that begins in what the client has sent.
+        asked: The question that it is of; None: it is of none, or of another.
     """
     if isinstance(error, HttpRefusalError):
         return PostgresError(_OF_STATUSES.get(error.status, SYSTEM), error.message)
     message = str(error)
-    if position := _position(message, sql):
+    found = _PLACE.search(message)
+    place = None if asked is None or found is None else asked.place(int(found[1]), int(found[2]))
+    if asked is not None and place is not None:
         # Clients show the place themselves.
-        return PostgresError(_OF_KINDS[kind_of(error)], message.partition("\n")[0], begin + position)
+        said = _PLACE.sub(_place_in(asked.sent, place), message.partition("\n")[0], count=1)
+        return PostgresError(_OF_KINDS[kind_of(error)], said, asked.begin + place + 1)
     return PostgresError(_OF_KINDS[kind_of(error)], message)
 
 
@@ -79,13 +85,10 @@ def notice(message: str) -> NoticeResponse:
     return NoticeResponse(_fields("NOTICE", "00000", message))
 
 
-def _position(message: str, sql: str) -> int:
-    """Return the character of a statement that a message names by line and column."""
-    if not sql or (place := _PLACE.search(message)) is None:
-        return 0
-    line, column = int(place[1]), int(place[2])
-    before = sql.split("\n")[: line - 1]
-    return sum(len(each) + 1 for each in before) + column if len(before) == line - 1 else 0
+def _place_in(sql: str, place: int) -> str:
+    """Return how messages name a character of a statement."""
+    before = sql[:place].split("\n")
+    return f"line {len(before)}, column {len(before[-1]) + 1}:"
 
 
 def _fields(severity: str, sqlstate: str, message: str) -> dict[str, str]:

@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import Any
 
 from gris_postgres.errors import SYNTAX, TOO_MUCH, VALUE, PostgresError, error_of
-from gris_postgres.texts import Part, Text
-from gris_postgres.types import TEXTS, Oid, read
+from gris_postgres.texts import Asked, Part, Text
+from gris_postgres.types import ARRAYS, TEXTS, Oid, read
 from pinot_connector.catalog import Catalog, ColumnEntry
 from pinot_connector.dbapi.parameters import literal
 from pinot_connector.engines.base import ColumnType
@@ -34,14 +34,22 @@ _OID_OF_CAST = {
     "DATE": Oid.DATE,
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMPTZ"), Oid.TIMESTAMPTZ),
 }
+_CASTS = {
+    **dict.fromkeys((Oid.INT2, Oid.INT4, Oid.INT8), "::bigint[]"),
+    Oid.BOOL: "::boolean[]",
+}
+_ARRAY_OF = {each: Oid(array) for array, each in ARRAYS.items()}
+_OID_OF_CAST |= {f"{cast}[]": _ARRAY_OF[oid] for cast, oid in _OID_OF_CAST.items()}
 _WHOLE_NUMBERS = ("LIMIT", "OFFSET", "FETCH", "TOP")
 _SEPARATING = frozenset(",()")
 # What stands between a column and the parameter that it is compared with.
-_BETWEEN = frozenset(("IN", "BETWEEN", "AND", "NOT", "LIKE", "ILIKE", "SYMMETRIC"))
+_QUANTIFIERS = frozenset(("ANY", "SOME", "ALL"))
+_BETWEEN = frozenset(("IN", "BETWEEN", "AND", "NOT", "LIKE", "ILIKE", "SYMMETRIC")) | _QUANTIFIERS
 # Functions whose first argument is no value of a column.
 _UNITS = {"DATE_TRUNC": "month", "DATE_PART": "hour"}
 # As drivers write a day that they take for an instant.
 _DAY_WITH_ZONE = re.compile(r"(\d{4}-\d\d-\d\d) ?[+-]\d\d(?::?\d\d)?")
+_MOST_DIGITS = 40
 MOST_PARAMETERS = 32_767
 _FIRST_EXAMPLE = datetime.date(2000, 1, 1)
 
@@ -71,10 +79,12 @@ def parameters_of(text: Text, stated: Sequence[int], catalog: Catalog) -> tuple[
     words = text.words
     found: dict[int, ColumnEntry | Oid | str | None] = {}
     casts: dict[int, Oid] = {}
+    arrays: set[int] = set()
     before: ColumnEntry | Oid | None = None
     for place, word in enumerate(words):
         if number := word.parameter:
             found[number] = _unit(words, place) or before or _behind(words, place, columns)
+            arrays |= {number} if _is_array(words, place) else set()
             casts |= {number: _OID_OF_CAST[word.cast]} if word.cast in _OID_OF_CAST else {}
         elif word.kind == "word" and word.said in _WHOLE_NUMBERS:
             before = Oid.INT8
@@ -92,14 +102,20 @@ def parameters_of(text: Text, stated: Sequence[int], catalog: Catalog) -> tuple[
             # A driver that states no type, or text for everything, has a cast beside it.
             oid = casts.get(number, oid)
         if oid == Oid.UNKNOWN:
-            oid = _oid_of(beside)
-        parameters.append(Parameter(oid, _example(oid, number, beside)))
+            oid = _ARRAY_OF[_oid_of(beside)] if number in arrays else _oid_of(beside)
+        example = _example(ARRAYS.get(oid, oid), number, beside)
+        parameters.append(Parameter(oid, (example,) if oid in ARRAYS else example))
     return tuple(parameters)
 
 
 def _unit(words: Sequence[Part], place: int) -> str:
     """Return an example of a unit of time, if a parameter is one; else nothing."""
     return _UNITS.get(words[place - 2].said, "") if place > 1 and words[place - 1].written == "(" else ""
+
+
+def _is_array(words: Sequence[Part], place: int) -> bool:
+    """Return whether a parameter stands alone in ANY or ALL."""
+    return place > 1 and words[place - 1].written == "(" and words[place - 2].said in _QUANTIFIERS
 
 
 def _oid_of(beside: ColumnEntry | Oid | str | None) -> Oid:
@@ -138,6 +154,14 @@ def _example(oid: int, number: int, beside: ColumnEntry | Oid | str | None) -> o
             return beside if isinstance(beside, str) and beside else "a"
 
 
+@dataclass(frozen=True)
+class _ArrayText:
+    """An array as PostgreSQL writes it, and the cast behind it that says of what it is."""
+
+    text: str
+    cast: str
+
+
 def values_of(
     sent: Sequence[bytes | None], formats: Sequence[int], types: Sequence[int]
 ) -> tuple[object, ...]:
@@ -161,7 +185,11 @@ def values_of(
         if value is None:
             raise PostgresError(VALUE, f"{field}: expected a value: write IS NULL for NULL")
         form = formats[place if len(formats) > 1 else 0] if formats else 0
-        values.append(_fitting(field, read(field, value, _sent_as(oid, form), binary=form == 1), oid))
+        found = read(field, value, _sent_as(oid, form), binary=form == 1)
+        is_text = oid in ARRAYS and isinstance(found, str)
+        values.append(
+            _ArrayText(found, _CASTS.get(ARRAYS[oid], "")) if is_text else _fitting(field, found, oid)
+        )
     return tuple(values)
 
 
@@ -190,20 +218,40 @@ def _time(field: str, text: str) -> datetime.date:
     return given
 
 
-def with_values(text: Text, values: Sequence[object]) -> str:
-    """Return a statement in which values stand for its parameters.
+def with_values(text: Text, values: Sequence[object]) -> Asked:
+    """Return a statement in which values stand for its parameters; an array is a tuple, or one of its types and a text.
 
     Raises:
         PostgresError: One has no value, or is none that a question can hold.
     """
-    written = []
-    for each in text.parts:
+    parts = text.parts[1:] if text.parts[0].kind == "gap" else text.parts
+    pieces, moved, end, end_sent = list[str](), list[tuple[int, int, int]](), 0, 0
+    for each in parts:
         number = each.parameter
         if number > len(values):
             raise PostgresError(SYNTAX, f"there is no parameter ${number}")
         try:
             # A cast says what the parameter's type says.
-            written.append(f" {literal(f'${number}', values[number - 1])} " if number else each.written)
+            piece = f" {_literal(f'${number}', values[number - 1])} " if number else each.written
         except InvalidQuestion as error:
             raise error_of(InvalidQuestion("parameters", str(error))) from None
-    return "".join(written).strip()
+        pieces.append(piece)
+        end, end_sent = end + len(piece), end_sent + len(each.written)
+        if number:
+            moved.append((end, end_sent, len(each.written)))
+    return Asked("".join(pieces).rstrip(), text.sql, text.begin, tuple(moved))
+
+
+def _literal(field: str, value: object) -> str:
+    if isinstance(value, _ArrayText):
+        return f"{literal(field, value.text)}{value.cast}"
+    if isinstance(value, tuple):
+        return f"ARRAY[{', '.join(_literal(field, each) for each in value)}]"
+    if (
+        isinstance(value, Decimal)
+        and value.is_finite()
+        and abs(value.adjusted()) <= _MOST_DIGITS
+        and value % 1
+    ):
+        return f"{value:f}"
+    return literal(field, value)

@@ -25,7 +25,7 @@ from gris_postgres.errors import (
 from gris_postgres.parameters import Parameter, count_in, parameters_of, values_of, with_values
 from gris_postgres.results import OF_EXPLANATION, Answer, Columns, answer_of, columns_of, described, table
 from gris_postgres.settings import DATABASE, Settings
-from gris_postgres.texts import Part, Text
+from gris_postgres.texts import Asked, Part, Text
 from gris_postgres.types import Oid
 from gris_serving.refusals import HttpRefusalError
 from pinot_connector.errors import GrisError
@@ -45,15 +45,19 @@ _WRITING = re.compile(
     "ALTER|ANALYZE|CALL|CLUSTER|COMMENT|CREATE|DELETE|DO|DROP|GRANT|IMPORT|INSERT|LOCK|MERGE|REASSIGN|REFRESH|REINDEX|"
     "REVOKE|SECURITY|TRUNCATE|UPDATE|VACUUM"
 )
-_REFUSED = frozenset(
-    ("CHECKPOINT", "COPY", "DECLARE", "EXECUTE", "FETCH", "LISTEN", "LOAD", "MOVE", "NOTIFY", "PREPARE")
-)
+_CURSORS = "an answer comes whole, so send its SELECT, by a cursor without a name where a driver names them"
+_REFUSED = {
+    **dict.fromkeys(("CHECKPOINT", "COPY", "LISTEN", "LOAD", "NOTIFY"), "ask by SELECT"),
+    **dict.fromkeys(("DECLARE", "FETCH", "MOVE"), _CURSORS),
+    **dict.fromkeys(("PREPARE", "EXECUTE"), "send the SELECT itself, with parameters by the driver"),
+}
 _ASKING = frozenset(("SELECT", "WITH", "EXPLAIN", "(", "VALUES", "TABLE"))
 _OF_CATALOGUE = frozenset(("PG_CATALOG", "INFORMATION_SCHEMA"))
 _CONSTANT = re.compile(
     r"SELECT\s++(?:pg_catalog\s*+\.\s*+)?(?P<name>\w++)\s*+(?:\(\s*+\))?(?:\s++AS\s++(?P<alias>\w++))?",
     re.IGNORECASE,
 )
+_OF_SETTINGS: Columns = (("name", Oid.TEXT), ("setting", Oid.TEXT), ("description", Oid.TEXT))
 # Settings that SHOW has words for.
 _SPOKEN = {"transaction isolation level": "transaction_isolation", "time zone": "timezone"}
 _ENDING = frozenset(("COMMIT", "END", "ROLLBACK", "ABORT"))
@@ -134,7 +138,7 @@ class Session:
         if _WRITING.fullmatch(first):
             raise PostgresError(READ_ONLY, f"{first}: nothing can be written here")
         if first in _REFUSED:
-            raise PostgresError(NOT_SUPPORTED, f"{first} is not accepted: ask by SELECT")
+            raise PostgresError(NOT_SUPPORTED, f"{first} is not accepted: {_REFUSED[first]}")
         if first not in _ASKING:
             raise PostgresError(SYNTAX, "expected SELECT .., or EXPLAIN SELECT ..", 1)
         if is_of_catalogue(text):
@@ -151,34 +155,26 @@ class Session:
         if self.status is TransactionStatus.ERROR_TRANSACTION and text.first not in _ENDING:
             raise PostgresError(ABORTED, "the transaction has failed: expected ROLLBACK")
 
-    async def asked(self, sql: str, shown: Text | None) -> PrivateResult:
+    async def asked(self, question: Asked) -> PrivateResult:
         """Ask the gateway.
-
-        Args:
-            sql: The question.
-            shown: The statement that errors point into; None: its client has written another text.
 
         Raises:
             PostgresError: There is no answer.
         """
         settings = self.settings
-        async with self._asking(shown) as client:
+        async with self._asking(question) as client:
             return await client.ask(
-                sql_question(sql), confidence=settings.confidence, max_cost=settings.max_cost
+                sql_question(question.sql), confidence=settings.confidence, max_cost=settings.max_cost
             )
 
-    async def priced(self, sql: str, shown: Text | None) -> None:
+    async def priced(self, question: Asked) -> None:
         """Ask the gateway what a question would cost, and raise what it refuses.
-
-        Args:
-            sql: The question.
-            shown: As for `asked`.
 
         Raises:
             PostgresError: It would have no answer.
         """
-        async with self._asking(shown) as client:
-            await client.explain(sql_question(sql))
+        async with self._asking(question) as client:
+            await client.explain(sql_question(question.sql))
 
     async def catalogued(self, text: Text, types: Sequence[int], bound: Bind | None) -> CatalogueAnswer:
         """Ask the catalogue; arguments as for `Catalogue.ask`.
@@ -205,13 +201,13 @@ class Session:
         return self._tables
 
     @asynccontextmanager
-    async def _asking(self, shown: Text | None) -> AsyncIterator[AsyncGatewayClient]:
+    async def _asking(self, question: Asked | None) -> AsyncIterator[AsyncGatewayClient]:
         """Admit one call, and raise its errors as clients of PostgreSQL know them."""
         try:
             async with self._admitted() as client:
                 yield client
         except (GrisError, HttpRefusalError) as error:
-            raise error_of(error, *((shown.sql, shown.begin) if shown else ())) from None
+            raise error_of(error, question) from None
 
     async def _question(self, text: Text, stated: Sequence[int]) -> Question:
         if not (count_in(text) or stated):
@@ -239,7 +235,9 @@ class Session:
         self.settings.reset(text.words[1].said if len(text.words) > 1 else "all")
         return Answer(command=text.first if text.first == "RESET" else "DISCARD ALL")
 
-    def _show(self, text: Text) -> Constant:
+    def _show(self, text: Text) -> Constant | AllSettings:
+        if text.words[-1].said == "ALL":
+            return AllSettings(self.settings)
         words = text.without_comments.split()[1:]
         name = _SPOKEN.get(" ".join(words).lower(), " ".join(words).strip('"'))
         return Constant(name, self.settings.shown(name), "SHOW")
@@ -287,6 +285,23 @@ class Constant:
 
 
 @dataclass(frozen=True)
+class AllSettings:
+    """SHOW ALL."""
+
+    settings: Settings
+    types: Sequence[int] = ()
+
+    async def described(self) -> RowDescription:
+        """Return its columns."""
+        return described(_OF_SETTINGS)
+
+    async def answer(self, bound: Bind) -> Answer:
+        """Return a row for each setting."""
+        rows = [(name, self.settings.shown(name), "") for name in self.settings.names()]
+        return table(_OF_SETTINGS, rows, bound.result_formats, "SHOW")
+
+
+@dataclass(frozen=True)
 class Command:
     """A statement that changes the session."""
 
@@ -320,20 +335,21 @@ class Question:
         """Return its columns, as a question without rows has them, which is free."""
         if self.text.first == "EXPLAIN":
             return described(OF_EXPLANATION)
-        sql = with_values(self.text, [each.example for each in self.parameters])
+        question = with_values(self.text, [each.example for each in self.parameters])
+        # dp_service reads it as it reads every text, and no engine gets it.
+        around = f"SELECT * FROM ({question.sql}\n) AS described LIMIT 0"  # noqa: S608
         try:
-            # dp_service reads it as it reads every text, and no engine gets it.
-            release = await self.session.asked(f"SELECT * FROM ({sql}\n) AS described LIMIT 0", None)  # noqa: S608
+            release = await self.session.asked(Asked(around, around, 0))
         except PostgresError:
             # What is wrong with the statement alone.
-            await self.session.priced(sql, None if self.parameters else self.text)
+            await self.session.priced(question)
             raise
         return described(columns_of(release, intervals=self.session.settings.intervals))
 
     async def answer(self, bound: Bind) -> Answer:
         """Ask it."""
         values = values_of(bound.param_values, bound.param_formats, self.types)
-        release = await self.session.asked(with_values(self.text, values), None if values else self.text)
+        release = await self.session.asked(with_values(self.text, values))
         return answer_of(release, bound.result_formats, intervals=self.session.settings.intervals)
 
 

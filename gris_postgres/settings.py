@@ -112,12 +112,18 @@ class Settings:
         Raises:
             PostgresError: There is no such setting.
         """
-        key = name.casefold()
-        known = {each: _REPORTED[written] for each, written in _NAMES.items()}
-        known |= {**_MORE, **self.stated, "server_version": self.server_version}
+        key, known = name.casefold(), self._known()
         if key not in known:
             raise PostgresError(NO_SETTING, f"there is no setting {_named(name)}")
         return known[key]
+
+    def names(self) -> list[str]:
+        """Return the names of all settings, as SHOW ALL lists them."""
+        return sorted(_NAMES.get(key, key) for key in self._known())
+
+    def _known(self) -> dict[str, str]:
+        known = {each: _REPORTED[written] for each, written in _NAMES.items()}
+        return known | {**_MORE, **self.stated, "server_version": self.server_version}
 
     def set(self, sql: str) -> dict[str, str]:
         """Do what SET says, and return what its client is sent of it.

@@ -22,7 +22,8 @@ _PART = re.compile(
       | (?P<text>'(?:[^']|'')*+')
       | "(?P<name>(?:[^"]|"")++)"
       | (?P<backquoted>`[^`]*+`)
-      | (?P<number>\$[1-9]\d{0,4}+(?:\s*+::\s*+[a-z_]\w*+(?:\s++(?:VARYING|PRECISION|WITH(?:OUT)?\s++TIME\s++ZONE))?)?)
+      | (?P<number>\$[1-9]\d{0,4}+(?:\s*+::\s*+[a-z_]\w*+(?:\s++(?:VARYING|PRECISION|WITH(?:OUT)?\s++TIME\s++ZONE))?
+          (?:\[\])?)?)
       | (?P<word>[^\W\d][\w$]*+)
       | (?P<gap>\s++)
       | (?P<open>['"`])
@@ -60,9 +61,9 @@ class Part:
 
     @property
     def cast(self) -> str:
-        """The first word, in capitals, of the type that a parameter is cast to; empty: to none."""
+        """The first word, in capitals, of the type that a parameter is cast to, [] if to an array; empty: to none."""
         found = _PARAMETER.match(self.written)
-        return (found[2] or "").upper() if found else ""
+        return (found[2] or "").upper() + "[]" * self.written.endswith("[]") if found else ""
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,36 @@ class Text:
         place = self.kinds.find(_KINDS.index("word"))
         begin = self.ends[place - 1] if place > 0 else 0
         return "" if place < 0 else self.written[begin : self.ends[place]].upper()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as it is asked, and where its parts stand in what its client has sent.
+
+    Attributes:
+        sql: As it is asked.
+        sent: As its client has written it.
+        begin: Where that begins in what was sent.
+        moved: For each part that was written anew, where it ends in `sql` and in `sent`, and how long it is there.
+    """
+
+    sql: str
+    sent: str
+    begin: int
+    moved: tuple[tuple[int, int, int], ...] = ()
+
+    def place(self, line: int, column: int) -> int | None:
+        """Return where a line and a column of `sql` are in `sent`, from 0; None: nowhere."""
+        before = self.sql.split("\n")[: line - 1]
+        if len(before) < line - 1:
+            return None
+        place, ends = sum(len(each) + 1 for each in before) + column - 1, (0, 0)
+        for end, end_sent, length in self.moved:
+            if place < end:
+                # Within a value, or before it.
+                return min(place - ends[0] + ends[1], end_sent - length)
+            ends = end, end_sent
+        return place - ends[0] + ends[1]
 
 
 def statements_in(sql: str) -> list[Text]:

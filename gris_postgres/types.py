@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from enum import IntEnum
 from typing import Any
@@ -36,9 +36,24 @@ class Oid(IntEnum):
     TIMESTAMPTZ = 1184
     NUMERIC = 1700
     UUID = 2950
+    BOOLS = 1000
+    INT2S = 1005
+    INT4S = 1007
+    TEXTS = 1009
+    VARCHARS = 1015
+    INT8S = 1016
+    TIMESTAMPS = 1115
+    DATES = 1182
+    TIMESTAMPTZS = 1185
 
 
 TEXTS = (Oid.UNKNOWN, Oid.NAME, Oid.TEXT, Oid.UNKNOWN_TEXT, Oid.BPCHAR, Oid.VARCHAR)
+ARRAYS: dict[int, Oid] = {
+    **{Oid.BOOLS: Oid.BOOL, Oid.INT2S: Oid.INT2, Oid.INT4S: Oid.INT4, Oid.INT8S: Oid.INT8},
+    **{Oid.VARCHARS: Oid.VARCHAR, Oid.TEXTS: Oid.TEXT, Oid.DATES: Oid.DATE},
+    **{Oid.TIMESTAMPS: Oid.TIMESTAMP, Oid.TIMESTAMPTZS: Oid.TIMESTAMPTZ},
+}
+"""The types of arrays, with those of their values."""
 SIZES = {Oid.BOOL: 1, Oid.INT4: 4, Oid.INT8: 8, Oid.FLOAT8: 8, Oid.DATE: 4, Oid.TIMESTAMPTZ: 8}
 """How many bytes values have; of other types that varies."""
 
@@ -90,11 +105,16 @@ def read(field: str, value: bytes, oid: int, *, binary: bool) -> Any:
         oid: Its type's number.
         binary: In which of the two forms.
 
+    Returns:
+        The value; of an array a tuple, or the text that dp_service reads.
+
     Raises:
         PostgresError: It is none of a type that is known here.
     """
     try:
-        if oid in TEXTS:
+        if binary and oid in ARRAYS:
+            return tuple(_read_array(field, value))
+        if oid in TEXTS or oid in ARRAYS:
             return value.decode()
         if not binary and oid in _FROM_TEXT:
             return _FROM_TEXT[oid](value.decode())
@@ -103,8 +123,25 @@ def read(field: str, value: bytes, oid: int, *, binary: bool) -> Any:
     except (ValueError, InvalidOperation, OverflowError, struct.error):
         raise PostgresError(VALUE, f"{field}: expected a value of the type that it is sent as") from None
     raise PostgresError(
-        NOT_SUPPORTED, f"{field}: expected a text, a number, a truth value, a day or a timestamp"
+        NOT_SUPPORTED,
+        f"{field}: expected a text, a number, a truth value, a day or a timestamp, or a list of them",
     )
+
+
+def _read_array(field: str, value: bytes) -> Iterator[Any]:
+    """Yield the values of an array of one dimension."""
+    dimensions, _, oid = struct.unpack_from("!iiI", value)
+    if dimensions > 1:
+        raise ValueError("no list")
+    (count,) = struct.unpack_from("!i", value, 12) if dimensions else (0,)
+    place = 20
+    for _ in range(count):
+        (length,) = struct.unpack_from("!i", value, place)
+        if length < 0:
+            raise PostgresError(VALUE, f"{field}: expected a list without NULL: write IS NULL for it")
+        place += 4
+        yield read(field, value[place : place + length], oid, binary=True)
+        place += length
 
 
 def _truth(text: str) -> bool:

@@ -134,6 +134,32 @@ def test_what_is_described_costs_nothing_and_is_what_comes(gateway: GatewayWorld
         assert b"26000" in (raw.exec_prepared(b"question", []).error_field(67) or b"")
 
 
+def test_a_list_is_a_parameter_and_asks_what_in_asks(gateway: GatewayWorld) -> None:
+    """In each form that psycopg sends, and described without values; an error is placed in what was sent."""
+    sql = "SELECT app, COUNT(DISTINCT member_id) FROM feedback WHERE {} GROUP BY app"
+    in_list = sql.format("app IN ('WEBSITE', 'RUMORS_LINE_BOT') AND score IN (-1, 1)")
+    said: list[str] = []
+    with connected(gateway, "lists") as connection:
+        expected = connection.execute(in_list).fetchall()
+        connection.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
+        as_array = sql.format("app = ANY(%s) AND score = ANY(%s)")
+        values = ["WEBSITE", "RUMORS_LINE_BOT"], [-1, 1]
+        for binary in (False, True):
+            said.clear()
+            assert connection.execute(as_array, values, binary=binary).fetchall() == expected
+            assert said[0].startswith("charged: 0")
+        raw = connection.pgconn
+        numbered = as_array.replace("%s", "$1", 1).replace("%s", "$2")
+        raw.prepare(b"lists", numbered.encode())
+        found = raw.describe_prepared(b"lists")
+        assert [found.param_type(place) for place in range(found.nparams)] == [1009, 1016]
+        joined = sql.format("app = ANY(%s) AND app || 'a' = %s")
+        place = joined.index("||") + 1
+        with pytest.raises(errors.SyntaxError, match=f"line 1, column {place}: joining texts") as refused:
+            connection.execute(joined, (values[0], "b"))
+        assert refused.value.diag.statement_position == str(place)
+
+
 def test_parameters_are_values_whatever_they_hold(gateway: GatewayWorld) -> None:
     """Quotes stay in the value; days and instants in every type; NULL, other types and wrong numbers are refused."""
     days = "SELECT COUNT(DISTINCT member_id) FROM feedback WHERE day >= %s AND day < %s"
@@ -153,8 +179,10 @@ def test_parameters_are_values_whatever_they_hold(gateway: GatewayWorld) -> None
             assert count < 50
         for value, kind in (
             (None, errors.InvalidParameterValue),
-            (1.5, errors.InvalidParameterValue),
-            ([1, 2], errors.FeatureNotSupported),
+            (1.5, errors.SyntaxError),
+            (float("inf"), errors.InvalidParameterValue),
+            ([1, 2], errors.SyntaxError),
+            ([1.5], errors.FeatureNotSupported),
             (datetime.timedelta(1), errors.FeatureNotSupported),
         ):
             with pytest.raises(kind):
@@ -174,7 +202,7 @@ def test_parameters_are_values_whatever_they_hold(gateway: GatewayWorld) -> None
         ("SELECT 1; \n SELECT member_id FROM feedback", "42601", "no rows are shown", 20),
         ("INSERT INTO feedback VALUES (1)", "25006", "nothing can be written", None),
         ("COPY feedback TO STDOUT", "0A000", "COPY is not accepted", None),
-        ("DECLARE c CURSOR FOR SELECT 1", "0A000", "DECLARE is not accepted", None),
+        ("DECLARE c CURSOR FOR SELECT 1", "0A000", "a cursor without a name", None),
         ("SET gris.confidence = 2", "22023", "between 0.5 and 1", None),
         ("SET gris.other = 2", "42704", "gris.max_cost", None),
         ("SET client_encoding = latin1", "22023", "UTF8", None),
@@ -237,6 +265,8 @@ def test_a_session_is_that_of_a_database_that_only_answers(gateway: GatewayWorld
         assert connection.execute("SHOW TimeZone").fetchall() == [("UTC",)]
         connection.execute("SET TimeZone = 'Europe/Berlin'; RESET ALL; DISCARD ALL; UNLISTEN *; CLOSE ALL")
         assert connection.execute("SHOW timezone").fetchall() == [("UTC",)]
+        every = {name: value for name, value, _ in connection.execute("SHOW ALL").fetchall()}
+        assert (every["TimeZone"], every["transaction_isolation"]) == ("UTC", "read committed")
         cursor = connection.execute(f"BEGIN; {TOP}; COMMIT; -- and nothing more")
         assert cursor.nextset()
         assert len(cursor.fetchall()) == 2

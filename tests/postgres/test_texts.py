@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import struct
 from decimal import Decimal
 from fractions import Fraction
 
@@ -58,6 +59,11 @@ CATALOG = Catalog((TABLE,), Fraction(1), Fraction(0), "unit", CountNoise.LAPLACE
             ("WEBSITE", datetime.date(2000, 1, 3)),
         ),
         ("`$1` = app AND stars = $1", (Oid.INT8,), (1,)),
+        (
+            "app = ANY($1) AND stars <> ALL ($2) AND is_new = ANY($3::bool[]) AND app = $4",
+            (Oid.TEXTS, Oid.INT8S, Oid.BOOLS, Oid.TEXT),
+            (("WEBSITE",), (2,), (True,), "WEBSITE"),
+        ),
         ("'$1' = \"$2\" /* $3 */ -- $4", (), ()),
     ],
 )
@@ -89,7 +95,41 @@ def test_a_text_is_taken_apart_without_loss(pieces: list[str]) -> None:
         return
     for text in texts:
         assert sql[text.begin :].startswith(text.sql)
-        assert with_values(text, ["x"] * 9).count("'x'") >= sum(bool(each.parameter) for each in text.parts)
+        assert with_values(text, ["x"] * 9).sql.count("'x'") >= sum(
+            bool(each.parameter) for each in text.parts
+        )
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "oid", "literal"),
+    [
+        (b'{a,"b\'c"}', 0, Oid.TEXTS, "'{a,\"b''c\"}'"),
+        (b"{1,2}", 0, Oid.INT2S, "'{1,2}'::bigint[]"),
+        (b"{t}", 0, Oid.BOOLS, "'{t}'::boolean[]"),
+        (struct.pack("!iiIiii2s", 1, 0, Oid.TEXT, 1, 1, 2, b"ab"), 1, Oid.TEXTS, "ARRAY['ab']"),
+        (struct.pack("!iiIiiiiii", 1, 0, Oid.INT4, 2, 1, 4, 7, 4, 8), 1, Oid.INT4S, "ARRAY[7, 8]"),
+        (struct.pack("!iiIiiii", 1, 0, Oid.DATE, 1, 1, 4, 0), 1, Oid.DATES, "ARRAY[DATE '2000-01-01']"),
+    ],
+)
+def test_a_list_is_one_array(value: bytes, form: int, oid: Oid, literal: str) -> None:
+    """As text it is read where all SQL is read; a number or a truth value is said to be one."""
+    (text,) = statements_in("SELECT app FROM visits WHERE app = ANY($1)")
+    sql = with_values(text, values_of([value], [form], [oid])).sql
+    assert sql == f"SELECT app FROM visits WHERE app = ANY( {literal} )"
+
+
+def test_a_place_is_that_in_what_was_sent() -> None:
+    """Before a parameter, in it, and behind it, whatever its value is; on each line."""
+    sent = "  SELECT a\nFROM t WHERE a = $1 AND b = $2::int\nAND c"
+    (text,) = statements_in(sent)
+    asked = with_values(text, ["a value\nof two lines", 3])
+    for word in ("SELECT", "FROM", "b =", "AND c"):
+        at = asked.sql.index(word)
+        line, column = asked.sql.count("\n", 0, at) + 1, at - asked.sql.rfind("\n", 0, at)
+        assert asked.place(line, column) == sent.strip().index(word)
+    value = asked.sql.index("'a value")
+    assert asked.place(2, value - asked.sql.index("\n")) == sent.strip().index("$1")
+    assert asked.place(9, 1) is None
 
 
 @given(st.text(max_size=20))
@@ -97,7 +137,7 @@ def test_a_value_stays_one_literal(value: str) -> None:
     """Whatever a text holds, what stands behind it in the statement does so afterwards."""
     (text,) = statements_in("SELECT app FROM visits WHERE app = $1 AND stars = 1; ")
     try:
-        (bound,) = statements_in(with_values(text, [value]))
+        (bound,) = statements_in(with_values(text, [value]).sql)
     except PostgresError:
         assert "\0" in value or not value.isprintable()
         return
@@ -151,7 +191,9 @@ def test_values_are_read_as_drivers_write_them(value: bytes, form: int, oid: Oid
         (b"x", 0, 20),
         (b"\x00", 1, 20),
         (b"\xff", 0, 25),
-        (b"{1}", 0, 1007),
+        (b"{1}", 0, 1231),
+        (struct.pack("!iiIiiii", 1, 1, Oid.INT4, 1, 1, -1, 0), 1, Oid.INT4S),
+        (struct.pack("!iiIiiii", 2, 0, Oid.INT4, 1, 1, 1, 1), 1, Oid.INT4S),
         (b"x", 1, 1700),
         (b"\x00\x00\x00\x00\xc0\x00\x00\x00", 1, 1700),
         (b"", 0, 1082),

@@ -144,6 +144,19 @@ def test_a_named_statement_hides_a_table_in_any_case_of_letters() -> None:
         ("score = -1", "score = -1::int4"),
         ("score < 3", "score < CAST(3 AS BIGINT)"),
         ("score = -1", "score = '-1'::int"),
+        ("article_id = 'ab'", "article_id = 'a'::text || ('b' || '')"),
+        ("article_id LIKE 'a%'", "article_id LIKE 'a' || '%'"),
+        ("article_id IN ('a', 'b')", "article_id = ANY(ARRAY['a', 'b'])"),
+        (
+            "article_id IN ('a', 'b c', '\"', 'NULL')",
+            """article_id = SOME(('{a, b c ,"\\"","NULL"}'::text[]))""",
+        ),
+        ("score IN (1, -2)", "score = ANY('{1,-2}'::int[])"),
+        ("score IN (1, -2)", "score = ANY(CAST(ARRAY['1', -2] AS BIGINT[]))"),
+        ("score NOT IN (1, 2)", "score <> ALL(ARRAY[1, 2]::INT8[])"),
+        ("day = '2019-01-01'", "day = TIMESTAMP '2019-01-01 00:00:00+00:00'"),
+        ("day = '2019-01-01'", "day = '2019-01-01T00:00:00+00:00'::timestamptz"),
+        ("day = '2019-01-01'", "day = '2019-01-01 +00'"),
     ],
 )
 def test_a_literal_may_be_cast_to_what_it_is(plain: str, cast: str) -> None:
@@ -153,13 +166,39 @@ def test_a_literal_may_be_cast_to_what_it_is(plain: str, cast: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "cast", ["'1.5'::int", "1::text", "1.5::int", "score::text", "'a'::varchar(1)", "'a'::timestamptz"]
+    "cast",
+    [
+        *("'1.5'::int", "1::text", "1.5::int", "score::text", "'a'::varchar(1)", "'a'::timestamptz"),
+        *(
+            "'1' || score",
+            "'1'::int || '2'",
+            "ANY(ARRAY[1, '1.5']::int[])",
+            "ANY('{1}')",
+            "ANY(ARRAY[1]::int)",
+        ),
+    ],
 )
 def test_a_literal_is_cast_to_nothing_else(cast: str) -> None:
     """What would become another value, or a column."""
     head, tail = "SELECT article_id, COUNT(*) FROM engagement WHERE score =", "GROUP BY article_id LIMIT 1"
     with pytest.raises(QuestionError, match=r"accepted|expected|texts with an offset"):
         parse_sql(f"{head} {cast} {tail}", POLICY)
+
+
+@pytest.mark.parametrize(
+    ("plain", "cast"),
+    [
+        ("COUNT(*)", "CAST(COUNT(*) AS BIGINT)"),
+        ("COUNT(*)", "COUNT(*)::int::numeric"),
+        ("COUNT(DISTINCT member_id)", "(COUNT(DISTINCT member_id))::INT8"),
+        ("COUNT(*) FILTER (WHERE score > 1)", "CAST(COUNT(*) FILTER (WHERE score > 1) AS DOUBLE PRECISION)"),
+    ],
+)
+def test_a_count_may_be_cast_to_numbers_that_hold_it(plain: str, cast: str) -> None:
+    """Wherever it stands: it is the same question, and so a free repeat."""
+    text = "SELECT article_id, x AS n FROM engagement GROUP BY 1 HAVING x > 3.5 ORDER BY x DESC LIMIT 5"
+    asked = text.replace("x", cast).replace("3.5", "('3.5'::numeric)").replace("LIMIT 5", "LIMIT ('5'::int8)")
+    assert parse_sql(text.replace("x", plain), POLICY) == parse_sql(asked, POLICY)
 
 
 @pytest.mark.parametrize("order", ["2", "n", "COUNT(*)"])

@@ -1,7 +1,7 @@
 """Types that stand before or behind a value, and what of them means something.
 
 A literal becomes one of its type, and so does a text that is cast to a day or a time. Numbers lose nothing in a wider
-type. Every other cast would make another value, and is refused.
+type, nor counts in one of whole numbers. Every other cast would make another value, and is refused.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.forms import is_part
+from dp_service.queries.sql.numbers import is_count, is_number
 from dp_service.queries.sql.places import refuse
+from dp_service.queries.sql.refusals import ARITHMETIC
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.tree import Expression
 
@@ -29,6 +31,7 @@ _OF_LITERALS: dict[str, type[Expression]] = {
     **dict.fromkeys(("BOOL", "BOOLEAN"), tree.Truth),
 }
 _WITH_OFFSET = re.compile(r"\d(?:Z|[+-]\d\d(?::?\d\d)?)\Z")
+_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _TRUTHS = {"t": True, "true": True, "f": False, "false": False}
 
 
@@ -43,11 +46,8 @@ def cast_to(reader: ExpressionReader, first: Token, value: Expression) -> Expres
     if (literal := _literal(reader, first, value)) is not None:
         return literal
     if reader.next.word in _WIDER:
-        last = _wider(reader)
-        # What is computed is exact, whatever it is cast to.
-        is_computed = isinstance(value, tree.Product | tree.Sum)
-        return value if is_computed else tree.Cast(first, last, value, "DOUBLE")
-    if reader.next.word in _WHOLE and is_part(value):
+        return _widened(reader, first, value)
+    if reader.next.word in (*_WHOLE, "INT4", "INT8") and (is_part(value) or is_count(value)):
         reader.take()
         return value
     if _is_of_instants(reader):
@@ -130,8 +130,33 @@ def _require_offset(place: Token, text: str) -> None:
         )
 
 
-def _wider(reader: ExpressionReader) -> Token:
-    """Read the name of a type that holds every number."""
+def _widened(reader: ExpressionReader, first: Token, value: Expression) -> Expression:
+    """Read the name of a type that holds every number: what is written out or computed of many rows stays itself."""
     if reader.take().word == "DOUBLE":
         reader.takes("PRECISION")
-    return reader.last
+    if reader.next.text == "(":
+        refuse(reader.next, "a cast that rounds is not accepted: round what comes back")
+    if isinstance(value, tree.Text) and not value.kind and _DECIMAL.fullmatch(value.value):
+        digits = value.value.removeprefix("-")
+        return tree.Number(first, reader.last, digits, negative=digits != value.value)
+    if isinstance(value, tree.Number) or is_number(value):
+        return value
+    return tree.Cast(first, reader.last, value, "DOUBLE")
+
+
+def joined_texts(reader: ExpressionReader, first: Token, left: tree.Text) -> tree.Text:
+    """Read || between texts that are written out, which together are one.
+
+    Args:
+        reader: Stands before ||.
+        first: Where the text before it begins.
+        left: That text.
+    """
+    parts = [left]
+    while reader.next.text == "||" and reader.next.kind == "sign":
+        sign = reader.take()
+        part = reader.casted()
+        if not isinstance(part, tree.Text) or part.kind or left.kind:
+            refuse(sign, ARITHMETIC["||"])
+        parts.append(part)
+    return tree.Text(first, reader.last, "".join(each.value for each in parts))

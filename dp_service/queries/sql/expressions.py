@@ -9,14 +9,15 @@ from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.arrays import is_quantified, quantified
 from dp_service.queries.sql.cases import without_case
-from dp_service.queries.sql.casts import cast_to, time_literal
+from dp_service.queries.sql.casts import cast_to, joined_texts, time_literal
 from dp_service.queries.sql.forms import FORMS, over_all, scaled_bins
 from dp_service.queries.sql.places import Span, refuse
-from dp_service.queries.sql.refusals import ARITHMETIC, named, refuse_function
+from dp_service.queries.sql.refusals import ARITHMETIC, check_word, named, refuse_function
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.tree import Expression
-from dp_service.queries.sql.words import NO_NAMES, REFUSED, WITHOUT_PARENTHESES, is_function
+from dp_service.queries.sql.words import NO_NAMES, REFUSED, is_function
 from dp_service.terms import Comparison
 
 MAXIMUM_DEPTH = 32
@@ -45,7 +46,7 @@ class ExpressionReader:
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
-        self._place = 0
+        self.place = 0
         self._depth = 0
         # Whether numbers may be multiplied and divided: where they are selected, and not in a function.
         self.multiplies = False
@@ -53,21 +54,21 @@ class ExpressionReader:
     @property
     def next(self) -> Token:
         """The token that is read next."""
-        return self._tokens[self._place]
+        return self._tokens[self.place]
 
     @property
     def last(self) -> Token:
         """The token that was read last."""
-        return self._tokens[self._place - 1]
+        return self._tokens[self.place - 1]
 
     def ahead(self, count: int = 1) -> Token:
         """Return the token behind the next one, or one further behind."""
-        return self._tokens[min(self._place + count, len(self._tokens) - 1)]
+        return self._tokens[min(self.place + count, len(self._tokens) - 1)]
 
     def take(self) -> Token:
         """Read one token."""
         token = self.next
-        self._place += token.kind != "end"
+        self.place += token.kind != "end"
         return token
 
     def takes(self, *words: str) -> bool:
@@ -76,7 +77,7 @@ class ExpressionReader:
             token = self.ahead(place)
             if word not in (token.word, token.text if token.kind == "sign" else ""):
                 return False
-        self._place += len(words)
+        self.place += len(words)
         return True
 
     def expect(self, *words: str) -> Token:
@@ -121,7 +122,10 @@ class ExpressionReader:
         sign = _COMPARISONS.get(self.next.text) if self.next.kind == "sign" else None
         if sign is not None:
             self.take()
-            found: Expression = tree.Compared(first, self.last, sign, value, self.value())
+            if is_quantified(self):
+                found: Expression = quantified(self, first, sign, value)
+            else:
+                found = tree.Compared(first, self.last, sign, value, self.value())
         else:
             found = self._worded_comparison(first, value)
         if found is not value and (self.next.text in _COMPARISONS or self.next.word in ("IN", "IS", "LIKE")):
@@ -170,13 +174,17 @@ class ExpressionReader:
         return tree.Not(first, self.last, found) if negated else found
 
     def _list(self) -> tuple[Expression, ...]:
-        opening = self.expect("(")
+        self.expect("(")
         if self.next.word == "SELECT":
             refuse(self.next, _SUBQUERY)
-        if self.next.text == ")":
-            refuse(Span(opening.start, self.next.end), "expected 1 value or more in a list")
-        found = self._expressions(self.value, closes=")")
-        self.expect(")")
+        return self.values(")")
+
+    def values(self, closes: str) -> tuple[Expression, ...]:
+        """Read the values of a list, and the sign that closes it."""
+        if self.next.text == closes:
+            refuse(Span(self.last.start, self.next.end), "expected 1 value or more in a list")
+        found = self._expressions(self.value, closes=closes)
+        self.expect(closes)
         return found
 
     def _expressions(self, read: Callable[[], Expression], *, closes: str = "") -> tuple[Expression, ...]:
@@ -190,12 +198,9 @@ class ExpressionReader:
 
     def value(self) -> Expression:
         """Read a value: a literal, a name, a function, or anything in parentheses."""
-        first = self.next
-        found = self.signed()
-        while self.takes("::"):
-            if isinstance(found, tree.Cast) and isinstance(found.value, tree.Cast):
-                refuse(self.last, "more than 2 casts of one value are not accepted: leave them out")
-            found = cast_to(self, first, found)
+        first, found = self.next, self.casted()
+        if self.next.text == "||" and isinstance(found, tree.Text):
+            found = joined_texts(self, first, found)
         if self.multiplies and isinstance(
             found, tree.Call | tree.Number | tree.Cast | tree.Product | tree.Sum
         ):
@@ -207,6 +212,15 @@ class ExpressionReader:
     def computed(self, first: Token, left: Expression) -> Expression:
         """Read what is computed with a number, if anything."""
         return left
+
+    def casted(self) -> Expression:
+        """Read a value with casts behind it."""
+        first, found = self.next, self.signed()
+        while self.takes("::"):
+            if isinstance(found, tree.Cast) and isinstance(found.value, tree.Cast):
+                refuse(self.last, "more than 2 casts of one value are not accepted: leave them out")
+            found = cast_to(self, first, found)
+        return found
 
     def signed(self) -> Expression:
         """Read a value without casts behind it: a sign may stand before a number."""
@@ -257,8 +271,7 @@ class ExpressionReader:
             return self._case() if word == "CASE" else self._cast()
         if is_call and word in FORMS:
             return FORMS[word](self)
-        if word in WITHOUT_PARENTHESES and (word != "INTERVAL" or self.ahead().kind in ("text", "number")):
-            refuse(token, f"{word} is not accepted: {WITHOUT_PARENTHESES[word]}")
+        check_word(token, self.ahead())
         if not word or (
             NO_NAMES.fullmatch(word) and not (is_call and (is_function(word) or word in REFUSED))
         ):

@@ -14,8 +14,13 @@ from dp_service.queries.times import instant_of
 from dp_service.terms import ColumnType
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-# Tools write a day so, of which a column of days has nothing but the day.
-_MIDNIGHT = re.compile(r"[ T]00:00(?::00(?:\.0{1,6})?)?\Z")
+# Tools write a day so, of which a column of days has nothing but the day. An instant has to be midnight in UTC: in
+# another zone it may be another day.
+_MIDNIGHT = rf"({_DAY.pattern})" + r"(?:[ T]00:00(?::00(?:\.0{1,6})?)?)?(?: ?(?:Z|[+-]%s))?"
+_MIDNIGHTS = {
+    "": re.compile(_MIDNIGHT % r"[0-9]{2}(?::?[0-9]{2})?"),
+    "TIMESTAMP": re.compile(_MIDNIGHT % r"00(?::?00)?"),
+}
 _TIMESTAMP = re.compile(
     rf"{_DAY.pattern}"
     r"(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
@@ -61,7 +66,8 @@ def _value(node: tree.Expression, expected: ColumnType) -> Value | None:
         case tree.Text(value=text, kind="") if expected is ColumnType.STRING:
             return text
         case tree.Text(value=text, kind="" | "DATE" | "TIMESTAMP" as kind) if expected is ColumnType.DATE:
-            return _day(node, text if kind == "DATE" else _MIDNIGHT.sub("", text))
+            midnight = None if kind == "DATE" else _MIDNIGHTS[kind].fullmatch(text)
+            return _day(node, midnight[1] if midnight else text)
         case tree.Text(kind="TIMESTAMP"):
             raise refused_node(node)
         case tree.Truth(value=truth):

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from dp_service.queries.sql.places import refuse
 from dp_service.queries.sql.tokens import Token
-from dp_service.queries.sql.words import KEYWORDS, REFUSED
+from dp_service.queries.sql.words import KEYWORDS, REFUSED, WITHOUT_PARENTHESES
 
 ARITHMETIC = {
     "/": "a division is not accepted: ask for both numbers and divide what comes back",
@@ -26,6 +26,15 @@ def named(token: Token) -> str:
     if KEYWORDS.fullmatch(token.word):
         return token.word
     return {"number": "a number", "text": "a text", "end": "the end"}.get(token.kind, "a name")
+
+
+def check_word(word: Token, after: Token) -> None:
+    """Refuse a word that stands for a value which no question has; before other tokens two of them may be names."""
+    is_name = (word.word == "INTERVAL" and after.kind not in ("text", "number")) or (
+        word.word == "ARRAY" and after.text != "["
+    )
+    if word.word in WITHOUT_PARENTHESES and not is_name:
+        refuse(word, f"{word.word} is not accepted: {WITHOUT_PARENTHESES[word.word]}")
 
 
 def refuse_function(name: Token) -> NoReturn:

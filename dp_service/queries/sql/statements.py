@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from dp_service.queries.sql import tree
-from dp_service.queries.sql.casts import cast_to
 from dp_service.queries.sql.expressions import ExpressionReader
 from dp_service.queries.sql.numbers import is_number
 from dp_service.queries.sql.options import max_error_of
@@ -205,7 +204,7 @@ class StatementReader(ExpressionReader):
         parts, divides = [left], [False]
         while self.next.kind == "sign" and self.next.text in ("*", "/"):
             divides.append(self.take().text == "/")
-            parts.append(self._not_zero() if self.takes("NULLIF", "(") else self._operand())
+            parts.append(self._not_zero() if self.takes("NULLIF", "(") else self.casted())
         return left if len(parts) == 1 else tree.Product(first, self.last, tuple(parts), tuple(divides))
 
     def computed(self, first: Token, left: Expression) -> Expression:
@@ -217,17 +216,11 @@ class StatementReader(ExpressionReader):
         while self.next.kind == "sign" and self.next.text in ("+", "-"):
             adds.append(self.take().text == "+")
             start = self.next
-            parts.append(self._product(start, self._operand()))
+            parts.append(self._product(start, self.casted()))
         return left if len(parts) == 1 else tree.Sum(first, self.last, tuple(parts), tuple(adds))
 
-    def _operand(self) -> Expression:
-        first, found = self.next, self.signed()
-        while self.takes("::"):
-            found = cast_to(self, first, found)
-        return found
-
     def _not_zero(self) -> Expression:
-        found = self._operand()
+        found = self.casted()
         self.expect(",")
         if self.next.text != "0":
             self.unexpected("0")
@@ -378,10 +371,12 @@ class StatementReader(ExpressionReader):
         return replace(found, last=self.last)
 
     def _count(self, clause: str) -> tree.Number:
-        if self.next.kind != "number" or not self.next.text.isdigit():
-            refuse(self.next, f"expected {clause} with a whole number, how many elements to show")
-        token = self.take()
-        return tree.Number(token, token, token.text)
+        # Drivers write it as a text that is cast, in parentheses.
+        is_value = self.next.kind == "number" or self.next.text == "(" or self.ahead().text == "::"
+        first, found = self.next, self.casted() if is_value else None
+        if not isinstance(found, tree.Number) or not found.text.isdigit() or found.negative:
+            refuse(first, f"expected {clause} with a whole number, how many elements to show")
+        return found
 
     def _refuse_rest(self) -> None:
         word = self.next.word

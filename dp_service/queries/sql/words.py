@@ -179,6 +179,7 @@ WITHOUT_PARENTHESES = {
     **dict.fromkeys(
         ("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "CURRENT_TIME", "INTERVAL"), _TODAY
     ),
+    "ARRAY": "a list stands behind = ANY or <> ALL, as = ANY(ARRAY['a', 'b'])",
 }
 """What is refused by name where a value or a column is expected, and what is written instead."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from random import Random
@@ -22,7 +23,7 @@ from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.sql.tokens import tokens_of
+from dp_service.queries.sql.tokens import Token, tokens_of
 from dp_service.queries.structured import Free, HistogramQuery
 from tests.campaigns.fuzz.mutating import CANARY_NUMBER, CANARY_TEXT
 from tests.support.queries.policies import NOW, POLICY
@@ -102,6 +103,9 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
     leaves = (each for condition in query.filters for each in column_filters(condition))
     if any(isinstance(each, IsNull) and each.column == "active" for each in leaves):
         return
+    # DuckDB has no arrays that are written as texts.
+    if any(each.kind == "text" and each.value.strip().startswith("{") for each in tokens_of(text)):
+        return
     try:
         as_written = _engine().execute(_without_limit(text)).fetchall()
     except duckdb.ParserException:
@@ -120,6 +124,10 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
     as_written = [row for row in as_written if None not in row[:width]]
     if resolution.parameters.domain is None and len(rendered) == resolution.row_limit:
         return
+    if query.plain_dimensions != query.dimensions and resolution.parameters.domain is not None:
+        # What a function makes of values outside of a column's domain.
+        listed = set(resolution.parameters.domain)
+        as_written = [row for row in as_written if _element_of(row[:width]) in listed]
     held = restricted_values([POLICY.table(query.table).column(name) for name in query.plain_dimensions])
     as_written = [
         row
@@ -146,8 +154,21 @@ def _check_free(text: str, query: HistogramQuery, resolution: Resolution) -> Non
     domains = [set(POLICY.table(query.table).column(name).domain or ()) for name in query.plain_dimensions]
     within = [row for row in rows if all(map(set.__contains__, domains, row))]
     listed = set(resolution.parameters.domain or ())
-    found = {tuple(each if isinstance(each, str) else ordinal(each) for each in row) for row in within}
-    assert found <= listed, "an engine has other values"
+    assert {_element_of(row) for row in within} <= listed, "an engine has other values"
+
+
+def _element_of(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(each if isinstance(each, str) else ordinal(each) for each in row)
+
+
+def _end_of_value(tokens: Sequence[Token]) -> Token:
+    """Return the last token of a value in any parentheses, perhaps cast."""
+    depth = place = 0
+    while (depth := depth + (tokens[place].text == "(") - (tokens[place].text == ")")) > 0:
+        place += 1
+    while tokens[place + 1].text == "::":
+        place += 2
+    return tokens[place]
 
 
 def _without_limit(text: str) -> str:
@@ -156,7 +177,9 @@ def _without_limit(text: str) -> str:
     for place, token in enumerate(tokens):
         if token.word == "FETCH":
             end = next(each for each in tokens[place:] if each.word == "ONLY")
-        elif token.word in ("LIMIT", "TOP") and tokens[place + 1].kind == "number":
+        elif token.word == "LIMIT":
+            end = _end_of_value(tokens[place + 1 :])
+        elif token.word == "TOP" and tokens[place + 1].kind == "number":
             end = tokens[place + 1]
         else:
             continue

@@ -162,6 +162,16 @@ _PIECES = (
         "ANY(1)",
     ),
     *(
+        "= ANY(ARRAY['DE', 'x'])",
+        "<> ALL(ARRAY[1, 2]::int[])",
+        "= ANY('{1,x}')",
+        "ARRAY[",
+        "]",
+        "::int[]",
+        "ANY(",
+    ),
+    *("|| '%'", "'x' || 'y'", "::bigint", "CAST(COUNT(*) AS BIGINT)", "::numeric"),
+    *(
         "COUNT(*) OVER ()",
         "FILTER (WHERE TRUE)",
         "/ COUNT(*)",

@@ -31,6 +31,10 @@ HEAD, TAIL = "SELECT article_id, COUNT(*) FROM engagement WHERE", "GROUP BY arti
 LONGEST = {
     "values": f"{HEAD} score IN ({','.join(str(i) for i in range(1000))}) {TAIL}",
     "texts": f"{HEAD} article_id IN ({','.join(repr('x' * 6) for _ in range(1000))}) {TAIL}",
+    "array": f"{HEAD} score = ANY(ARRAY[{','.join(str(i) for i in range(1000))}]::int[]) {TAIL}",
+    "array as a text": f"{HEAD} article_id = ANY('{{{',' * 9000}}}') {TAIL}",
+    "casts of an array": f"{HEAD} score = ANY(ARRAY[{'1,' * 2000}1]{'::int[]' * 1000}) {TAIL}",
+    "joined texts": f"{HEAD} article_id = 'x'{(chr(124) * 2 + chr(39) * 2) * 300} {TAIL}",
     "conditions": f"{HEAD} {' AND '.join(['score<>1'] * 750)} {TAIL}",
     "parentheses": f"{HEAD} {'((((score<>1)))) AND ' * 400} score<>1 {TAIL}",
     "open parentheses": f"{HEAD} {'(' * 9000}",

@@ -22,6 +22,12 @@ MEANINGS = [
         "article_id = 'x' OR (score > 3 AND score < 2) OR active",
     ),
     _all("active OR article_id = 'y'"),
+    _all(
+        "article_id IN ('x', 'yz')",
+        "article_id = ANY(ARRAY['yz', 'x'])",
+        "article_id = 'x' OR article_id = 'y' || 'z'",
+    ),
+    _all("score NOT IN (1, 2)", "score <> ALL(ARRAY[2, 1])", "NOT score = ANY(ARRAY[1, 2])"),
     _all("NOT active OR article_id = 'x'", "NOT (active AND article_id <> 'x')"),
     _all(
         "active AND article_id = 'x'",

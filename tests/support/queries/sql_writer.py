@@ -189,7 +189,8 @@ class _Writer:
                 return [f"{name} IS NOT NULL" if condition.negated else f"{name} IS NULL"]
             case _:
                 part = f"EXTRACT({condition.part.in_sql} FROM {name})"
-                return [self._membership(part, condition.numbers, "IN", "=")]
+                none = f"NOT {part} >= {condition.part.values[0]}"
+                return [self._membership(part, condition.numbers, "IN", "=") if condition.numbers else none]
 
     def _alternatives(self, name: str, values: tuple[Value, ...]) -> str:
         """Return a list as conditions joined by OR."""
