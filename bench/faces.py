@@ -139,10 +139,10 @@ def _kinds() -> Iterator[dict[str, Ask]]:
             yield {
                 OWN: _asking_grpc(channel, token),
                 "broker": _asking_broker(broker, token),
-                "PostgreSQL, simple": lambda text: postgres.execute(text).fetchall(),  # type: ignore[arg-type]
+                "PostgreSQL, simple": lambda text: postgres.execute(text).fetchall(),
                 "PostgreSQL, extended": lambda text: postgres.execute(
                     text, prepare=False, binary=True
-                ).fetchall(),  # type: ignore[arg-type]
+                ).fetchall(),
             }
 
 

@@ -18,25 +18,25 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 42_290,
+    "dp_service": 42_450,
     "budget_service": 20_415,
     "pinot_connector": 21_840,
     "gris_gateway": 3_515,
     "gris_console": 3_850,
     "gris_mcp": 2_735,
     "gris_broker": 565,
-    "gris_postgres": 2_960,
+    "gris_postgres": 3_065,
     "gris_data": 7_520,
     "gris_lab": 4_855,
     "gris_cli": 9_615,
     "gris_serving": 3_525,
 }
-LINES_OF_TESTS = 134_600
+LINES_OF_TESTS = 135_300
 OPTIONAL_FIELDS = 499
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 134_200
+WORDS = 134_500
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {
