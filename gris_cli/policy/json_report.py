@@ -34,6 +34,12 @@ def policy_json(file: PolicyFile, found: Review) -> dict[str, Any]:
         },
         "count_noise": policy.count_noise,
         "tables": [_table_json(table) for table in policy.tables],
+        **_stated(
+            audiences={
+                name: each.model_dump(mode="json", exclude_none=True)
+                for name, each in (file.schema.audiences or {}).items()
+            }
+        ),
         "defaults": [{"key": default.key, "value": default.value} for default in found.defaults],
         "warnings": [problem_json(warning) for warning in found.warnings],
     }

@@ -9,6 +9,7 @@ from itertools import groupby
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review, review
+from dp_service.queries.policy_schema import AudienceSchema, OfferedTableSchema
 from gris_cli.formatting import format_currency
 from gris_cli.policy.comparing import Compared
 from gris_cli.policy.data_text import print_data, print_promises
@@ -57,6 +58,8 @@ def print_report(file: PolicyFile, compared: Compared, *, as_json: bool) -> None
     for table in policy.tables:
         print_table(table)
     show()
+    for name, audience in (file.schema.audiences or {}).items():
+        say("audience", f"{name}: {_offered(audience)}")
     for location, values in _defaults_by_location(found):
         say("default", f"{location}: {', '.join(values)}")
     for warning in found.warnings:
@@ -68,6 +71,22 @@ def print_report(file: PolicyFile, compared: Compared, *, as_json: bool) -> None
         show()
         say("data", f"{each.table}, as the engine has it; true counts, for the owner alone")
         print_promises(each.promises)
+
+
+def _offered(audience: AudienceSchema) -> str:
+    """Return what an audience is offered, table by table."""
+    if audience.tables is None:
+        return "all tables, as they are"
+    return "; ".join(f"{name} ({_part_of(each)})" for name, each in audience.tables.items())
+
+
+def _part_of(table: OfferedTableSchema) -> str:
+    columns = "all columns" if table.columns is None else ", ".join(table.columns) or "no column"
+    rows = [
+        f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in table.where.items()
+    ]
+    return columns if not rows else f"{columns}; only rows with {' and '.join(rows)}"
 
 
 def _format_unseen(tables: Sequence[str]) -> str:

@@ -658,3 +658,18 @@ def test_an_interruption_is_none_of_the_data(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(data, "count_unreadable", interrupted)
     with pytest.raises(KeyboardInterrupt):
         data.examined(table, path)
+
+
+def test_what_audiences_are_offered_is_told(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with its tables, columns and rows, for people and for programs."""
+    stated = "{staff: {}, some: {tables: {visits: {columns: [page], where: {app: [a, $app]}}}}}"
+    policy = POLICY.replace("app: {type: string,", "app: {type: string, filter: [in],")
+    written.write_text(f"{policy}audiences: {stated}\n")
+    said = run_text(capsys, "policy", "check", written)
+    assert "audience staff: all tables, as they are" in said
+    assert "audience some: visits (page; only rows with app a, $app)" in said
+    found = run_json(capsys, "policy", "check", written)["audiences"]
+    assert found == {
+        "staff": {},
+        "some": {"tables": {"visits": {"columns": ["page"], "where": {"app": ["a", "$app"]}}}},
+    }

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import typer
 from gris_api.dp.v1 import question_pb2
 
+from gris_cli.clients import audience_of
 from gris_cli.flag_groups import flags_of
 from gris_cli.flags import QuestionFlags
 from gris_cli.question_arguments import question_of
+from pinot_connector.audiences import Audience
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.questions import MEASURES, Measure, measure_text
 
@@ -63,3 +66,13 @@ def test_a_function_of_a_row_is_one_flag_whatever_commas_it_has() -> None:
     """Several names in one flag are refused, and a function is no list of them."""
     functions = ["WIDTH_BUCKET(n, 0, 9, 3)", "CASE WHEN n IN (1, 2) THEN 'a, b' END", "DATE_TRUNC('day', at)"]
     assert list(question_of(QuestionFlags(table="t", by=functions)).structured.dimensions) == functions
+
+
+def test_an_audience_is_a_name_and_values() -> None:
+    """Nothing is none; a value may be empty or have a sign of its own, and a key may not be missing."""
+    assert audience_of("") is None
+    assert audience_of("staff") == Audience("staff")
+    assert audience_of("tenant,who=a=b,area=") == Audience("tenant", {"who": "a=b", "area": ""})
+    for text in (",who=a", "tenant,who", "tenant,=a"):
+        with pytest.raises(typer.BadParameter, match="expected NAME"):
+            audience_of(text)
