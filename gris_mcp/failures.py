@@ -31,6 +31,7 @@ from pinot_connector.errors import (
     RefusedByPolicy,
     ReleaseNotRecorded,
     RequestInProgress,
+    ServiceUntrusted,
 )
 
 log = logging.getLogger(__name__)
@@ -104,6 +105,10 @@ _UNREAD = (
     "Nothing of the answer is shown. A question may have been charged: read the budget, and tell the operator. Do not "
     "retry."
 )
+_UNTRUSTED = (
+    "Tell who started gris-mcp: --ca-file or GRIS_CA_FILE names the authority that signs the gateway's "
+    "certificate. Do not retry; nothing was charged."
+)
 _FIRST_LOOK = (
     "A part of the question was charged. Read the budget before you ask again: that may be charged too."
 )
@@ -115,6 +120,7 @@ _OF_KINDS: tuple[tuple[type[GrisError], str], ...] = (
     (ReleaseNotRecorded, _WHAT_TO_DO[ErrorCode.UNEXPECTED]),
     (IntegrityError, _UNREAD),
     (EndedBetweenLooks, _FIRST_LOOK),
+    (ServiceUntrusted, _UNTRUSTED),
 )
 
 # Fields of a question as a message has them, and as the tools do.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -116,7 +117,7 @@ class ChildProcess:
         """Checks that it runs.
 
         Raises:
-            ServiceUnavailable: it has ended; with the last line of its log.
+            ServiceUnavailable: it has ended; with the last line of its log, or the signal that ended it.
         """
         if self.popen.poll() is not None:
             raise self._failed("ended")
@@ -143,7 +144,11 @@ class ChildProcess:
         return next((line for line in reversed(lines) if line.strip()), "its log is empty")
 
     def _failed(self, how: str) -> ServiceUnavailable:
-        kind = ServiceMisconfigured if self.popen.poll() == _EXIT_MISCONFIGURED else ServiceUnavailable
+        code = self.popen.poll()
+        kind = ServiceMisconfigured if code == _EXIT_MISCONFIGURED else ServiceUnavailable
+        if code is not None and code < 0:
+            # It was killed, and what it logged before is about something else.
+            return kind(self.name, f"{how}: by {signal.Signals(-code).name}")
         return kind(self.name, f"{how}: {self.last_log_line()}")
 
     def _said(self) -> Announced | None:

@@ -13,6 +13,7 @@
     ├── EndedBetweenLooks      a question of two looks ended after the first; that was charged: `charged`
     ├── ServiceError           a service failed: `service`
     │   ├── ServiceUnavailable it cannot be reached, or reported that it had no effect
+    │   │   ├── ServiceUntrusted its certificate is signed by no authority that is trusted here, or for another name
     │   │   ├── ServiceGone    the connection to it is refused, or broke
     │   │   ├── TooManyCalls   the gateway has as many calls of this caller, or of all, as it takes
     │   │   ├── TooMuchSql     it reads as much SQL of this caller, or of all, as it may at a time
@@ -227,6 +228,10 @@ class ServiceUnavailable(ServiceError):
 
 class ServiceMisconfigured(ServiceUnavailable):
     """A service that this program started cannot use what it was started with; another start changes nothing."""
+
+
+class ServiceUntrusted(ServiceUnavailable):
+    """The service's certificate is not trusted here; that is for who set up this program, and no retry mends it."""
 
 
 class ServiceGone(ServiceUnavailable):

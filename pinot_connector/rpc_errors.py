@@ -38,6 +38,7 @@ from pinot_connector.errors import (
     ServiceFailed,
     ServiceRefused,
     ServiceUnavailable,
+    ServiceUntrusted,
     Shortfall,
     TooManyCalls,
     TooMuchSql,
@@ -75,6 +76,7 @@ _NEVER_MADE = (
     "connections to all backends failing",
     "errors resolving",
 )
+_OF_TRUST = ("CERTIFICATE_VERIFY_FAILED", "Hostname Verification Check failed")
 _OF_CONNECTIONS = {
     "CERTIFICATE_VERIFY_FAILED": "its certificate is signed by no authority that is trusted here: see ca_file",
     "Hostname Verification Check failed": "its certificate is for another name of the host",
@@ -113,7 +115,8 @@ def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
     if known is not None:
         return known
     if was_never_sent(error):
-        return ServiceUnavailable(service, no_answer(error))
+        kind = ServiceUntrusted if _is_untrusted(error) else ServiceUnavailable
+        return kind(service, no_answer(error))
     if failure.code in _LOST_ANSWERS:
         return OutcomeUnknown(service, no_answer(error))
     if failure.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
@@ -137,6 +140,11 @@ def was_never_sent(error: grpc.RpcError) -> bool:
         and error.code() is grpc.StatusCode.UNAVAILABLE
         and (error.details() or "").startswith(_NEVER_MADE)
     )
+
+
+def _is_untrusted(error: grpc.RpcError) -> bool:
+    said = (error.details() or "") if isinstance(error, grpc.aio.AioRpcError) else ""
+    return any(part in said for part in _OF_TRUST)
 
 
 def no_answer(error: grpc.RpcError) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
 import grpc
 import pytest
 
+from pinot_connector.child_processes import ChildProcess
 from pinot_connector.embedded import EmbeddedServices, noise_key
 from pinot_connector.errors import ServiceUnavailable
 from pinot_connector.local_services import DEFAULT_TIMEOUTS, SILENCE_SECONDS, default_timeouts
@@ -81,3 +83,18 @@ def test_a_ledger_that_this_process_started_may_be_silent_for_seconds(
         assert default_timeouts(services.budget_address).budget_silence >= SILENCE_SECONDS
         address = services.budget_address
     assert default_timeouts(address) is DEFAULT_TIMEOUTS
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_a_program_that_is_killed_has_no_line_of_its_log_as_the_reason(tmp_path: Path) -> None:
+    """What it said last is about something else."""
+    (tmp_path / "waiting.py").write_text("import time\nprint('{}', flush=True)\ntime.sleep(600)\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    process = ChildProcess.start("gateway", ("waiting",), tmp_path, environment=environment)
+    process.wait_until_ready()
+    (tmp_path / "gateway.log").write_text("rpc.finished\n")
+    process.popen.kill()
+    process.popen.wait()
+    with pytest.raises(ServiceUnavailable, match=r"^gateway: ended: by SIGKILL$"):
+        process.require_running()
+    process.end()

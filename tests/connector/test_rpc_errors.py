@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
 from gris_gateway.rpc_errors import status_of_error
+from gris_mcp.failures import failure_of
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
@@ -26,6 +27,7 @@ from pinot_connector.errors import (
     ServiceFailed,
     ServiceRefused,
     ServiceUnavailable,
+    ServiceUntrusted,
     TooManyCalls,
 )
 from pinot_connector.rpc_errors import Service, error_of_rpc
@@ -185,6 +187,9 @@ def test_details_that_contradict_the_status_are_not_believed() -> None:
 def test_a_connection_that_was_never_made_says_what_to_look_at(said: str, expected: str) -> None:
     """In words of its own, whatever else gRPC or a server says."""
     error = grpc.aio.AioRpcError(Code.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata(), said)
-    text = str(error_of_rpc(Service.GATEWAY, error))
+    found = error_of_rpc(Service.GATEWAY, error)
+    assert isinstance(found, ServiceUntrusted) is not expected.endswith("no answer")
+    assert ("--ca-file" in failure_of(found).what_to_do) is isinstance(found, ServiceUntrusted)
+    text = str(found)
     assert text.removesuffix(")").endswith(expected)
     assert "4711" not in text

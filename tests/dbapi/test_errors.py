@@ -32,6 +32,7 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.BudgetHeld: dbapi.OperationalError,
     errors.ServiceUnavailable: dbapi.OperationalError,
     errors.ServiceMisconfigured: dbapi.OperationalError,
+    errors.ServiceUntrusted: dbapi.OperationalError,
     errors.ServiceGone: dbapi.OperationalError,
     errors.TooManyCalls: dbapi.OperationalError,
     errors.TooMuchSql: dbapi.OperationalError,
