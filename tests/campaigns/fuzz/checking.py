@@ -124,11 +124,10 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
     as_written = [row for row in as_written if None not in row[:width]]
     if resolution.parameters.domain is None and len(rendered) == resolution.row_limit:
         return
-    if query.plain_dimensions != query.dimensions and resolution.parameters.domain is not None:
-        # What a function makes of values outside of a column's domain.
-        listed = set(resolution.parameters.domain)
-        as_written = [row for row in as_written if _element_of(row[:width]) in listed]
     held = restricted_values([POLICY.table(query.table).column(name) for name in query.plain_dimensions])
+    if any(name in held and name not in query.dimensions for name in query.plain_dimensions):
+        # A function makes one element of values within a column's domain and outside of it.
+        return
     as_written = [
         row
         for row in as_written
