@@ -199,24 +199,27 @@ SUPERSET := build/superset
 CHROMIUM ?= $(shell command -v chromium)
 $(SUPERSET)/.ready: pyproject.toml Makefile | $(VENV)/.dev
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(SUPERSET)
-	$(BIN)/uv pip install --quiet --python $(SUPERSET)/bin/python 'apache-superset==6.1.0' cachetools rich playwright 'flask-caching<2.4' pinotdb==$(PINOTDB_VERSION) --editable '.[sqlalchemy]'
+	$(BIN)/uv pip install --quiet --python $(SUPERSET)/bin/python 'apache-superset==6.1.0' cachetools rich playwright 'flask-caching<2.4' pinotdb==$(PINOTDB_VERSION) psycopg2-binary==$(PSYCOPG2_VERSION) --editable '.[sqlalchemy]'
 	@touch $@
 
 superset-check: $(SUPERSET)/.ready ## a real Apache Superset asks a gateway: database, charts, refusals; with Chromium it leaves pictures in build/superset-pictures
 	$(BIN)/python -m tests.campaigns.superset --programs $(SUPERSET)/bin $(if $(CHROMIUM),--chromium $(CHROMIUM))
 
-# Clients of Pinot as registries have them, each in an environment of its own; Java's versions are in pom.xml.
+# Clients of Pinot and PostgreSQL as registries have them, outside of $(VENV); versions of Java and Go are in their files.
 CLIENTS := build/clients
 PINOTDB_VERSION := 9.2.2
+PSYCOPG2_VERSION := 2.9.13
 NPM_CLIENT_VERSION := 0.3.0
-$(CLIENTS)/.ready: tests/campaigns/clients/pom.xml Makefile | $(VENV)/.dev
+POSTGRES_CLIENTS := 'psycopg[binary]==3.3.9' psycopg2-binary==$(PSYCOPG2_VERSION) asyncpg==0.32.0
+$(CLIENTS)/.ready: tests/campaigns/clients/pom.xml $(wildcard tests/campaigns/clients/go/*) Makefile | $(VENV)/.dev
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(CLIENTS)/python
-	$(BIN)/uv pip install --quiet --python $(CLIENTS)/python/bin/python 'pinotdb[sqlalchemy]==$(PINOTDB_VERSION)' pandas
+	$(BIN)/uv pip install --quiet --python $(CLIENTS)/python/bin/python 'pinotdb[sqlalchemy]==$(PINOTDB_VERSION)' $(POSTGRES_CLIENTS) pandas
 	! command -v mvn >/dev/null || mvn --quiet --file $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS)/java)
-	! command -v npm >/dev/null || npm install --silent --no-save --no-package-lock --prefix $(CLIENTS)/node pinot-client@$(NPM_CLIENT_VERSION)
-	@if command -v mvn && command -v npm; then touch $@; fi >/dev/null
+	! command -v npm >/dev/null || npm install --silent --no-save --no-package-lock --prefix $(CLIENTS)/node pinot-client@$(NPM_CLIENT_VERSION) pg@8.23.1 postgres@3.4.9
+	! command -v go >/dev/null || go build -C tests/campaigns/clients/go -o $(abspath $(CLIENTS)/go/ask) .
+	@if command -v mvn && command -v npm && command -v go; then touch $@; fi >/dev/null
 
-clients-check: $(CLIENTS)/.ready $(SUPERSET)/.ready ## pinotdb, SQLAlchemy, Superset, JDBC, Java, Node.js, curl and what Go sends ask a gateway as their broker; a table of what each did, and pictures as superset-check
+clients-check: $(CLIENTS)/.ready $(SUPERSET)/.ready ## clients of Pinot and PostgreSQL, Superset as both, ask a gateway; a table of what each did, and pictures as superset-check
 	$(BIN)/python -m tests.campaigns.clients --installed $(CLIENTS) --superset $(SUPERSET)/bin $(if $(CHROMIUM),--chromium $(CHROMIUM))
 
 SEEDS ?= 1000

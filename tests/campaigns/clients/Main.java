@@ -14,7 +14,7 @@ import org.apache.pinot.client.JsonAsyncHttpPinotClientTransportFactory;
 import org.apache.pinot.client.PinotClientTransport;
 import org.apache.pinot.client.ResultSet;
 
-/** Asks the questions of a file by JDBC or by Pinot's client for Java; prints a line of JSON for each step. */
+/** Asks the questions of a file by JDBC, of Pinot or PostgreSQL, or by Pinot's client for Java; prints a line of JSON for each step. */
 public final class Main {
   interface Rows {
     List<List<Object>> get() throws Exception;
@@ -27,7 +27,9 @@ public final class Main {
     asked = JSON.readTree(new File(words[1]));
     try {
       if (words[0].equals("jdbc")) {
-        byJdbc();
+        byJdbc(Main::pinot, null);
+      } else if (words[0].equals("simple") || words[0].equals("extended")) {
+        byPostgres(words[0]);
       } else {
         byClient(words[0].equals("fromController"));
       }
@@ -39,27 +41,56 @@ public final class Main {
     System.exit(0);
   }
 
-  private static void byJdbc() throws Exception {
-    java.sql.Connection known = jdbc(text("account"), text("token"));
+  interface Connecting {
+    java.sql.Connection as(String who) throws Exception;
+  }
+
+  private static java.sql.Connection byJdbc(Connecting connecting, String schema) throws Exception {
+    java.sql.Connection known = connecting.as("");
     step("connect", () -> rows(known, "SELECT 1"));
-    step("tables", () -> named(known.getMetaData().getTables(null, null, null, null), "TABLE_NAME"));
+    step("tables", () -> named(known.getMetaData().getTables(null, schema, null, null), "TABLE_NAME"));
     step("columns", () -> named(known.getMetaData().getColumns(null, null, text("table"), null), "COLUMN_NAME"));
     for (String each : List.of("top", "series", "sum", "refused")) {
       step(each, () -> rows(known, text(each)));
     }
-    step("exhausted", () -> rows(jdbc(text("poor_account"), text("poor_token")), text("top")));
+    step("exhausted", () -> rows(connecting.as("poor_"), text("top")));
     step("again", () -> rows(known, text("top")));
     step("parameter", () -> {
       java.sql.PreparedStatement statement = known.prepareStatement(text("prepared"));
       statement.setString(1, text("value"));
       return rows(statement.executeQuery());
     });
+    return known;
   }
 
-  private static java.sql.Connection jdbc(String account, String token) throws Exception {
+  private static void byPostgres(String mode) throws Exception {
+    java.sql.Connection known = byJdbc(who -> {
+      Properties properties = account(who);
+      properties.setProperty("preferQueryMode", mode);
+      return DriverManager.getConnection(text("jdbc_url"), properties);
+    }, "public");
+    step("list", () -> {
+      java.sql.PreparedStatement statement = known.prepareStatement(text("listed"));
+      statement.setArray(1, known.createArrayOf("text", new String[] {text("value")}));
+      return rows(statement.executeQuery());
+    });
+    step("days", () -> {
+      java.sql.PreparedStatement statement = known.prepareStatement(text("between"));
+      statement.setTimestamp(1, java.sql.Timestamp.valueOf("2025-01-01 00:00:00"));
+      statement.setObject(2, java.time.LocalDate.of(2026, 1, 1));
+      return rows(statement.executeQuery());
+    });
+  }
+
+  private static Properties account(String who) {
     Properties properties = new Properties();
-    properties.setProperty("user", account);
-    properties.setProperty("password", token);
+    properties.setProperty("user", text(who + "account"));
+    properties.setProperty("password", text(who + "token"));
+    return properties;
+  }
+
+  private static java.sql.Connection pinot(String who) throws Exception {
+    Properties properties = account(who);
     setTls(properties, "pinot.jdbc.tls");
     return DriverManager.getConnection("jdbc:pinot://" + text("place"), properties);
   }

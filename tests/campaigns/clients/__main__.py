@@ -1,4 +1,4 @@
-"""Clients of Apache Pinot, as registries have them, ask a gateway as their broker: with and without TLS.
+"""Clients of Pinot and of PostgreSQL, as registries have them, ask a gateway: with and without TLS.
 
     python -m tests.campaigns.clients --installed build/clients --superset build/superset/bin  # `make clients-check`
 
@@ -9,13 +9,14 @@ what a plain request asks from another one, and has to show the same; asked agai
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.campaigns.clients import by_superset
-from tests.campaigns.clients.clients import PARAMETERS, Client, clients
+from tests.campaigns.clients.clients import OF_POSTGRES, PARAMETERS, Client, clients
 from tests.campaigns.clients.judging import NONE, YES, Shown, cells, shown
 from tests.campaigns.clients.questions import STEPS, Expected, expected, spent, written
 from tests.campaigns.clients.sales import write_sales
@@ -29,24 +30,25 @@ def main() -> None:
     """Run all clients, print what was done, and exit with 1 if anything was not as it has to be."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--installed", type=Path, required=True, help="where the clients are")
+    parser.add_argument("--only", default="", help="a pattern of the names of the clients that are wanted")
     parser.add_argument("--superset", type=Path, help="bin of Superset's environment")
     parser.add_argument("--chromium", type=Path, help="a Chromium that draws Superset's charts")
     parser.add_argument("--pictures", type=Path, default=Path("build/clients-pictures"))
     options = parser.parse_args()
     every = list(clients(options.installed.resolve()))
-    found = [each for each in every if isinstance(each, Client)]
+    found = [each for each in every if isinstance(each, Client) and re.search(options.only, each.name)]
     skipped = [each for each in every if isinstance(each, str)]
     table: dict[str, Row] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with running_stack(folder / "plain", write_sales) as stack:
             table |= rows(stack, found)
-        with running_stack(folder / "tls", write_sales, broker_tls=True) as stack:
+        with running_stack(folder / "tls", write_sales, with_tls=True) as stack:
             table |= rows(stack, [each for each in found if not each.is_plain])
             if options.superset is None:
                 skipped.append("Superset: make superset-check installs it")
             else:
-                table |= _superset_row(options, folder / "superset", stack)
+                table |= _superset_rows(options, folder / "superset", stack)
     print("\n".join([*lines(table), *(f"skipped: {each}" for each in skipped)]))
     sys.exit(any(cell not in (YES, NONE) for row in table.values() for cell in row.values()))
 
@@ -58,21 +60,27 @@ def rows(stack: Stack, found: list[Client]) -> dict[str, Row]:
     for client in found:
         file = written(stack, client.caller, stack.credentials.parent)
         given = shown(client.printed(file, stack.trusting))
-        table[client.name + tls] = _row(stack, client.caller, given, wanted, client.lacks)
+        table[client.name + tls] = _row(stack, client.caller, given, wanted, client.skips)
     return table
 
 
-def _superset_row(options: argparse.Namespace, folder: Path, stack: Stack) -> dict[str, Row]:
-    programs = options.superset.resolve()
-    with running_superset(programs, folder, stack) as url:
-        superset = Superset(url)
-        given, charts = by_superset.asked_by(superset, stack)
-        row = _row(stack, by_superset.CALLER, given, expected(stack), PARAMETERS)
-        if options.chromium is not None:
-            ids = {chart.name: superset.add_chart(chart) for chart in charts.values()}
-            draw(programs, options.chromium, options.pictures, url, ids)
+def _superset_rows(options: argparse.Namespace, folder: Path, stack: Stack) -> dict[str, Row]:
+    programs, table = options.superset.resolve(), {}
     (package,) = programs.parent.glob("lib/*/site-packages/apache_superset-*.dist-info")
-    return {f"Superset {package.stem.rpartition('-')[2]}, its own Pinot database, TLS": row}
+    with running_superset(programs, folder, stack) as url:
+        for way in by_superset.ways(stack):
+            superset = Superset(url, schema=way.schema)
+            given, charts = by_superset.asked_by(superset, way)
+            row = _row(stack, way.caller, given, expected(stack), PARAMETERS | OF_POSTGRES)
+            table[f"Superset {package.stem.rpartition('-')[2]}, {way.name}, TLS"] = row
+            dataset = charts["top"].dataset
+            every = [*charts.values(), *by_superset.more_charts(superset, dataset)]
+            if options.chromium is not None:
+                ids = {chart.name: superset.add_chart(chart) for chart in every}
+                draw(programs, options.chromium, options.pictures / way.caller, url, ids)
+            # Superset's metadata in SQLite take each name of a table once.
+            superset.remove_dataset(dataset)
+    return table
 
 
 def _row(

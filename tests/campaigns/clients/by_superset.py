@@ -1,9 +1,11 @@
-"""Superset with its own database for Pinot, asked through its REST API as its browser asks."""
+"""Superset with its own database for Pinot, or for PostgreSQL, asked through its REST API as its browser asks."""
 
 from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.campaigns.clients.judging import Shown
@@ -12,8 +14,37 @@ from tests.campaigns.clients.sales import TABLE
 from tests.campaigns.superset.rest import Chart, Superset
 from tests.campaigns.superset.stack import Stack
 
-CALLER = "superset"
 MEMBERS = "COUNT(DISTINCT member_id)"
+MARCH = "2025-03-01 : 2025-04-01"
+
+
+@dataclass(frozen=True)
+class Way:
+    """A kind of database that Superset has.
+
+    Attributes:
+        name: What the table calls it.
+        caller: Whose account it uses.
+        url: Gives a caller's URL of SQLAlchemy.
+        schema: The schema of its tables.
+    """
+
+    name: str
+    caller: str
+    url: Callable[[str], str]
+    schema: str
+
+
+def ways(stack: Stack) -> tuple[Way, ...]:
+    """Return the kinds of databases as which a gateway is added."""
+    return (
+        Way("its own Pinot database", "superset", stack.pinot_url, "default"),
+        Way("its own PostgreSQL database", "superset-postgres", _by_psycopg2(stack), "public"),
+    )
+
+
+def _by_psycopg2(stack: Stack) -> Callable[[str], str]:
+    return lambda caller: stack.postgres_url(caller, "postgresql+psycopg2")
 
 
 def charts(dataset: int) -> dict[str, Chart]:
@@ -29,11 +60,13 @@ def charts(dataset: int) -> dict[str, Chart]:
     }
 
 
-def asked_by(superset: Superset, stack: Stack) -> tuple[dict[str, Shown], dict[str, Chart]]:
+def asked_by(superset: Superset, way: Way) -> tuple[dict[str, Shown], dict[str, Chart]]:
     """Ask everything; return what each step gave, and the charts that did."""
-    url = stack.pinot_url(CALLER)
-    status, text = superset.test_connection("sales", url)
-    database, poor = superset.add_database("sales", url), superset.add_database("poor", stack.pinot_url(POOR))
+    url = way.url(way.caller)
+    status, text = superset.test_connection(way.caller, url)
+    database = superset.add_database(way.caller, url)
+    poor = superset.add_database(f"{way.caller}, poor", way.url(POOR))
+    assert way.schema in (schemas := superset.schemas(database)), schemas
     dataset = superset.add_dataset(database, TABLE)
     found = {
         "connect": Shown([[1]], "") if status == 200 else Shown([], text),
@@ -46,6 +79,21 @@ def asked_by(superset: Superset, stack: Stack) -> tuple[dict[str, Shown], dict[s
     found["refused"] = _of_sql(*superset.run(database, QUESTIONS["refused"]))
     found["exhausted"] = _of_sql(*superset.run(poor, QUESTIONS["top"]))
     return found, drawn
+
+
+def more_charts(superset: Superset, dataset: int) -> list[Chart]:
+    """Return charts that no driver has; an AssertionError says what is wrong.
+
+    A list of values to filter by, a big number, days of a month, and a chart that is refused.
+    """
+    assert superset.values(dataset, "country") == ["DE", "FR", "NL"]
+    total = Chart("Euros", "big_number_total", dataset, (), "SUM(euros)", 1, label="euros")
+    days = replace(charts(dataset)["series"], name="Members by day", months=MARCH, grain="P1D")
+    for chart, count in ((total, 1), (days, 31)):
+        status, answer = superset.data([chart])
+        assert status == 200, answer
+        assert len(answer["result"][0]["data"]) == count, answer
+    return [total, days, replace(total, name="Refused", metric="SUM(member_id)")]
 
 
 def _of_chart(status: int, answer: dict[str, Any]) -> Shown:

@@ -1,4 +1,4 @@
-"""The clients: how each is started, what it has no call for, and what has to be installed for it."""
+"""The clients of Pinot and PostgreSQL: how each is started, what it has no call for, and what has to be installed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.campaigns.clients.questions import DRIVERS
+
 HERE = Path(__file__).parent
 SECONDS = 120
 """How long a client may take for everything: it needs some ten."""
 METADATA, PARAMETERS = frozenset(("tables", "columns")), frozenset(("parameter",))
+OF_POSTGRES = frozenset(("list", "days"))
+"""Steps that Pinot's clients do not have: its protocol knows no lists and no times."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Client:
         command: The command line, without the file of what is asked.
         lacks: Steps for which it has no call.
         is_plain: Whether it forgets the scheme of the brokers that a controller names, and so knows no TLS.
+        is_of_postgres: Whether it is a client of PostgreSQL.
     """
 
     name: str
@@ -35,6 +40,12 @@ class Client:
     command: tuple[object, ...]
     lacks: frozenset[str] = frozenset()
     is_plain: bool = False
+    is_of_postgres: bool = False
+
+    @property
+    def skips(self) -> frozenset[str]:
+        """The steps that it does not have."""
+        return self.lacks | (frozenset() if self.is_of_postgres else OF_POSTGRES)
 
     def printed(self, file: Path, trusting: Mapping[str, str]) -> str:
         """Run it, and return the lines that it prints; none if it does not end.
@@ -62,10 +73,12 @@ def clients(folder: Path) -> Iterator[Client | str]:
     Args:
         folder: What `make clients-check` has installed.
     """
-    yield from _of_pinotdb(folder / "python")
+    yield from _of_python(folder / "python")
     yield from _of_java(folder / "java")
     yield from _of_node(folder / "node/node_modules")
     yield from _curl()
+    yield from _psql()
+    yield from _of_go(folder / "go/ask")
     yield Client(
         "requests of pinot-client-go",
         "go",
@@ -74,49 +87,90 @@ def clients(folder: Path) -> Iterator[Client | str]:
     )
 
 
-def _of_pinotdb(folder: Path) -> Iterator[Client | str]:
-    found = sorted(folder.glob("lib/*/site-packages/pinotdb-*.dist-info"))
-    if not found:
-        yield "pinotdb: make clients-check installs it"
+def _of_python(folder: Path) -> Iterator[Client | str]:
+    packages = folder.glob("lib/*/site-packages/*.dist-info")
+    versions = dict(each.stem.replace("_binary", "").rsplit("-", 1) for each in packages)
+    if "pinotdb" not in versions:
+        yield "pinotdb, psycopg, psycopg2, asyncpg: make clients-check installs them"
         return
-    name = found[0].stem.replace("-", " ")
-    command = (folder / "bin/python", HERE / "by_pinotdb.py")
-    yield Client(name, "pinotdb", (*command, "dbapi"), lacks=METADATA)
-    yield Client(f"{name}, SQLAlchemy, pandas", "sqlalchemy", (*command, "sqlalchemy"))
+    named = {name: f"{name} {version}" for name, version in versions.items()}
+    command = (folder / "bin/python", HERE / "by_python.py")
+    yield Client(named["pinotdb"], "pinotdb", (*command, "pinotdb"), lacks=METADATA)
+    through = f"{named['sqlalchemy'].replace('sqla', 'SQLA')}, pandas"
+    yield Client(f"{named['pinotdb']}, {through}", "sqlalchemy", (*command, "sqlalchemy:pinot"))
+    for driver, way in (("psycopg", "dbapi"), ("psycopg2", "dbapi"), ("asyncpg", "asyncpg")):
+        yield Client(named[driver], driver, (*command, f"{way}:{driver}"), is_of_postgres=True)
+    for driver in DRIVERS:
+        name, caller = f"{named[driver]}, {through}", f"sqlalchemy-{driver}"
+        yield Client(name, caller, (*command, f"sqlalchemy:{driver}"), is_of_postgres=True)
 
 
 def _of_java(folder: Path) -> Iterator[Client | str]:
-    found = sorted(folder.glob("pinot-jdbc-client-*.jar"))
-    if not found or shutil.which("javac") is None:
-        yield "pinot-jdbc-client, pinot-java-client: make test-servers installs Java and Maven"
+    found = {each.stem.rpartition("-")[0]: each.stem.rpartition("-")[2] for each in folder.glob("*.jar")}
+    if "pinot-jdbc-client" not in found or shutil.which("javac") is None:
+        yield "pinot-jdbc-client, pinot-java-client, pgjdbc: make test-servers installs Java and Maven"
         return
-    version = found[0].stem.rpartition("-")[2]
+    version = found["pinot-jdbc-client"]
     command = ("java", "-cp", f"{folder}/*", HERE / "Main.java")
     yield Client(f"pinot-jdbc-client {version}", "jdbc", (*command, "jdbc"))
     for way in ("fromController", "fromHostList"):
         yield Client(f"pinot-java-client {version}, {way}", f"java-{way}", (*command, way), lacks=METADATA)
+    for way in ("extended", "simple"):
+        name = f"pgjdbc {found['postgresql']}, {way} queries"
+        yield Client(name, f"pgjdbc-{way}", (*command, way), is_of_postgres=True)
 
 
 def _of_node(folder: Path) -> Iterator[Client | str]:
     package = folder / "pinot-client/package.json"
     if not package.exists() or shutil.which("node") is None:
-        yield "pinot-client: make test-servers installs npm"
+        yield "pinot-client, pg, postgres.js: make test-servers installs npm"
         return
-    version = json.loads(package.read_text())["version"]
+    node, version = ("env", f"NODE_PATH={folder}", "node"), _version(package)
     for way in ("fromController", "fromHostList"):
         yield Client(
             f"pinot-client {version} of npm, {way}",
             f"node-{way}",
-            ("env", f"NODE_PATH={folder}", "node", HERE / "client.cjs", way),
+            (*node, HERE / "client.cjs", way),
             lacks=METADATA | PARAMETERS,
             is_plain=way == "fromController",
         )
+    for name in ("pg", "postgres"):
+        called = f"{name} {_version(folder / name / 'package.json')} of npm"
+        yield Client(called, f"node-{name}", (*node, HERE / "pg.cjs", name), is_of_postgres=True)
+
+
+def _version(package: Path) -> str:
+    version: str = json.loads(package.read_text())["version"]
+    return version
 
 
 def _curl() -> Iterator[Client | str]:
     if shutil.which("curl") is None:
         yield "curl: install it"
         return
-    said = subprocess.run(["curl", "--version"], capture_output=True, text=True, check=True).stdout
-    (version,) = re.findall(r"^curl (\S+)", said)
+    version = _said_version("curl")
     yield Client(f"curl {version}", "curl", (sys.executable, HERE / "by_curl.py"), lacks=PARAMETERS)
+
+
+def _psql() -> Iterator[Client | str]:
+    psql = shutil.which("psql")
+    if psql is None:
+        yield "psql: make test-servers installs PostgreSQL"
+        return
+    command = (sys.executable, HERE / "by_psql.py", psql)
+    yield Client(f"psql {_said_version(psql)}", "psql", command, is_of_postgres=True)
+
+
+def _of_go(program: Path) -> Iterator[Client | str]:
+    if not program.exists():
+        yield "pgx, lib/pq: make clients-check builds them where Go is"
+        return
+    required = dict(re.findall(r"^\t(\S+) v(\S+)$", (HERE / "go/go.mod").read_text(), re.MULTILINE))
+    for driver, module in (("pgx", "github.com/jackc/pgx/v5"), ("postgres", "github.com/lib/pq")):
+        name = f"{module.removeprefix('github.com/')} {required[module]}"
+        yield Client(name, f"go-{driver}", (program, driver), is_of_postgres=True)
+
+
+def _said_version(program: str) -> str:
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    return str(re.findall(r"\d[\d.]*", said)[0])

@@ -51,8 +51,10 @@ def cells(found: Mapping[str, Shown], wanted: Expected, lacks: frozenset[str]) -
         **wanted.rows,
         "again": wanted.rows["top"],
         "parameter": wanted.rows["top"],
+        "list": wanted.rows["top"],
+        "days": wanted.rows["series"],
     }
-    ranked = ("top", "again", "parameter")
+    ranked = ("top", "again", "parameter", "list")
     of_rows = {
         step: _of_rows(found.get(step), rows, is_ranked=step in ranked) for step, rows in known.items()
     }
@@ -73,8 +75,12 @@ def _of_rows(found: Shown | None, rows: list[list[Any]], *, is_ranked: bool) -> 
 
 
 def _plain(rows: list[list[Any]]) -> list[list[Any]]:
-    """Return rows whose times are without the fraction that some clients leave out."""
-    return [[each.removesuffix(".0") if isinstance(each, str) else each for each in row] for row in rows]
+    """Return rows whose times are without what some clients leave out: the fraction, and midnight."""
+    return [[_day(each) if isinstance(each, str) else each for each in row] for row in rows]
+
+
+def _day(text: str) -> str:
+    return text.removesuffix(".0").removesuffix(" 00:00:00")
 
 
 def _of_text(found: Shown | None, text: str) -> str:

@@ -19,22 +19,29 @@ from tests.campaigns.clients.sales import TABLE
 from tests.campaigns.superset.stack import Stack
 
 STEPS = (
-    *("connect", "tables", "columns", "top", "again", "parameter", "series", "sum", "refused", "exhausted"),
-    "paid once",
+    *("connect", "tables", "columns", "top", "again", "parameter", "list", "days", "series", "sum"),
+    *("refused", "exhausted", "paid once"),
 )
 VALUE = "NL"
 _TOP = """
-SELECT article, COUNT(DISTINCT member_id) AS members FROM sales WHERE country = {} GROUP BY article
+SELECT article, COUNT(DISTINCT member_id) AS members FROM sales WHERE country {} GROUP BY article
 ORDER BY members DESC LIMIT 5"""
-QUESTIONS = {
-    "top": _TOP.format(f"'{VALUE}'"),
-    "prepared": _TOP.format("?"),
-    "series": """
+_SERIES = """
 SELECT DATE_TRUNC('month', day) AS month, COUNT(DISTINCT member_id) AS members FROM sales
-WHERE day >= '2025-01-01' AND day < '2026-01-01' GROUP BY DATE_TRUNC('month', day)""",
+WHERE day >= {} AND day < {} GROUP BY DATE_TRUNC('month', day)"""
+QUESTIONS = {
+    "top": _TOP.format(f"= '{VALUE}'"),
+    "prepared": _TOP.format("= ?"),
+    "listed": _TOP.format("= ANY(?)"),
+    "series": _SERIES.format("'2025-01-01'", "'2026-01-01'"),
+    "between": _SERIES.format("?", "?"),
     "sum": "SELECT country, SUM(euros) AS euros FROM sales GROUP BY country",
     "refused": "SELECT country, COUNT(DISTINCT member_id) FROM sales WHERE member_id = 'm1' GROUP BY country",
+    "tables_in_sql": "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'",
+    "columns_in_sql": "SELECT column_name FROM information_schema.columns WHERE table_name = 'sales'",
 }
+DRIVERS = ("psycopg", "psycopg2")
+"""The drivers by which SQLAlchemy asks PostgreSQL."""
 REFERENCE, POOR = "reference", "poor"
 _PASSWORD = "public"  # noqa: S105 - what it protects is a certificate
 
@@ -69,10 +76,10 @@ def written(stack: Stack, caller: str, folder: Path) -> Path:
         "truststore_password": _PASSWORD,
         "account": f"bi/{caller}",
         "token": stack.token(caller),
-        "sqlalchemy_url": stack.pinot_url(caller),
         "poor_account": f"bi/{POOR}",
         "poor_token": stack.token(POOR),
-        "poor_sqlalchemy_url": stack.pinot_url(POOR),
+        **_urls(stack, "", caller),
+        **_urls(stack, "poor_", POOR),
         "table": TABLE,
         "value": VALUE,
         **QUESTIONS,
@@ -80,6 +87,17 @@ def written(stack: Stack, caller: str, folder: Path) -> Path:
     file = folder / f"{caller}.json"
     file.write_text(json.dumps(asked))
     return file
+
+
+def _urls(stack: Stack, who: str, caller: str) -> dict[str, str]:
+    """Return the URLs by which a caller asks, for each kind of client."""
+    return {
+        f"{who}sqlalchemy_url": stack.pinot_url(caller),
+        f"{who}postgres_dsn": stack.postgres_url(caller),
+        # It has user and password apart.
+        f"{who}jdbc_url": f"jdbc:postgresql://{stack.postgres_url(caller).partition('@')[2]}",
+        **{f"{who}{each}_url": stack.postgres_url(caller, f"postgresql+{each}") for each in DRIVERS},
+    }
 
 
 def expected(stack: Stack) -> Expected:

@@ -1,4 +1,4 @@
-"""The check of Pinot's clients itself: what it calls a fault, and its clients that need nothing to be installed."""
+"""The check of clients itself: what it calls a fault, and its clients that need nothing to be installed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gris_postgres.catalogue_process import programs
 from tests.campaigns.clients.__main__ import lines, rows
 from tests.campaigns.clients.clients import METADATA, Client, clients
 from tests.campaigns.clients.judging import NONE, YES, cells, shown
@@ -32,6 +33,8 @@ def test_only_what_was_expected_is_a_yes() -> None:
         {"step": "top", "rows": [["a", 2.0], ["b", 1]]},
         {"step": "again", "rows": [["b", 1], ["a", 2]]},
         {"step": "series", "rows": [["2025-01-01 00:00:00", 1]]},
+        {"step": "days", "rows": [["2025-01-01", 1]]},
+        {"step": "list", "rows": []},
         {"step": "sum", "error": "it broke"},
         {"step": "refused", "error": "{'message': 'a column: '\n  'nobody may\\nSELECT'}"},
         {
@@ -39,7 +42,7 @@ def test_only_what_was_expected_is_a_yes() -> None:
             "answer": {"resultTable": {"rows": []}, "exceptions": [{"message": "the budget"}]},
         },
     )
-    assert {step for step, cell in said.items() if cell == YES} == {"top", "series", "refused"}
+    assert {step for step, cell in said.items() if cell == YES} == {"top", "series", "days", "refused"}
     assert said["tables"] == said["columns"] == NONE
     assert said["sum"] == "it broke"
     assert said["connect"] == said["parameter"] == "nothing"
@@ -49,14 +52,20 @@ def test_only_what_was_expected_is_a_yes() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("starts_processes")
-def test_curl_and_what_go_sends_get_what_every_request_gets_over_tls(tmp_path: Path) -> None:
+def test_curl_psql_and_what_go_sends_get_what_every_request_gets_over_tls(tmp_path: Path) -> None:
     """For whatever else is missing a line says how it comes."""
     every = list(clients(tmp_path))
     assert [each.partition(":")[0] for each in every if isinstance(each, str) and "make" in each] == [
-        *("pinotdb", "pinot-jdbc-client, pinot-java-client", "pinot-client")
+        "pinotdb, psycopg, psycopg2, asyncpg",
+        "pinot-jdbc-client, pinot-java-client, pgjdbc",
+        "pinot-client, pg, postgres.js",
+        "pgx, lib/pq",
     ]
-    found = [each for each in every if isinstance(each, Client)]
-    with running_stack(tmp_path / "stack", write_sales, broker_tls=True) as stack:
+    has_catalogue = programs() is not None
+    found = [
+        each for each in every if isinstance(each, Client) and (has_catalogue or not each.is_of_postgres)
+    ]
+    with running_stack(tmp_path / "stack", write_sales, with_tls=True) as stack:
         table = rows(stack, found)
     assert table
     assert [] == [(name, row) for name, row in table.items() if not {YES, NONE}.issuperset(row.values())]

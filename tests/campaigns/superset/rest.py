@@ -14,7 +14,10 @@ from tests.campaigns.superset.stack import PASSWORD
 
 @dataclass(frozen=True)
 class Chart:
-    """What a chart asks: columns, a metric in SQL, and how many rows; by month, if it has a range of time."""
+    """What a chart asks: columns, a metric in SQL, and how many rows; by month, if it has a range of time.
+
+    `grain` is another length of time, as Superset names it: P1D is a day.
+    """
 
     name: str
     kind: str
@@ -26,6 +29,7 @@ class Chart:
     renders_html: bool = False
     label: str = "members"
     months: str = ""
+    grain: str = "P1M"
 
     def query(self) -> dict[str, Any]:
         """Return the query as Superset's charts send it."""
@@ -42,7 +46,7 @@ class Chart:
     def _by_month(self) -> dict[str, Any]:
         (column,) = self.columns
         base = {"label": column, "sqlExpression": column, "expressionType": "SQL"}
-        return base | {"columnType": "BASE_AXIS", "timeGrain": "P1M"}
+        return base | {"columnType": "BASE_AXIS", "timeGrain": self.grain}
 
     def _in_range(self) -> list[dict[str, Any]]:
         return [{"col": self.columns[0], "op": "TEMPORAL_RANGE", "val": self.months}] if self.months else []
@@ -64,11 +68,13 @@ class Chart:
             table = {"query_mode": "aggregate", "groupby": list(self.columns), "metrics": [metric]}
             ranked = {"order_desc": True, "timeseries_limit_metric": metric}
             return shared | table | ranked | {"allow_render_html": self.renders_html}
+        if self.kind == "big_number_total":
+            return shared | {"metric": metric}
         return shared | {
             "x_axis": self.columns[0],
             "metrics": [metric],
             "groupby": [],
-            **({"time_grain_sqla": "P1M"} if self.months else {}),
+            **({"time_grain_sqla": self.grain} if self.months else {}),
             "x_axis_sort": self.columns[0],
             "x_axis_sort_asc": True,
             "order_desc": True,
@@ -79,8 +85,9 @@ class Chart:
 class Superset:
     """A session of one user."""
 
-    def __init__(self, url: str, user: str = "admin") -> None:
+    def __init__(self, url: str, user: str = "admin", schema: str = "default") -> None:
         self.url = url
+        self._schema = schema
         self._http = httpx.Client(base_url=url, timeout=120)
         login = {"username": user, "password": PASSWORD, "provider": "db", "refresh": False}
         token = (
@@ -107,18 +114,29 @@ class Superset:
 
     def tables(self, database: int) -> list[str]:
         """Return the tables that Superset offers."""
-        answer = self._http.get(f"/api/v1/database/{database}/tables/?q=(force:!t,schema_name:default)")
+        answer = self._http.get(
+            f"/api/v1/database/{database}/tables/?q=(force:!t,schema_name:{self._schema})"
+        )
         return sorted(each["value"] for each in answer.raise_for_status().json()["result"])
+
+    def schemas(self, database: int) -> list[str]:
+        """Return the schemas that Superset offers."""
+        answer = self._http.get(f"/api/v1/database/{database}/schemas/?q=(force:!t)").raise_for_status()
+        return sorted(answer.json()["result"])
 
     def add_dataset(self, database: int, table: str) -> int:
         """Make a dataset of a table; return its id."""
         return self._made(
-            "/api/v1/dataset/", {"database": database, "schema": "default", "table_name": table}
+            "/api/v1/dataset/", {"database": database, "schema": self._schema, "table_name": table}
         )
+
+    def remove_dataset(self, dataset: int) -> None:
+        """Remove a dataset; its charts stay, and show nothing."""
+        self._http.delete(f"/api/v1/dataset/{dataset}").raise_for_status()
 
     def add_virtual_dataset(self, database: int, name: str, sql: str) -> int:
         """Make a virtual dataset; return its id."""
-        values = {"database": database, "schema": "default", "table_name": name, "sql": sql}
+        values = {"database": database, "schema": self._schema, "table_name": name, "sql": sql}
         return self._made("/api/v1/dataset/", values)
 
     def edit_sql(self, dataset: int, sql: str) -> None:
@@ -183,12 +201,12 @@ class Superset:
 
     def price(self, database: int, sql: str) -> Any:
         """Press "Estimate cost" in SQL Lab."""
-        asked = {"database_id": database, "sql": sql, "schema": "default"}
+        asked = {"database_id": database, "sql": sql, "schema": self._schema}
         return self._http.post("/api/v1/sqllab/estimate/", json=asked).raise_for_status().json()["result"]
 
     def run(self, database: int, sql: str) -> tuple[int, Any]:
         """Run SQL in SQL Lab; return the status, and the answer."""
-        asked = {"database_id": database, "sql": sql, "schema": "default", "queryLimit": 100}
+        asked = {"database_id": database, "sql": sql, "schema": self._schema, "queryLimit": 100}
         answer = self._http.post("/api/v1/sqllab/execute/", json=asked)
         return answer.status_code, answer.json()
 

@@ -46,7 +46,8 @@ dp: {{address: "{dp}"}}
 budget: {{address: "{budget}"}}
 engine:
   duckdb: {tables}
-broker: {broker}
+broker: {face}
+postgres: {face}
 identity:
   jwt:
     key_file: {issuer}
@@ -75,6 +76,7 @@ class Stack:
     address: str
     metrics_address: str
     broker_url: str
+    postgres_address: str
     issuer: Issuer
     credentials: Path
 
@@ -100,6 +102,13 @@ class Stack:
         user = f"{quote(f'bi/{caller}', safe='')}:{self.token(caller)}"
         return f"pinot+{scheme}://{user}@{place}/query/sql?controller={self.broker_url}"
 
+    def postgres_url(self, caller: str, scheme: str = "postgresql") -> str:
+        """Return the URL of a database of PostgreSQL, for a caller whose token is in it."""
+        tls = self.broker_url.startswith("https")
+        trusting = f"verify-full&sslrootcert={self.ca_file}" if tls else "disable"
+        user = f"{quote(f'bi/{caller}', safe='')}:{self.token(caller)}"
+        return f"{scheme}://{user}@{self.postgres_address}/gris?sslmode={trusting}"
+
     def token(self, caller: str, *, expires_at: int | None = None) -> str:
         """Return a caller's token; by default it holds for two hours."""
         end = int(time.time()) + 7200 if expires_at is None else expires_at
@@ -119,14 +128,14 @@ class Stack:
 
 @contextmanager
 def running_stack(
-    folder: Path, write_tables: Callable[[Path], dict[str, Path]], *, broker_tls: bool = False
+    folder: Path, write_tables: Callable[[Path], dict[str, Path]], *, with_tls: bool = False
 ) -> Iterator[Stack]:
     """Run the services and the gateway.
 
     Args:
         folder: Where all of it goes; it is made.
         write_tables: Writes policy.yaml into a folder, and returns the files of its tables.
-        broker_tls: Whether clients of Pinot are served with TLS.
+        with_tls: Whether clients of Pinot and PostgreSQL are served with TLS.
     """
     folder.mkdir()
     (folder / "budget.yaml").write_text(BUDGET)
@@ -136,7 +145,7 @@ def running_stack(
     credentials.mkdir()
     (credentials / "ca.pem").write_bytes(authority.ca_file.read_bytes())
     tables = {name: str(path) for name, path in write_tables(folder).items()}
-    broker = {"listen": "127.0.0.1:0"} | ({} if broker_tls else {"tls": False})
+    face = {"listen": "127.0.0.1:0"} | ({} if with_tls else {"tls": False})
     with EmbeddedServices(
         policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
     ) as services:
@@ -149,7 +158,7 @@ def running_stack(
                 budget=services.budget_address,
                 # JSON is YAML.
                 tables=json.dumps(tables),
-                broker=json.dumps(broker),
+                face=json.dumps(face),
                 issuer=issuer.key_file,
                 iss=ISSUER,
                 audience=AUDIENCE,
@@ -157,8 +166,9 @@ def running_stack(
         )
         options = ["--config", config, "--metrics-listen", "127.0.0.1:0"]
         with process("gris_gateway", options, folder / "gateway.log") as ready:
-            url = f"http{'s' * broker_tls}://{ready['broker_address']}"
-            yield Stack(ready["address"], ready["metrics_address"], url, issuer, credentials)
+            url = f"http{'s' * with_tls}://{ready['broker_address']}"
+            addresses = (ready["address"], ready["metrics_address"], url, ready["postgres_address"])
+            yield Stack(*addresses, issuer, credentials)
 
 
 @contextmanager
