@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
+from importlib.metadata import version
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -111,6 +112,8 @@ class BrokerApplication:
         _require_method(method, "GET")
         if path in ("/tables", "/schemas"):
             return partial(_listed, key="tables" if path == "/tables" else "")
+        if path == "/version":
+            return _versions
         if path in ("/tables/livebrokers", "/v2/brokers/tables"):
             return partial(_brokers_of_tables, broker=self._broker(scope))
         if _TENANT.fullmatch(path):
@@ -176,6 +179,11 @@ async def _listed(client: AsyncGatewayClient, body: bytes, *, key: str) -> Respo
     del body
     names = [table.name for table in (await _read(client)).tables]
     return JSONResponse({key: names} if key else names)
+
+
+async def _versions(client: AsyncGatewayClient, body: bytes) -> Response:
+    del client, body
+    return JSONResponse({"gris": version("gris-dp")})
 
 
 async def _brokers(client: AsyncGatewayClient, body: bytes, *, broker: dict[str, Any]) -> Response:

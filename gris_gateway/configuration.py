@@ -335,7 +335,7 @@ class GatewayConfiguration(Strict):
     budget: Service
     engine: EngineChoice
     identity: IdentityRules
-    audiences: Annotated[list[AudienceRule], Field(min_length=1)] | None = None
+    audiences: list[AudienceRule] = Field(default_factory=list, min_length=1)
     listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50054"
     tls: Tls | None = None
     insecure: bool = False

@@ -63,7 +63,7 @@ class Gateway:
         self._configuration = configuration
         self._limits = configuration.timeouts.applied_to(limits)
         self._limiter = Limiter(configuration.limits.of_a_caller(), clock=time.monotonic, limits=self._limits)
-        self._callers = Callers(configuration.identity, configuration.audiences or ())
+        self._callers = Callers(configuration.identity, configuration.audiences)
         self._tls = None if configuration.tls is None else ServerTls(configuration.tls.files())
         configuration.dp.require_readable("dp")
         configuration.budget.require_readable("budget")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -99,11 +99,10 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         async with _reporting_errors(context):
             account = _account(request.account)
             await current_call.get().turn()
-            levels = await self._client.on_behalf_of(account).remaining()
-            return app_pb2.GetRemainingResponse(
-                account=budget_pb2.Account(path=account),
-                levels=[message_of(budget_pb2.Level, each) for each in levels],
-            )
+            client = self._client_of(account)
+            levels = [message_of(budget_pb2.Level, each) for each in await client.remaining()]
+            await _without_others(client, levels)
+            return app_pb2.GetRemainingResponse(account=budget_pb2.Account(path=account), levels=levels)
 
     async def GetGuarantee(
         self, request: app_pb2.GetGuaranteeRequest, context: Context
@@ -203,6 +202,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult
     ) -> _Answer:
         answer = await _converted(result, lambda: _Answer.of(result))
+        await _without_others(self._client_of(account), answer.end.remaining)
         past = app_pb2.PastRelease(
             question=request.question,
             request_id=request.request_id,
@@ -271,9 +271,19 @@ async def _converted(result: PrivateResult, convert: Callable[[], _Converted]) -
 
 async def _is_offered(client: AsyncPrivateClient, past: app_pb2.PastRelease) -> bool:
     """Return whether the audience of the caller may see a result: whether it could ask the question now."""
-    if current_caller.get().audience is None and not past.result.shown.audience_rows:
-        return True
     return await client.can_ask(past.question, past.result.shown)
+
+
+async def _without_others(client: AsyncPrivateClient, levels: Iterable[budget_pb2.Level]) -> None:
+    """Leave out what is left of blocks that the audience of the caller is not offered."""
+    divided = [each for each in levels if each.remaining_of_blocks]
+    if current_caller.get().audience is None or not divided:
+        return
+    offered = set((await client.catalog_page(dp_pb2.GetCatalogRequest(page_size=1))).blocks.ids)
+    for level in divided:
+        kept = [each for each in level.remaining_of_blocks if offered.issuperset(each.blocks)]
+        del level.remaining_of_blocks[:]
+        level.remaining_of_blocks.extend(kept)
 
 
 def _without_numbers(past: app_pb2.PastRelease) -> app_pb2.PastRelease:
@@ -281,10 +291,9 @@ def _without_numbers(past: app_pb2.PastRelease) -> app_pb2.PastRelease:
     named = app_pb2.PastRelease(request_id=past.request_id, elements_omitted=True, confidence=past.confidence)
     named.released_at.CopyFrom(past.released_at)
     named.question.CopyFrom(past.question)
-    shown = past.result.shown
-    named.result.charged.CopyFrom(past.result.charged)
-    named.result.shown.CopyFrom(shown)
-    for field in ("element_count", "ended_in_bottom", "bottom", "total", "totals", "statements"):
+    named.result.shown.CopyFrom(past.result.shown)
+    # The price may be one of each element.
+    for field in ("element_count", "ended_in_bottom", "bottom", "cost", "total", "totals", "statements"):
         named.result.shown.ClearField(field)
     return named
 

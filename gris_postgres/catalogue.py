@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 ANSWER_SECONDS = 4.0
 _LEAVE_SECONDS = 5.0
 _MOST_CHARACTERS = 50_000
-MOST_LISTS = 16
+MOST_LISTS = 64
 """How many different lists of tables there are at a time; a further one takes the place of the least lately asked."""
 _TYPES = {
     ColumnType.STRING: "text",
@@ -151,7 +151,7 @@ class ListedTables:
         self.database = database
         self._socket = socket
         self._turns = turns
-        self._is_open = True
+        self.is_open = True
         self._idle: list[CatalogueConnection] = []
 
     async def ask(self, sql: str, types: Sequence[int], bound: messages.Bind | None) -> CatalogueAnswer:
@@ -210,7 +210,7 @@ class ListedTables:
         PostgreSQL then begins anew, with all of its connections.
         """
         with suppress(ProcessLookupError):
-            if not self._is_open:
+            if not self.is_open:
                 return
             os.kill(backend, signal.SIGKILL)
             log.warning(
@@ -222,7 +222,7 @@ class ListedTables:
 
     def close(self) -> None:
         """Close its connections."""
-        self._is_open = False
+        self.is_open = False
         for each in self._idle:
             each.close()
 
@@ -259,7 +259,14 @@ END $$;
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO {READER};
 CREATE OR REPLACE FUNCTION pg_catalog.current_database() RETURNS name LANGUAGE sql AS 'SELECT ''{DATABASE}''::name';
-CREATE OR REPLACE FUNCTION pg_catalog.set_config(text, text, boolean) RETURNS text LANGUAGE sql AS 'SELECT $2';
+CREATE OR REPLACE FUNCTION pg_catalog.set_config(text, text, boolean) RETURNS text LANGUAGE plpgsql AS $$
+  BEGIN
+    IF pg_catalog.starts_with(pg_catalog.lower($1), 'gris.') THEN
+      RAISE 'set_config: expected SET % = ..', pg_catalog.lower($1) USING ERRCODE = '0A000';
+    END IF;
+    RETURN $2;
+  END $$;
+REVOKE SELECT ON pg_catalog.pg_shdepend, pg_catalog.pg_stat_database FROM PUBLIC;
 CREATE FUNCTION pg_catalog.{_REFUSING}() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
   BEGIN RAISE 'no rows are here: ask about a table in a statement that names nothing of the catalogue'
     USING ERRCODE = '0A000'; END $$;

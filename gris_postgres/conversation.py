@@ -212,7 +212,10 @@ class Conversation:
         if text.first == "DEALLOCATE":
             return _Deallocation(self._statements, text.words[-1].said)
         self._session.require_going_on(text)
-        return await self._session.prepare(text, stated)
+        prepared = await self._session.prepare(text, stated)
+        if text.first == "DISCARD" and text.words[-1].said == "ALL":
+            return _Discarding(self._statements, prepared)
+        return prepared
 
     async def _parse(self, message: messages.Parse) -> None:
         texts = statements_in(message.query)
@@ -345,3 +348,20 @@ class _Deallocation:
         for name in [each for each in self.statements if each.casefold() == self.name.casefold()]:
             del self.statements[name]
         return Answer(command="DEALLOCATE")
+
+
+@dataclass(frozen=True)
+class _Discarding:
+    """DISCARD ALL, which closes prepared statements too."""
+
+    statements: dict[str, _Statement]
+    resetting: Prepared
+    types: Sequence[int] = ()
+
+    async def described(self) -> None:
+        """Return that it has no rows."""
+
+    async def answer(self, bound: messages.Bind) -> Answer:
+        """Reset the settings, and close the statements."""
+        self.statements.clear()
+        return await self.resetting.answer(bound)

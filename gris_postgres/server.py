@@ -28,7 +28,7 @@ from gris_postgres.errors import (
     error_of,
 )
 from gris_postgres.session import Session
-from gris_postgres.settings import DATABASE
+from gris_postgres.settings import DATABASE, settings_in
 from gris_postgres.wire import MAX_PASSWORD_BYTES, ConnectionOver, Malformed, Wire, WireRules
 from gris_serving.admitting import Admitting
 from gris_serving.internal_errors import log_internal_error
@@ -299,12 +299,11 @@ def _take_options(session: Session, params: dict[str, str]) -> None:
     """Take the settings that a client states when it connects."""
     for name, value in params.items():
         if name == "options":
-            words = value.replace("-c ", "-c").split()
-            stated = [each[2:].partition("=") for each in words if each.startswith("-c")]
-            for key, _, given in stated:
+            for key, given in settings_in(value):
                 session.settings.state(key, given)
         # Texts are UTF-8, whatever a client's own encoding is, and say so.
         elif name not in ("user", "database", "replication", "client_encoding") and not name.startswith(
             "_pq_."
         ):
             session.settings.state(name, value)
+    session.settings.connected()

@@ -37,6 +37,7 @@ from pinot_connector.results import PrivateResult
 Admitted: TypeAlias = Callable[[], AbstractAsyncContextManager[AsyncGatewayClient]]
 """Admits one call of the session's caller, and yields the client by which it asks."""
 
+_CLAUSES = frozenset(("SELECT", "FROM", "JOIN", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT"))
 FRESH_SECONDS = 5.0
 """How long a session takes the list of its tables for true."""
 SERVER_VERSION = "15.0"
@@ -195,7 +196,7 @@ class Session:
     async def _listed(self, catalogue: Catalogue, client: AsyncGatewayClient) -> ListedTables:
         """Return what lists the tables that this session's caller is offered; it is read every few seconds."""
         now = time.monotonic()
-        if self._tables is None or now >= self._tables_until:
+        if self._tables is None or not self._tables.is_open or now >= self._tables_until:
             self._tables = await catalogue.listing(await client.catalog())
             self._tables_until = now + FRESH_SECONDS
         return self._tables
@@ -218,6 +219,7 @@ class Session:
     def _begin(self, text: Text) -> Answer:
         if self.status is TransactionStatus.IDLE:
             self.status = TransactionStatus.IN_TRANSACTION
+            self.settings.begin()
         return Answer(command="START TRANSACTION" if text.first == "START" else "BEGIN")
 
     def _end(self, text: Text) -> Answer:
@@ -225,14 +227,17 @@ class Session:
             self.status = TransactionStatus.IN_TRANSACTION
             return Answer(command="ROLLBACK")
         committed = text.first in ("COMMIT", "END") and self.status is not TransactionStatus.ERROR_TRANSACTION
+        if not committed and self.status is not TransactionStatus.IDLE:
+            self.settings.roll_back()
         self.status = TransactionStatus.IDLE
         return Answer(command="COMMIT" if committed else "ROLLBACK")
 
     def _set(self, text: Text) -> Answer:
-        return Answer(command="SET", reported=self.settings.set(text.sql))
+        return Answer(command="SET", reported=self.settings.set(text.without_comments.strip()))
 
     def _reset(self, text: Text) -> Answer:
-        self.settings.reset(text.words[1].said if len(text.words) > 1 else "all")
+        _, _, name = text.without_comments.strip().partition(" ")
+        self.settings.reset(name.strip().strip('"') or "all")
         return Answer(command=text.first if text.first == "RESET" else "DISCARD ALL")
 
     def _show(self, text: Text) -> Constant | AllSettings:
@@ -390,4 +395,7 @@ def _names_catalogue(words: Sequence[Part], place: int) -> bool:
     after = words[place + 1].written if place + 1 < len(words) else ""
     if name in _OF_CATALOGUE:
         return after.startswith(".")
-    return name.startswith("PG_") and (before in ("FROM", "JOIN", ",") or after.startswith("("))
+    if before == ",":
+        clauses = [each.said for each in words[:place] if each.kind == "word" and each.said in _CLAUSES]
+        before = clauses[-1] if clauses else ""
+    return name.startswith("PG_") and (before in ("FROM", "JOIN") or after.startswith("("))

@@ -6,7 +6,7 @@ Tools set much that means nothing here, and are not refused for it. What says ho
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gris_postgres.errors import NO_SETTING, NOT_SUPPORTED, VALUE, PostgresError
@@ -55,9 +55,12 @@ _MORE = {
     "statement_timeout": "0",
     "lc_collate": "C",
     "lc_ctype": "C",
+    f"{OWN}intervals": "off",
+    f"{OWN}confidence": "",
+    f"{OWN}max_cost": "",
 }
 _SET = re.compile(
-    r"SET\s++(?:SESSION\s++|LOCAL\s++)?(?P<name>[\w.]++|\"[^\"]++\")\s*+(?:=|\bTO\b)\s*+(?P<value>.++)\Z",
+    r"SET\s++(?:SESSION\s++|(?P<local>LOCAL)\s++)?(?P<name>[\w.]++|\"[^\"]++\")\s*+(?:=|\bTO\b)\s*+(?P<value>.++)\Z",
     re.IGNORECASE | re.DOTALL,
 )
 _ZONE = re.compile(
@@ -79,6 +82,9 @@ class Settings:
 
     server_version: str
     stated: dict[str, str] = field(default_factory=dict)
+    # What the connection began with, which RESET brings back, and what a transaction did, which ROLLBACK does.
+    _first: dict[str, str] = field(default_factory=dict)
+    _before: dict[str, str] = field(default_factory=dict)
 
     @property
     def intervals(self) -> bool:
@@ -117,6 +123,18 @@ class Settings:
             raise PostgresError(NO_SETTING, f"there is no setting {_named(name)}")
         return known[key]
 
+    def connected(self) -> None:
+        """Take down that the connection begins with what is stated so far."""
+        self._first = dict(self.stated)
+
+    def begin(self) -> None:
+        """Take down what is stated when a transaction begins."""
+        self._before = dict(self.stated)
+
+    def roll_back(self) -> None:
+        """Bring back what was stated then."""
+        self.stated = dict(self._before)
+
     def names(self) -> list[str]:
         """Return the names of all settings, as SHOW ALL lists them."""
         return sorted(_NAMES.get(key, key) for key in self._known())
@@ -136,6 +154,10 @@ class Settings:
         if (found := _SET.match(sql)) is None:
             raise PostgresError(NOT_SUPPORTED, "expected SET name = value")
         name, value = found["name"].strip('"'), found["value"].strip().strip("'")
+        if found["local"] and name.casefold().startswith(OWN):
+            raise PostgresError(
+                NOT_SUPPORTED, f"{name.casefold()}: expected SET, which holds until it is changed"
+            )
         return self.state(name, value)
 
     def state(self, name: str, value: str) -> dict[str, str]:
@@ -156,16 +178,38 @@ class Settings:
         if key in _FIXED:
             return {}
         if value.casefold() == "default":
-            self.stated.pop(key, None)
+            self.reset(key)
         else:
             self.stated[key] = value
         return {_NAMES[key]: self.shown(key)} if key in _NAMES else {}
 
     def reset(self, name: str) -> None:
-        """Forget what was stated of a setting, or of all."""
-        if name.casefold() == "all":
-            self.stated.clear()
-        self.stated.pop(name.casefold(), None)
+        """Make a setting, or all, what they were when the connection began."""
+        key = name.casefold()
+        if key == "all":
+            self.stated = dict(self._first)
+        elif key in self._first:
+            self.stated[key] = self._first[key]
+        else:
+            self.stated.pop(key, None)
+
+
+def settings_in(options: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings in the options of a connection, as libpq writes them: -c name=value, or --name=value.
+
+    Raises:
+        PostgresError: There is something else.
+    """
+    # A backslash keeps a blank.
+    words = [re.sub(r"\\(.)", r"\1", each) for each in re.findall(r"(?:\\.|\S)+", options)]
+    while words:
+        word = words.pop(0)
+        if word == "-c" and words:
+            word = f"-c{words.pop(0)}"
+        name, sign, value = word[2:].partition("=")
+        if word[:2] not in ("-c", "--") or not sign:
+            raise PostgresError(VALUE, "options: expected -c name=value or --name=value")
+        yield name.replace("-", "_"), value
 
 
 def _own(key: str, value: str) -> str:

@@ -353,12 +353,15 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
     async def can_ask(self, question: question_pb2.Question, shown: dp_pb2.Shown) -> bool:
         """Returns whether the client's audience can ask now what was asked when something was shown.
 
-        It cannot if it is restricted to other rows than those of whom it was shown.
+        It cannot if it is restricted to other rows than those of whom it was shown. Where the policy states no
+        audiences, everybody can.
 
         Raises:
             ServiceUnavailable: dp_service does not answer.
         """
         self._require_open()
+        if self._audience is None and not shown.audience_rows:
+            return await self._noise.answers_all()
         rows = await self._pipeline.audience_rows(self._as_audience(question))
         return rows == shown.audience_rows
 

@@ -23,6 +23,7 @@ from pinot_connector.errors import (
     IntegrityError,
     InvalidQuestion,
     OutcomeUnknown,
+    RefusedByPolicy,
     ServiceGone,
     ServiceUnavailable,
 )
@@ -47,6 +48,9 @@ _RETRIED_BY_GRPC = [
 _Columns = tuple[ExpectedColumn, ...]
 _Request = TypeVar("_Request", bound=Message)
 _Response = TypeVar("_Response")
+_Heard = TypeVar(
+    "_Heard", dp_pb2.TranslateQueryResponse, dp_pb2.EstimateCostResponse, dp_pb2.GetCatalogResponse
+)
 
 
 class DpServiceClient:
@@ -72,11 +76,20 @@ class DpServiceClient:
         request = dp_pb2.TranslateQueryRequest(
             question=question, data_version=data_version, dialect=dialect, before=before
         )
-        return await self._call(self._stub.TranslateQuery, request)
+        return _heard(await self._call(self._stub.TranslateQuery, request), question)
 
     async def estimate(self, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:
         """Returns the worst-case cost of a question."""
-        return await self._call(self._stub.EstimateCost, dp_pb2.EstimateCostRequest(question=question))
+        request = dp_pb2.EstimateCostRequest(question=question)
+        return _heard(await self._call(self._stub.EstimateCost, request), question)
+
+    async def answers_all(self) -> bool:
+        """Returns whether everybody is offered everything, as the policy states no audiences."""
+        try:
+            await self.catalog_page(dp_pb2.GetCatalogRequest(page_size=1))
+        except RefusedByPolicy:
+            return False
+        return True
 
     async def guarantee(self, request: dp_pb2.DescribeGuaranteeRequest) -> dp_pb2.DescribeGuaranteeResponse:
         """Returns the guarantee of a budget, and of a shared one if the request names one."""
@@ -92,7 +105,7 @@ class DpServiceClient:
 
     async def catalog_page(self, request: dp_pb2.GetCatalogRequest) -> dp_pb2.GetCatalogResponse:
         """Returns one page of what may be asked."""
-        return await self._call(self._stub.GetCatalog, request)
+        return _heard(await self._call(self._stub.GetCatalog, request), request)
 
     async def add_noise(
         self, header: dp_pb2.ReleaseHeader, columns: _Columns, answer: EngineAnswer
@@ -152,6 +165,17 @@ class DpServiceClient:
                 return await call(request, timeout=self._timeout, metadata=metadata)
         except grpc.RpcError as error:
             raise _translated(error) from None
+
+
+def _heard(response: _Heard, asked: question_pb2.Question | dp_pb2.GetCatalogRequest) -> _Heard:
+    """Returns what answers an audience; a dp_service that knows none would answer it everything.
+
+    Raises:
+        IntegrityError: it says so of another audience, or of none.
+    """
+    if response.audience != asked.audience.name:
+        raise IntegrityError("dp_service is older than this connector: it knows no audiences")
+    return response
 
 
 def release_of(parts: Sequence[dp_pb2.AddNoiseResponse | dp_pb2.ShowReleaseResponse]) -> dp_pb2.Release:

@@ -80,8 +80,8 @@ class Translator:
         self._engine = engine
         self._read_version = read_version
         self._version_seconds = version_seconds
-        # Tables that the policy lists, and whether it fixes the version of their data.
-        self._accepted: dict[str, bool] = {}
+        # Tables that the policy lists for an audience, and whether it fixes the version of their data.
+        self._accepted: dict[tuple[bytes, str], bool] = {}
         # The tables that answered texts of SQL, and structured questions about another table, which has a copy.
         self._answering: dict[str | bytes, str] = {}
         self._readings: dict[str, _Reading] = {}
@@ -100,7 +100,7 @@ class Translator:
             before: The releases that it sharpens, in order.
         """
         table = self._answering.get(_key(question)) or question.structured.table
-        if self._accepted.get(table) is False and self._recent(table) is None:
+        if self._accepted.get(_offered(question, table)) is False and self._recent(table) is None:
             return await self._on_present_version(question, table, before)
         reading = self._readings.get(table)
         version = NO_VERSION_YET if reading is None else reading.version
@@ -186,7 +186,7 @@ class Translator:
         if bool(before) is not translation.parameters.bounded.HasField("sharpened"):
             raise IntegrityError("dp_service is older than this connector: it knows no sharpening")
         _require_understood(question.structured, translation)
-        self._accepted[translation.table] = translation.version_is_fixed
+        self._accepted[_offered(question, translation.table)] = translation.version_is_fixed
         if named != translation.table:
             self._remember(question, translation.table)
         return translation
@@ -215,6 +215,10 @@ class Translator:
         if len(self._answering) >= MAX_REMEMBERED:
             del self._answering[next(iter(self._answering))]
         self._answering[_key(question)] = table
+
+
+def _offered(question: question_pb2.Question, table: str) -> tuple[bytes, str]:
+    return question.audience.SerializeToString(deterministic=True), table
 
 
 def is_free(translation: dp_pb2.TranslateQueryResponse) -> bool:

@@ -19,7 +19,7 @@ from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table
 from dp_service.terms import ColumnType
 
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 def seen_by(policy: Policy, asked: AskedAs | None) -> Policy:

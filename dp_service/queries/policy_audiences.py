@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from dp_service.queries.audience_terms import Audience, Named, OfferedTable
 from dp_service.queries.columns import Column, Operator
@@ -27,7 +27,7 @@ _NAMED_TYPES = (ColumnType.STRING, ColumnType.INT64)
 
 def audiences_of(schema: PolicySchema, tables: Sequence[Table], fault: Faults) -> Mapping[str, Audience]:
     """Return what each audience is offered, and report what is wrong with it."""
-    stated = schema.audiences or {}
+    stated = schema.audiences
     if len(stated) > MAXIMUM_AUDIENCES:
         fault(("audiences",), f"expected at most {MAXIMUM_AUDIENCES} audiences")
     by_name = {table.name: table for table in tables}
@@ -35,7 +35,7 @@ def audiences_of(schema: PolicySchema, tables: Sequence[Table], fault: Faults) -
 
 
 def _audience(schema: AudienceSchema, tables: Mapping[str, Table], path: KeyPath, fault: Faults) -> Audience:
-    if schema.tables is None:
+    if not schema.tables:
         return Audience()
     offered = {}
     for name, each in schema.tables.items():
@@ -48,9 +48,13 @@ def _audience(schema: AudienceSchema, tables: Mapping[str, Table], path: KeyPath
 
 def _offered(schema: OfferedTableSchema, table: Table, path: KeyPath, fault: Faults) -> OfferedTable:
     known = {each.name for columns in (table.columns, table.values, table.quantiles) for each in columns}
-    for index, name in enumerate(schema.columns or ()):
+    columns = frozenset(schema.columns) if "columns" in schema.model_fields_set else None
+    for index, name in enumerate(schema.columns):
         if name not in known | {table.member}:
             fault((*path, "columns", index), f"expected a column that the policy lists for {table.name}")
+    if columns is not None:
+        for message in _unsaid(columns | schema.where.keys(), table):
+            fault((*path, "columns"), message)
     rows = []
     for name, raw in schema.where.items():
         column = next((each for each in table.columns if each.name == name), None)
@@ -58,7 +62,17 @@ def _offered(schema: OfferedTableSchema, table: Table, path: KeyPath, fault: Fau
             fault((*path, "where", name), problem or "")
             continue
         rows.append((name, tuple(_values(raw, column, (*path, "where", name), fault))))
-    return OfferedTable(None if schema.columns is None else frozenset(schema.columns), tuple(sorted(rows)))
+    return OfferedTable(columns, tuple(sorted(rows)))
+
+
+def _unsaid(offered: Collection[str], table: Table) -> Iterator[str]:
+    """Yield which columns are missing that prices and answers name beside those that are offered."""
+    for column in table.columns:
+        lookup = column.lookup
+        if lookup is not None and column.name in offered and lookup.key.name not in offered:
+            yield f"expected {lookup.key.name} too: answers say that {column.name} is looked up by it"
+    if table.block is not None and table.block not in offered:
+        yield f"expected {table.block} too: answers say that it divides members into blocks"
 
 
 def _problem(column: Column | None, table: Table) -> str | None:
@@ -82,7 +96,14 @@ def _values(raw: object, column: Column, path: KeyPath, fault: Faults) -> Iterat
             continue
         # Two stand for one, where a value begins so.
         text = each[1:] if isinstance(each, str) and each.startswith("$$") else each
-        if (value := value_of(text, column.type, place, fault)) is not None:
+        value = value_of(text, column.type, place, fault)
+        if (
+            value is not None
+            and column.publication is None
+            and value not in (*(column.domain or (value,)), column.value_for_null)
+        ):
+            fault(place, "expected a value of the column's domain")
+        elif value is not None:
             yield value
 
 

@@ -76,19 +76,19 @@ class TableSchema(TableKeys):
 
 
 class OfferedTableSchema(Stated):
-    """What an audience is offered of a table: columns (None: all), and for some of them the values of its rows.
+    """What an audience is offered of a table: columns (all, if not stated), and for some the values of its rows.
 
     A value is one of the column's, or `$name`, for which what serves callers gives it.
     """
 
-    columns: list[Identifier] | None = None
+    columns: list[Identifier] = Field(default_factory=list)
     where: dict[Identifier, object] = Field(default_factory=dict)
 
 
 class AudienceSchema(Stated):
     """What an audience is offered; without `tables`, all of them."""
 
-    tables: Annotated[dict[Identifier, OfferedTableSchema] | None, Field(min_length=1)] = None
+    tables: dict[Identifier, OfferedTableSchema] = Field(default_factory=dict, min_length=1)
 
 
 class PolicySchema(Currency):
@@ -96,4 +96,4 @@ class PolicySchema(Currency):
 
     max_k: MaxK = DEFAULT_MAX_K
     tables: Annotated[dict[Identifier, TableSchema], Field(min_length=1)]
-    audiences: Annotated[dict[Identifier, AudienceSchema], Field(min_length=1)] | None = None
+    audiences: dict[Identifier, AudienceSchema] = Field(default_factory=dict, min_length=1)

@@ -239,7 +239,8 @@ def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
     and the id of a question must not. They only say what the engine has to hold.
     """
     pairs = pairs_range(table, resolution.query)
-    if pairs is None or table.prepared is None:
+    # A copy with first attributes has other rows of a value than the table, and an audience is offered no others.
+    if pairs is None or table.prepared is None or (table.forced and pairs.first_attributes):
         return resolution
     query = of_copy(resolution.query, table.prepared)
     return replace(

@@ -92,6 +92,7 @@ def catalog_page(
     if start > total:
         raise RequestError("page_token", "expected the next_page_token of the page before")
     page = _header(policy, content.policy_id)
+    page.audience = request.audience.name
     blocks = policy.currency.blocks
     if start == 0 and blocks is not None and (shown := _shown_blocks(blocks, policy)):
         page.blocks.CopyFrom(_blocks(blocks, shown))

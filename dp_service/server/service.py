@@ -174,11 +174,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     ) -> dp_pb2.GetCatalogResponse:
         """Return one page of what may be asked."""
         content, now = self._served.content, self._environment.now()
-
-        def page() -> dp_pb2.GetCatalogResponse:
-            return catalog_page(request, content.seen_by(audience_of(request)), now=now)
-
-        return await self._in_thread(context, page)
+        return await self._in_thread(
+            context, lambda: catalog_page(request, content.seen_by(audience_of(request)), now=now)
+        )
 
     async def CheckPolicy(  # noqa: N802 - the contract's name
         self, request: dp_pb2.CheckPolicyRequest, context: Context
@@ -196,6 +194,11 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return self._questions.resolve(question, seen.policy, now=self._environment.now())
 
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
+        response = self._translated(request)
+        response.audience = request.question.audience.name
+        return response
+
+    def _translated(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
             raise RequestError("data_version", f"expected 1 to {DATA_VERSION_CHARACTERS} characters")
         asked = self._asked(request.question)
@@ -260,7 +263,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return response
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
-        return self._priced(self._asked(request.question), request.question)
+        response = self._priced(self._asked(request.question), request.question)
+        response.audience = request.question.audience.name
+        return response
 
     def _priced(self, asked: CachedQuestion, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:
         sharpening = asked.sharpening(question)

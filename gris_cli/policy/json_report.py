@@ -36,8 +36,8 @@ def policy_json(file: PolicyFile, found: Review) -> dict[str, Any]:
         "tables": [_table_json(table) for table in policy.tables],
         **_stated(
             audiences={
-                name: each.model_dump(mode="json", exclude_none=True)
-                for name, each in (file.schema.audiences or {}).items()
+                name: each.model_dump(mode="json", exclude_unset=True)
+                for name, each in file.schema.audiences.items()
             }
         ),
         "defaults": [{"key": default.key, "value": default.value} for default in found.defaults],

@@ -58,7 +58,7 @@ def print_report(file: PolicyFile, compared: Compared, *, as_json: bool) -> None
     for table in policy.tables:
         print_table(table)
     show()
-    for name, audience in (file.schema.audiences or {}).items():
+    for name, audience in file.schema.audiences.items():
         say("audience", f"{name}: {_offered(audience)}")
     for location, values in _defaults_by_location(found):
         say("default", f"{location}: {', '.join(values)}")
@@ -75,13 +75,14 @@ def print_report(file: PolicyFile, compared: Compared, *, as_json: bool) -> None
 
 def _offered(audience: AudienceSchema) -> str:
     """Return what an audience is offered, table by table."""
-    if audience.tables is None:
+    if not audience.tables:
         return "all tables, as they are"
     return "; ".join(f"{name} ({_part_of(each)})" for name, each in audience.tables.items())
 
 
 def _part_of(table: OfferedTableSchema) -> str:
-    columns = "all columns" if table.columns is None else ", ".join(table.columns) or "no column"
+    stated = "columns" in table.model_fields_set
+    columns = (", ".join(table.columns) or "no column") if stated else "all columns"
     rows = [
         f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}"
         for name, value in table.where.items()

@@ -531,7 +531,7 @@ class ReadValue(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ValueType, str]] = ..., null_value: _Optional[str] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "audience_rows", "parameters", "reserve_first", "count_alias", "reads", "selected", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "bins", "own_counts", "stream", "free", "price")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "audience_rows", "audience", "parameters", "reserve_first", "count_alias", "reads", "selected", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "bins", "own_counts", "stream", "free", "price")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -541,6 +541,7 @@ class TranslateQueryResponse(_message.Message):
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     AUDIENCE_ROWS_FIELD_NUMBER: _ClassVar[int]
+    AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     RESERVE_FIRST_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
@@ -568,6 +569,7 @@ class TranslateQueryResponse(_message.Message):
     worst_case_cost: _cost_pb2.Cost
     query_id: str
     audience_rows: str
+    audience: str
     parameters: MechanismParameters
     reserve_first: bool
     count_alias: str
@@ -586,7 +588,7 @@ class TranslateQueryResponse(_message.Message):
     stream: ClosedStream
     free: FreeAnswer
     price: EstimateCostResponse
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., audience_rows: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[Bill, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., bins: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ..., free: _Optional[_Union[FreeAnswer, _Mapping]] = ..., price: _Optional[_Union[EstimateCostResponse, _Mapping]] = ...) -> None: ...
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., audience_rows: _Optional[str] = ..., audience: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[Bill, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., bins: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ..., free: _Optional[_Union[FreeAnswer, _Mapping]] = ..., price: _Optional[_Union[EstimateCostResponse, _Mapping]] = ...) -> None: ...
 
 class FreeAnswer(_message.Message):
     __slots__ = ("shown", "elements")
@@ -617,12 +619,14 @@ class EstimateCostRequest(_message.Message):
     def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ...) -> None: ...
 
 class EstimateCostResponse(_message.Message):
-    __slots__ = ("estimate", "engine_queries")
+    __slots__ = ("estimate", "engine_queries", "audience")
     ESTIMATE_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
+    AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     estimate: Estimate
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
-    def __init__(self, estimate: _Optional[_Union[Estimate, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ...) -> None: ...
+    audience: str
+    def __init__(self, estimate: _Optional[_Union[Estimate, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., audience: _Optional[str] = ...) -> None: ...
 
 class Estimate(_message.Message):
     __slots__ = ("worst_case_cost", "parameters", "statements", "requested_k", "alternatives", "accuracy")
@@ -1151,7 +1155,7 @@ class GetCatalogRequest(_message.Message):
     def __init__(self, table: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., audience: _Optional[_Union[_question_pb2.Audience, _Mapping]] = ...) -> None: ...
 
 class GetCatalogResponse(_message.Message):
-    __slots__ = ("tables", "next_page_token", "epsilon_per", "delta", "unit_id", "count_noise", "policy_id", "blocks")
+    __slots__ = ("tables", "next_page_token", "epsilon_per", "delta", "unit_id", "count_noise", "policy_id", "blocks", "audience")
     TABLES_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
@@ -1160,6 +1164,7 @@ class GetCatalogResponse(_message.Message):
     COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
     POLICY_ID_FIELD_NUMBER: _ClassVar[int]
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     tables: _containers.RepeatedCompositeFieldContainer[CatalogTable]
     next_page_token: str
     epsilon_per: str
@@ -1168,7 +1173,8 @@ class GetCatalogResponse(_message.Message):
     count_noise: CountNoise
     policy_id: str
     blocks: Blocks
-    def __init__(self, tables: _Optional[_Iterable[_Union[CatalogTable, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., unit_id: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., policy_id: _Optional[str] = ..., blocks: _Optional[_Union[Blocks, _Mapping]] = ...) -> None: ...
+    audience: str
+    def __init__(self, tables: _Optional[_Iterable[_Union[CatalogTable, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., unit_id: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., policy_id: _Optional[str] = ..., blocks: _Optional[_Union[Blocks, _Mapping]] = ..., audience: _Optional[str] = ...) -> None: ...
 
 class Blocks(_message.Message):
     __slots__ = ("name", "values", "ids", "rest", "moves")
