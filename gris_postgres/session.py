@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from pygwire.constants import TransactionStatus
@@ -245,7 +246,9 @@ class Session:
             return AllSettings(self.settings)
         words = text.without_comments.split()[1:]
         name = _SPOKEN.get(" ".join(words).lower(), " ".join(words).strip('"'))
-        return Constant(name, self.settings.shown(name), "SHOW")
+        self.settings.shown(name)
+        # A prepared statement tells what is stated when it is executed.
+        return Constant(name, partial(self.settings.shown, name), "SHOW")
 
     def _constant(self, text: Text) -> Constant | None:
         """Return the answer to what clients ask when they connect."""
@@ -272,7 +275,7 @@ class Constant:
     """A statement that has one answer."""
 
     name: str
-    value: str | int
+    value: str | int | Callable[[], str]
     command: str = "SELECT"
     types: Sequence[int] = ()
 
@@ -282,11 +285,12 @@ class Constant:
 
     async def answer(self, bound: Bind) -> Answer:
         """Return its row."""
-        return table(self._columns, [(self.value,)], bound.result_formats, self.command)
+        value = self.value() if callable(self.value) else self.value
+        return table(self._columns, [(value,)], bound.result_formats, self.command)
 
     @property
     def _columns(self) -> Columns:
-        return ((self.name, Oid.TEXT if isinstance(self.value, str) else Oid.INT4),)
+        return ((self.name, Oid.INT4 if isinstance(self.value, int) else Oid.TEXT),)
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,14 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 42_450,
+    "dp_service": 42_470,
     "budget_service": 20_415,
-    "pinot_connector": 21_860,
-    "gris_gateway": 3_515,
+    "pinot_connector": 21_885,
+    "gris_gateway": 3_525,
     "gris_console": 3_850,
     "gris_mcp": 2_745,
-    "gris_broker": 565,
-    "gris_postgres": 3_065,
+    "gris_broker": 570,
+    "gris_postgres": 3_150,
     "gris_data": 7_520,
     "gris_lab": 4_855,
     "gris_cli": 9_650,

@@ -177,7 +177,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     closed_before = None if table.time is None else table.time.closed_before(now)
     for name in query.plain_dimensions:
         groupable(table, name)
-    # What a function can be follows from the conditions, so these come before it.
+    # What a function can be follows from the conditions.
     conditions = in_canonical_order(query.every_filter)
     for condition in conditions:
         check_filter(table, condition)
@@ -236,10 +236,10 @@ def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
 
     The release is the same but for the table that it names: the copy has the same counts, and the same sensitivity.
     Where the policy fixes the version of the data, that stays the version: the checksums of the copy follow its rows,
-    and the id of a question must not. They only say what the engine has to hold.
+    and the id of a question must not. They only say what the engine has to hold. The copy takes in no stream.
     """
     pairs = pairs_range(table, resolution.query)
-    # A copy with first attributes has other rows of a value than the table, and an audience is offered no others.
+    # With first attributes a copy has other rows of a value than the table, which no audience is offered.
     if pairs is None or table.prepared is None or (table.forced and pairs.first_attributes):
         return resolution
     query = of_copy(resolution.query, table.prepared)
@@ -249,7 +249,6 @@ def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
         fixed_data_version=resolution.fixed_data_version or pairs.version,
         reads=columns_read_of_pairs(query, table),
         pairs=pairs,
-        # The copy takes in none.
         stream=None,
     )
 

@@ -65,6 +65,7 @@ _IN_PERIODS = "is in `periods`"
 _IN_NUMBERS = "is in `numbers`"
 NOT_SHOWN = {
     "CatalogColumn.domain_size": "says when a domain is whole",
+    "GetCatalogResponse.audience": "is what was asked as",
     "GetCatalogResponse.next_page_token": "for the next page",
     "Level.worst_case": _IN_GUARANTEE,
     "Level.policy_statements": _IN_GUARANTEE,

@@ -91,7 +91,7 @@ async def test_values_are_literals_of_their_column() -> None:
         # Those that are no number leave the values that the policy states.
         (one,) = {
             (await translated(dp, asked("advertiser", who="acme", tenant=each))).query_id
-            for each in ("x", "1e3", "01", "9" * 30, "7")
+            for each in ("x", "1e3", "01", "-0", "9" * 30, "7")
         }
         assert one not in {each for each, _ in ids}
 
@@ -113,7 +113,7 @@ async def test_nobody_is_the_audience_of_rows_without_a_value() -> None:
         asked("advertiser", who="acme"),
         asked("advertiser", who="acme", tenant="1", more="1"),
         question_pb2.Question(
-            sql=TOP,
+            sql=TOP.format(""),
             audience=question_pb2.Audience(
                 name="advertiser",
                 values=[
@@ -206,7 +206,13 @@ async def test_audiences_that_ask_the_same_at_the_same_time_get_their_own() -> N
         ("{}", "audiences", "at least 1"),
         ("{x: {tables: {}}}", "audiences.x.tables", "at least 1"),
         ("{x: {tables: {adz: {}}}}", "audiences.x.tables.adz", "one of ads, secrets"),
-        ("{x: {tables: {ads: {columns: [nope]}}}}", "columns.0", "a column that the policy lists"),
+        ("{x: {tables: {ads: {columns: [nope, country]}}}}", "columns.0", "a column that the policy lists"),
+        # A key that says nothing must not offer everything.
+        ("", "audiences", "keys and their values"),
+        ("{x: {tables: }}", "audiences.x.tables", "keys and their values"),
+        ("{x: {tables: {secrets: {columns: }}}}", "secrets.columns", "list"),
+        ("{x: {tables: {ads: {columns: [campaign]}}}}", "ads.columns", "expected country too"),
+        ("{x: {tables: {ads: {where: {country: De}}}}}", "where.country", "of the column's domain"),
         ("{x: {tables: {ads: {where: {m: a}}}}}", "where.m", "not that of the members"),
         ("{x: {tables: {ads: {where: {country: 3}}}}}", "where.country", "put it into quotes"),
         ("{x: {tables: {ads: {where: {country: []}}}}}", "where.country", "1 to 1000 values"),

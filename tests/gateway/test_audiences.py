@@ -19,6 +19,7 @@ import pytest
 from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import question_pb2
 
+from dp_service.queries.blocks import Blocks
 from gris_postgres.catalogue_process import programs
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE
@@ -31,9 +32,11 @@ from tests.support.world import World
 POLICY = """
 epsilon_per: 1
 delta: 1e-9
+blocks: {name: tenant, values: [acme, acmecorp]}
 tables:
   ads:
     member: m
+    block: tenant
     data_version: one
     measures: {distinct_members: true}
     columns:
@@ -147,6 +150,13 @@ async def answer(asked: Asked, tenant: str, **fields: Any) -> app_pb2.AskRespons
     return end if len(parts) == 1 else parts[0]
 
 
+async def left(asked: Asked, tenant: str) -> set[str]:
+    """Return of which blocks a tenant is told what is left."""
+    async with asked.stub() as stub:
+        found = await stub.GetRemaining(app_pb2.GetRemainingRequest(), metadata=asked.bearer(tenant))
+    return {id_ for level in found.levels for cost in level.remaining_of_blocks for id_ in cost.blocks}
+
+
 def _question(**fields: Any) -> app_pb2.AskRequest:
     return app_pb2.AskRequest(question=question_pb2.Question(sql=SQL), **fields)
 
@@ -185,6 +195,9 @@ def test_each_tenant_counts_its_own_members_on_every_port(services: World, tmp_p
         for tenant in ("acme", "acmecorp", "o'hara"):
             assert abs(by_broker(asked, tenant) - TENANTS[tenant]) < NEAR
             assert abs(by_postgres(asked, tenant) - TENANTS[tenant]) < NEAR
+        # What others have spent of their own blocks is theirs.
+        spent = asyncio.run(left(asked, "acme"))
+        assert spent == {Blocks(name="tenant", values=("acme", "acmecorp")).ids["acme"]}
         # A tenant without rows has none of the others.
         assert abs(sum(asyncio.run(answer(asked, "stranger")).chunk.noisy_counts)) < NEAR
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -627,3 +628,40 @@ def test_psql_shows_notices_places_and_tables(gateway: GatewayWorld) -> None:
     assert "        ^\n" in done.stderr
     if programs() is not None:
         assert 'Table "public.feedback"' in done.stdout
+
+
+def test_settings_come_back_as_the_connection_began(gateway: GatewayWorld) -> None:
+    """A guard of the URL outlives what pools send; a transaction that is rolled back has set nothing."""
+    for options in ("-c gris.max_cost=3", "--gris.max_cost=3", "-c  gris.max_cost=3 -cgris.intervals=on"):
+        with connected(gateway, "guarded", options=options) as connection:
+            said = partial(_shown, connection, "gris.max_cost")
+            for each in ("RESET ALL", "DISCARD ALL", "RESET gris.max_cost", "SET gris.max_cost = DEFAULT"):
+                connection.execute("SET gris.max_cost = 1000 /* more */")
+                assert said() == "1000"
+                connection.execute(each)
+                assert said() == "3"
+            connection.execute("BEGIN")
+            connection.execute("/* more */ SET gris.max_cost = 2000")
+            connection.execute("ROLLBACK")
+            assert said() == "3"
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="expected SET"):
+                connection.execute("SET LOCAL gris.max_cost = 1000")
+            with pytest.raises(psycopg.Error, match="may cost 4 information units, and at most 3"):
+                connection.execute(TOP)
+    with pytest.raises(psycopg.OperationalError, match="options: expected -c name=value"):
+        psycopg.connect(**addressed(gateway, "guarded", options="gris.max_cost=3"))
+
+
+def _shown(connection: psycopg.Connection, name: str) -> str:
+    (row,) = connection.execute(f"SHOW {name}").fetchall()
+    return str(row[0])
+
+
+def test_discard_all_closes_prepared_statements(gateway: GatewayWorld) -> None:
+    """Their names are free again, as pools expect."""
+    with connected(gateway, "discarding") as connection:
+        for _ in range(2):
+            connection.execute("SELECT 1", prepare=True)
+            connection.execute("DISCARD ALL")
+            connection.pgconn.prepare(b"own", b"SELECT 1")
+            connection.execute("DISCARD ALL")

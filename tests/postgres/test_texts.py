@@ -208,6 +208,8 @@ def test_values_of_no_type_here_are_refused(value: bytes | None, form: int, oid:
 @pytest.mark.parametrize(
     ("sql", "is_it"),
     [
+        ("SELECT a, pg_plan FROM rides GROUP BY a, pg_plan", False),
+        ("SELECT 1 FROM rides, pg_class", True),
         ("SELECT app FROM visits", False),
         ("SELECT app FROM public.visits WHERE app = 'pg_class'", False),
         ("SELECT * FROM pg_class", True),
