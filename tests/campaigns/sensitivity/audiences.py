@@ -105,13 +105,15 @@ def offers(draw: st.DrawFn) -> list[Offered]:
 @st.composite
 def _offer(draw: st.DrawFn, world: World) -> Offered:
     column = draw(st.sampled_from(["text", "number"]))
-    said = world.policy["tables"]["t"]["columns"][column]
+    table = world.policy["tables"]["t"]
+    # The column of blocks is offered with every other one.
+    said, block = table["columns"][column], table.get("block")
     listed = said["domain"] if isinstance(said.get("domain"), list) else VALUES[column]
     possible = [each for each in listed if each != said.get("null_value", _NULLS[column])]
     values = (
         draw(st.lists(st.sampled_from(possible), unique=True, min_size=1, max_size=3)) if possible else []
     )
-    hidden = draw(st.sampled_from(["", "", *(name for name in HIDDEN if name != column)]))
+    hidden = draw(st.sampled_from(["", "", *(name for name in HIDDEN if name not in (column, block))]))
     return Offered(world, column, values, hidden)
 
 
