@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -30,6 +30,7 @@ from gris_serving.identity import Context
 from pinot_connector import telemetry
 from pinot_connector.checked_arguments import require_confidence, require_max_cost
 from pinot_connector.client import AsyncPrivateClient
+from pinot_connector.errors import GrisError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.query_pipeline import Admission
 from pinot_connector.results import PrivateResult
@@ -142,8 +143,10 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             if page.releases:
                 await client.require_not_closed()
             after = self._page_tokens.token(account, page.after)
+            offered = await _offered(client, page.releases)
             listed = [
-                each if await _is_offered(client, each) else _without_numbers(each) for each in page.releases
+                each if is_offered else _without_numbers(each)
+                for each, is_offered in zip(page.releases, offered, strict=True)
             ]
             return app_pb2.ListReleasesResponse(releases=listed, next_page_token=after)
 
@@ -163,7 +166,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             if known is not None and not known.elements_omitted:
                 client = self._client_of(account)
                 await client.require_not_closed()
-                if not await _is_offered(client, known):
+                if not all(await _offered(client, [known])):
                     raise RequestError(
                         "request_id", "was used before, by an audience that was offered other rows"
                     )
@@ -269,17 +272,32 @@ async def _converted(result: PrivateResult, convert: Callable[[], _Converted]) -
     return convert() if len(result.rows) <= SMALL_ROWS else await asyncio.to_thread(convert)
 
 
-async def _is_offered(client: AsyncPrivateClient, past: app_pb2.PastRelease) -> bool:
-    """Return whether the audience of the caller may see a result: whether it could ask the question now."""
-    return await client.can_ask(past.question, past.result.shown)
+async def _offered(client: AsyncPrivateClient, past: Sequence[app_pb2.PastRelease]) -> list[bool]:
+    """Return of each result whether the audience of the caller may see it: whether it could ask the question now."""
+    known: dict[tuple[bytes, str], bool] = {}
+    keys = [
+        (each.question.SerializeToString(deterministic=True), each.result.shown.audience_rows)
+        for each in past
+    ]
+    if past and current_caller.get().audience is None:
+        is_open = await client.offers_all()
+        return [is_open and not rows for _, rows in keys]
+    for key, each in zip(keys, past, strict=True):
+        if key not in known:
+            known[key] = await client.can_ask(each.question, each.result.shown)
+    return [known[key] for key in keys]
 
 
 async def _without_others(client: AsyncPrivateClient, levels: Iterable[budget_pb2.Level]) -> None:
-    """Leave out what is left of blocks that the audience of the caller is not offered."""
+    """Leave out what is left of blocks that the audience of the caller is not offered; where nobody says, of all."""
     divided = [each for each in levels if each.remaining_of_blocks]
     if current_caller.get().audience is None or not divided:
         return
-    offered = set((await client.catalog_page(dp_pb2.GetCatalogRequest(page_size=1))).blocks.ids)
+    offered: set[str] = set()
+    # What is paid for is answered all the same.
+    with suppress(GrisError):
+        blocks = (await client.catalog_page(dp_pb2.GetCatalogRequest(page_size=1))).blocks
+        offered = {*blocks.ids, *filter(None, [blocks.rest])}
     for level in divided:
         kept = [each for each in level.remaining_of_blocks if offered.issuperset(each.blocks)]
         del level.remaining_of_blocks[:]

@@ -26,7 +26,7 @@ from gris_postgres.errors import (
 from gris_postgres.parameters import Parameter, count_in, parameters_of, values_of, with_values
 from gris_postgres.results import OF_EXPLANATION, Answer, Columns, answer_of, columns_of, described, table
 from gris_postgres.settings import DATABASE, Settings
-from gris_postgres.texts import Asked, Part, Text
+from gris_postgres.texts import Asked, Text, is_of_catalogue
 from gris_postgres.types import Oid
 from gris_serving.refusals import HttpRefusalError
 from pinot_connector.errors import GrisError
@@ -38,7 +38,6 @@ from pinot_connector.results import PrivateResult
 Admitted: TypeAlias = Callable[[], AbstractAsyncContextManager[AsyncGatewayClient]]
 """Admits one call of the session's caller, and yields the client by which it asks."""
 
-_CLAUSES = frozenset(("SELECT", "FROM", "JOIN", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT"))
 FRESH_SECONDS = 5.0
 """How long a session takes the list of its tables for true."""
 SERVER_VERSION = "15.0"
@@ -54,7 +53,6 @@ _REFUSED = {
     **dict.fromkeys(("PREPARE", "EXECUTE"), "send the SELECT itself, with parameters by the driver"),
 }
 _ASKING = frozenset(("SELECT", "WITH", "EXPLAIN", "(", "VALUES", "TABLE"))
-_OF_CATALOGUE = frozenset(("PG_CATALOG", "INFORMATION_SCHEMA"))
 _CONSTANT = re.compile(
     r"SELECT\s++(?:pg_catalog\s*+\.\s*+)?(?P<name>\w++)\s*+(?:\(\s*+\))?(?:\s++AS\s++(?P<alias>\w++))?",
     re.IGNORECASE,
@@ -379,27 +377,3 @@ class CatalogueQuestion:
         """Ask it."""
         found = await self.session.catalogued(self.text, self.types, bound)
         return Answer(found.described, iter(found.rows), found.command)
-
-
-def is_of_catalogue(text: Text) -> bool:
-    """Return whether a statement is about the catalogue, or about nothing: no question has no FROM."""
-    words = text.words
-    if any(_names_catalogue(words, place) for place in range(len(words))):
-        return True
-    return not any(each.kind == "word" and each.said == "FROM" for each in words)
-
-
-def _names_catalogue(words: Sequence[Part], place: int) -> bool:
-    """Return whether a word is a schema, a table or a function of the catalogue; an alias may be called alike."""
-    word = words[place]
-    if word.kind not in ("word", "name"):
-        return False
-    name = word.said.upper()
-    before = words[place - 1].said if place else ""
-    after = words[place + 1].written if place + 1 < len(words) else ""
-    if name in _OF_CATALOGUE:
-        return after.startswith(".")
-    if before == ",":
-        clauses = [each.said for each in words[:place] if each.kind == "word" and each.said in _CLAUSES]
-        before = clauses[-1] if clauses else ""
-    return name.startswith("PG_") and (before in ("FROM", "JOIN") or after.startswith("("))

@@ -180,3 +180,31 @@ def _parts(sql: str) -> Iterator[Part]:
         if kind == "open":
             raise PostgresError(SYNTAX, "expected an end of every quoted word", found.start() + 1)
         yield Part(kind, found.group())
+
+
+_OF_CATALOGUE = frozenset(("PG_CATALOG", "INFORMATION_SCHEMA"))
+_CLAUSES = frozenset(("SELECT", "FROM", "JOIN", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT"))
+
+
+def is_of_catalogue(text: Text) -> bool:
+    """Return whether a statement is about the catalogue, or about nothing: no question has no FROM."""
+    words = text.words
+    if any(_names_catalogue(words, place) for place in range(len(words))):
+        return True
+    return not any(each.kind == "word" and each.said == "FROM" for each in words)
+
+
+def _names_catalogue(words: Sequence[Part], place: int) -> bool:
+    """Return whether a word is a schema, a table or a function of the catalogue; an alias may be called alike."""
+    word = words[place]
+    if word.kind not in ("word", "name"):
+        return False
+    name = word.said.upper()
+    before = words[place - 1].said if place else ""
+    after = words[place + 1].written if place + 1 < len(words) else ""
+    if name in _OF_CATALOGUE:
+        return after.startswith(".")
+    if before == ",":
+        clauses = [each.said for each in words[:place] if each.kind == "word" and each.said in _CLAUSES]
+        before = clauses[-1] if clauses else ""
+    return name.startswith("PG_") and (before in ("FROM", "JOIN") or after.startswith("("))

@@ -350,18 +350,24 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         self._require_open()
         return await self._noise.catalog_page(asked_as(request, self._audience))
 
-    async def can_ask(self, question: question_pb2.Question, shown: dp_pb2.Shown) -> bool:
-        """Returns whether the client's audience can ask now what was asked when something was shown.
-
-        It cannot if it is restricted to other rows than those of whom it was shown. Where the policy states no
-        audiences, everybody can.
+    async def offers_all(self) -> bool:
+        """Returns whether everybody is offered everything, as the policy states no audiences.
 
         Raises:
             ServiceUnavailable: dp_service does not answer.
         """
         self._require_open()
-        if self._audience is None and not shown.audience_rows:
-            return await self._noise.answers_all()
+        return await self._noise.offers_all()
+
+    async def can_ask(self, question: question_pb2.Question, shown: dp_pb2.Shown) -> bool:
+        """Returns whether the client's audience can ask now what was asked when something was shown.
+
+        It cannot if it is restricted to other rows than those of whom it was shown.
+
+        Raises:
+            ServiceUnavailable: dp_service does not answer.
+        """
+        self._require_open()
         rows = await self._pipeline.audience_rows(self._as_audience(question))
         return rows == shown.audience_rows
 

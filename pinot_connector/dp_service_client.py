@@ -83,7 +83,7 @@ class DpServiceClient:
         request = dp_pb2.EstimateCostRequest(question=question)
         return _heard(await self._call(self._stub.EstimateCost, request), question)
 
-    async def answers_all(self) -> bool:
+    async def offers_all(self) -> bool:
         """Returns whether everybody is offered everything, as the policy states no audiences."""
         try:
             await self.catalog_page(dp_pb2.GetCatalogRequest(page_size=1))

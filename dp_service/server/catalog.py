@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import datetime
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gris_api.common.v1 import histogram_pb2
@@ -93,9 +93,10 @@ def catalog_page(
         raise RequestError("page_token", "expected the next_page_token of the page before")
     page = _header(policy, content.policy_id)
     page.audience = request.audience.name
-    blocks = policy.currency.blocks
-    if start == 0 and blocks is not None and (shown := _shown_blocks(blocks, policy)):
-        page.blocks.CopyFrom(_blocks(blocks, shown))
+    if start == 0 and policy.currency.blocks is not None:
+        offered = _blocks(policy.currency.blocks, policy)
+        if offered.ids:
+            page.blocks.CopyFrom(offered)
     page.tables.extend(_tables(tables, start, end, now=now))
     year = datetime.datetime.fromtimestamp(now, datetime.UTC).year
     for table in page.tables:
@@ -174,23 +175,19 @@ def _header(policy: Policy, policy_id: str) -> dp_pb2.GetCatalogResponse:
     )
 
 
-def _blocks(blocks: Blocks, shown: Sequence[str | int]) -> dp_pb2.Blocks:
-    kind = type_of(blocks.values[0])
-    (values,) = element_columns([(blocks.name, kind)], [(each,) for each in shown])
+def _blocks(blocks: Blocks, policy: Policy) -> dp_pb2.Blocks:
+    """Return the blocks without those that an audience is in no table offered rows of; empty: it is offered none."""
+    divided = [table for table in policy.tables if table.block is not None]
+    forced = [[each.values for each in table.forced if each.column == table.block] for table in divided]
+    offers_all = policy.whole is None or not all(forced)
+    seen = {value for of_table in forced for values in of_table for value in values}
+    shown = [each for each in blocks.values if offers_all or each in seen]
+    if not shown:
+        return dp_pb2.Blocks()
+    (values,) = element_columns([(blocks.name, type_of(shown[0]))], [(each,) for each in shown])
     ids = [blocks.ids[each] for each in shown]
-    return dp_pb2.Blocks(name=blocks.name, values=values, ids=ids, rest=blocks.rest, moves=blocks.moves)
-
-
-def _shown_blocks(blocks: Blocks, policy: Policy) -> Sequence[str | int]:
-    """Return the values of blocks without those that an audience is in no table offered rows of."""
-    if policy.whole is None:
-        return blocks.values
-    seen: set[Value] = set()
-    for table in policy.tables:
-        if table.block is not None:
-            forced = [each.values for each in table.forced if each.column == table.block]
-            seen.update(*(forced or [blocks.values]))
-    return [each for each in blocks.values if each in seen]
+    rest = blocks.rest if offers_all else ""
+    return dp_pb2.Blocks(name=blocks.name, values=values, ids=ids, rest=rest, moves=blocks.moves)
 
 
 def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp_pb2.CatalogTable:

@@ -126,7 +126,7 @@ def gateway(services: World, folder: Path, audiences: list[dict[str, Any]]) -> I
                 "accounts": accounts,
             }
         },
-        "audiences": audiences,
+        **({"audiences": audiences} if audiences else {}),
         "releases": {"file": str(folder / "releases.db"), "key_file": str(folder / "releases.key")},
         "broker": {"listen": "127.0.0.1:0"},
         "postgres": {"listen": "127.0.0.1:0"},
@@ -286,3 +286,8 @@ def test_old_answers_are_shown_to_whom_they_are_still_offered(services: World, t
             asyncio.run(answer(asked, "t9", request_id="one"))
         everybody = sum(asyncio.run(answer(asked, "t9")).chunk.noisy_counts)
         assert abs(everybody - sum(TENANTS.values()) / 2) < NEAR
+    with gateway(services, tmp_path, []) as asked:
+        # One that knows of no audiences shows nothing under a policy that has them.
+        assert asyncio.run(listed(asked)).elements_omitted
+        with pytest.raises(grpc.aio.AioRpcError, match="the policy answers audiences alone"):
+            asyncio.run(answer(asked, "t9"))

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 
 from dp_service.mechanisms.parameters import Cost
+from dp_service.queries.audience_terms import AskedAs
+from dp_service.queries.audiences import seen_by
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.pairs_manifest import ManifestError, chain, read_manifest
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
+from dp_service.releases.choosing import chosen
 from dp_service.releases.kinds.views import ExpectedAccuracy
 from dp_service.releases.looks import Named, second_plan, second_question
 from dp_service.releases.saying import of_question
@@ -336,3 +339,14 @@ def test_rows_that_change_under_a_fixed_version_leave_the_id_of_a_question(
     differing = 2 if fixed == "no" else 1
     assert len(ids) == differing
     assert len(seconds) == (differing if plan.looks is not None else 0)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_copy_of_first_attributes_answers_no_audience_of_some_rows(tmp_path: Path, first: bool) -> None:
+    """It has rows of members who had a value once, and an audience is offered rows of that value."""
+    audiences = "audiences: {french: {tables: {visits: {where: {country: FR}}}}, staff: {}}\n"
+    policy = read(tmp_path, policy_text("manifest.json") + audiences, first_attributes=first)
+    for name, is_of_copy in (("staff", True), ("french", not first)):
+        seen = seen_by(policy, AskedAs(name))
+        asked = parse_sql(BY.format(IN_FEBRUARY), seen)
+        assert (chosen(asked, seen, now=0).resolution.pairs is not None) is is_of_copy
