@@ -20,8 +20,8 @@ REPOSITORY = Path(__file__).parents[1]
 LINES = {
     "dp_service": 42_470,
     "budget_service": 20_415,
-    "pinot_connector": 21_885,
-    "gris_gateway": 3_525,
+    "pinot_connector": 21_890,
+    "gris_gateway": 3_540,
     "gris_console": 3_850,
     "gris_mcp": 2_745,
     "gris_broker": 570,
