@@ -21,7 +21,7 @@ from gris_postgres.catalogue_connection import CatalogueAnswer, CatalogueConnect
 from gris_postgres.catalogue_process import DATABASE, MOST_CONNECTIONS, OWNER, READER, CatalogueProcess
 from gris_postgres.errors import CANCELLED, SYSTEM, TOO_MUCH, PostgresError
 from gris_serving.reloading_files import SecurityError
-from pinot_connector.catalog import Catalog, TableEntry
+from pinot_connector.catalog import TableEntry
 from pinot_connector.engines.base import ColumnType
 
 log = logging.getLogger(__name__)
@@ -82,13 +82,13 @@ class Catalogue:
         self._numbers = itertools.count(1)
         self._making = asyncio.Lock()
 
-    async def listing(self, catalog: Catalog) -> ListedTables:
+    async def listing(self, tables: Iterable[TableEntry]) -> ListedTables:
         """Return what answers questions about the tables that a caller is offered.
 
         Raises:
             PostgresError: The process does not answer.
         """
-        wanted = ";\n".join(_statements(catalog.tables))
+        wanted = ";\n".join(_statements(tables))
         async with self._making:
             try:
                 if wanted not in self._lists:

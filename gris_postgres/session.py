@@ -196,7 +196,7 @@ class Session:
         """Return what lists the tables that this session's caller is offered; it is read every few seconds."""
         now = time.monotonic()
         if self._tables is None or not self._tables.is_open or now >= self._tables_until:
-            self._tables = await catalogue.listing(await client.catalog())
+            self._tables = await catalogue.listing((await client.catalog()).tables)
             self._tables_until = now + FRESH_SECONDS
         return self._tables
 

@@ -35,8 +35,9 @@ from gris_postgres.catalogue import catalogue_of
 from gris_postgres.catalogue_process import programs
 async def main():
     async with catalogue_of(programs()) as catalogue:
+        listed = await catalogue.listing(())
         for sql in ("SHOW TIME ZONE", "SELECT 'PL/pgSQL' FROM pg_language WHERE lanname = 'plpgsql'"):
-            print(*(await catalogue.ask(sql, [], Bind())).rows[0].columns)
+            print(*(await listed.ask(sql, [], Bind())).rows[0].columns)
 asyncio.run(main())
 """
 _OF_GATEWAY = ["pinot_connector", "gris_gateway", "gris_mcp", "gris_broker", "gris_postgres"]
