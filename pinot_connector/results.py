@@ -72,7 +72,8 @@ class PrivateResult(ResultViews):
     `ended_in_bottom`, nothing below may be shown, and `bottom` is the noisy threshold where the mechanism releases
     one. `cost` is what the release costs, `charged` what it took from the budget this time: nothing if this account
     had paid for it. `remaining` is what was left right afterwards; empty if the result was given from what is kept,
-    without asking the ledger. `data_version` is keyed and verifies no guess about the data. `requested_k` is the
+    without asking the ledger. `data_version` is keyed and verifies no guess about the data.
+    `audience_rows` names the rows that the audience of who asked is restricted to; empty: to none. `requested_k` is the
     question's k where the policy shows at most `parameters.k` elements, which is less; None where it shows as many.
     `total` is how many members count in any element, where that is a part of the release. `rank_errors` are of
     quantiles, in the order of `Parameters.values`: with the confidence of the result, all wanted ranks of an
@@ -98,6 +99,7 @@ class PrivateResult(ResultViews):
     release_id: str
     query_id: str
     key_id: str
+    audience_rows: str = ""
     requested_k: int | None = None
     total: Total | None = field(default=None, metadata=read_by(_total_of))
     rank_errors: tuple[Fraction, ...] = ()

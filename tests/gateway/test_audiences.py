@@ -151,7 +151,7 @@ async def answer(asked: Asked, tenant: str, **fields: Any) -> app_pb2.AskRespons
 
 
 async def left(asked: Asked, tenant: str) -> set[str]:
-    """Return of which blocks a tenant is told what is left."""
+    """Return the blocks of which a tenant is shown what is left."""
     async with asked.stub() as stub:
         found = await stub.GetRemaining(app_pb2.GetRemainingRequest(), metadata=asked.bearer(tenant))
     return {id_ for level in found.levels for cost in level.remaining_of_blocks for id_ in cost.blocks}

@@ -16,6 +16,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from gris_gateway import messages, service
+from gris_gateway.rpc_errors import RequestError
 from gris_mcp.results import answer_of
 from pinot_connector.element_messages import cut, merged
 from pinot_connector.errors import IntegrityError
@@ -38,6 +39,8 @@ SHOWN_TO_CALLERS = {
     "gris.common.v1.StringValues",
     "gris.dp.v1.AggregateValues",
     "gris.dp.v1.Alternative",
+    "gris.dp.v1.Audience",
+    "gris.dp.v1.AudienceValue",
     "gris.dp.v1.Blocks",
     "gris.dp.v1.Bound",
     "gris.dp.v1.Bounded",
@@ -296,6 +299,7 @@ def test_every_field_of_what_is_shown_is_seen(kind: str, said: Callable[[Private
 
 _FOR_PROGRAMS = "for programs; an agent can do nothing with it"
 AGENTS_LEFT_OUT = {
+    "audience_rows": "that rows are restricted is said; which ones follows from who asks",
     "bottom": "that the list ended there is said; the threshold is no number about members",
     "cost.unit_id": _FOR_PROGRAMS,
     "cost.blocks": _FOR_PROGRAMS,
@@ -363,12 +367,18 @@ def test_chunks_put_together_are_what_was_cut(kind: str, most_bytes: int) -> Non
 
 @pytest.mark.parametrize("request_kind", [app_pb2.AskRequest, app_pb2.ExplainRequest])
 def test_a_question_goes_through_a_gateway_as_it_is(request_kind: type[Message]) -> None:
-    """It is the message of dp_service itself and copied by nobody, so no field of it can be left behind."""
+    """It is the message of dp_service itself and copied by nobody, so no field of it can be left behind.
+
+    As whom it is asked is no field for a caller to set.
+    """
     sent = request_kind.DESCRIPTOR.fields_by_name["question"].message_type
     assert sent is question_pb2.Question.DESCRIPTOR
     question = question_pb2.Question()
-    filled(question)
+    filled(question, frozenset({"audience"}))
     assert service._question(question) is question
+    question.audience.name = "staff"
+    with pytest.raises(RequestError, match="who asks"):
+        service._question(question)
 
 
 @pytest.mark.parametrize(

@@ -172,9 +172,16 @@ def choosing(world: World) -> World | None:
 
 def as_audience(world: World) -> World:
     """Return the world with a policy that restricts who asks to some of the rows."""
-    name, values = [("flag", [True]), ("flag", [False]), ("number", list(VALUES["number"][:3]))][
-        len(world.rows) % 3
+    choices: list[tuple[str, list[Any]]] = [
+        ("flag", [True]),
+        ("flag", [False]),
+        ("number", list(VALUES["number"][:3])),
     ]
+    name, values = choices[len(world.rows) % 3]
+    # Of a column whose values the policy lists, an audience is offered values that are listed.
+    listed = world.policy["tables"]["t"]["columns"][name].get("domain")
+    if isinstance(listed, list):
+        values = [each for each in values if each in listed] or listed
     audience = {"tables": {"t": {"where": {name: values}}}}
     return replace(world, policy={**world.policy, "audiences": {AUDIENCE: audience}})
 
