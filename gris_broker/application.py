@@ -22,11 +22,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from gris_broker.answers import answer_of, one_row, refusal
-from gris_broker.credentials import bearer_and_account
+from gris_broker.credentials import sender_and_account
 from gris_broker.failures import INTERNAL, code_of
 from gris_broker.statements import Asked, asked, asked_in
 from gris_broker.tables import broker_at, schema_of
 from gris_serving.admitting import Admitting
+from gris_serving.http_connections import sender_of
 from gris_serving.http_requests import HttpRules
 from gris_serving.internal_errors import log_internal_error
 from gris_serving.refusals import HttpRefusalError
@@ -89,8 +90,7 @@ class BrokerApplication:
             await open_to_all(scope, receive, send)
             return
         answering = self._answering(scope)
-        authorization, account = bearer_and_account(Headers(scope=scope).getlist("authorization"))
-        async with self._admitting.admitted(authorization, account) as client:
+        async with self._admitting.admitted(*sender_and_account(sender_of(scope))) as client:
             body = await self._rules.body(scope, receive)
 
             async def answer(replayed: Receive, sent: Send) -> None:

@@ -1,33 +1,40 @@
-"""Who sends a request: a token, alone or as the password of an account."""
+"""Who sends a request: a token, alone or as the password of an account, or a certificate."""
 
 from __future__ import annotations
 
 import binascii
 from base64 import b64decode
-from collections.abc import Sequence
+from dataclasses import replace
+
+from gris_serving.admitting import Sender
 
 _BASIC = "basic "
 
 
-def bearer_and_account(authorization: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the values of the header Authorization as those of a token, and the account that they name.
+def sender_and_account(sender: Sender) -> tuple[Sender, str | None]:
+    """Return a sender with a token in place of a user and a password, and the account that these name.
 
     Clients of Pinot know users and passwords (Basic): the account, such as `acme/ana`, and its token; no name, or `-`
-    where a client needs one, is the caller's own account. Some leave out the padding. What is neither that nor a token
-    stays as it is, and is refused where tokens are checked.
+    where a client needs one, is the caller's own account. Without a password it is the account of a certificate. Some
+    leave out the padding. What is neither that nor a token stays as it is, and is refused where tokens are checked.
 
-    >>> bearer_and_account(["Basic YWNtZS9hbmE6dG9rZW4"])
-    (['Bearer token'], 'acme/ana')
-    >>> bearer_and_account(["Bearer token"])
-    (['Bearer token'], None)
+    >>> sender_and_account(Sender(("Basic YWNtZS9hbmE6dG9rZW4",)))
+    (Sender(authorization=('Bearer token',), certificate=None), 'acme/ana')
+    >>> sender_and_account(Sender(("Basic YWNtZS9hbmE6",)))
+    (Sender(authorization=(), certificate=None), 'acme/ana')
+    >>> sender_and_account(Sender(("Bearer token",)))
+    (Sender(authorization=('Bearer token',), certificate=None), None)
     """
-    if len(authorization) != 1 or not authorization[0].lower().startswith(_BASIC):
-        return list(authorization), None
-    encoded = authorization[0][len(_BASIC) :].strip().rstrip("=")
+    shown = sender.authorization
+    if len(shown) != 1 or not shown[0].lower().startswith(_BASIC):
+        return sender, None
+    encoded = shown[0][len(_BASIC) :].strip().rstrip("=")
     try:
         decoded = b64decode(encoded + "=" * (-len(encoded) % 4), validate=True).decode()
     except (binascii.Error, ValueError):
-        return list(authorization), None
+        return sender, None
     account, colon, token = decoded.partition(":")
-    named = None if account in ("", "-") else account
-    return ([f"Bearer {token}"], named) if colon else (list(authorization), None)
+    if not colon:
+        return sender, None
+    authorization = (f"Bearer {token}",) if token else ()
+    return replace(sender, authorization=authorization), None if account in ("", "-") else account

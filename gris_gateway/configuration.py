@@ -383,11 +383,15 @@ class GatewayConfiguration(Strict):
         return settings.tls or None
 
     def _require_protected_face(self, name: str, settings: FaceSettings) -> None:
-        if self.identity.jwt is None:
-            raise SecurityError(f"{name}: expected identity.jwt: its callers are known by their tokens")
+        tls = self.tls_of(settings)
+        by_certificate = bool(self.identity.certificates) and tls is not None and tls.client_ca is not None
+        if self.identity.jwt is None and not by_certificate:
+            raise SecurityError(
+                f"{name}: expected identity.jwt, or tls with client_ca: nobody could be known here"
+            )
         if is_loopback(settings.listen):
             return
-        if self.tls_of(settings) is None and not self.insecure:
+        if tls is None and not self.insecure:
             raise SecurityError(
                 f"{name}.listen: others can reach this address: expected tls, or insecure: true where something before "
                 "the gateway ends TLS"

@@ -7,9 +7,9 @@ from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from typing import Protocol
 
+from gris_gateway.face_admission import FaceAdmission
 from gris_gateway.face_settings import FaceSettings, HttpSettings, PostgresSettings
 from gris_gateway.limits import GatewayLimits
-from gris_gateway.token_admission import TokenAdmission
 from gris_serving.reloading_files import SecurityError
 
 # The modules that serve each key of the configuration, and the extra that brings their libraries.
@@ -52,7 +52,7 @@ def face_of(
     name: str,
     settings: FaceSettings,
     tls: ssl.SSLContext | None,
-    admitting: TokenAdmission,
+    admitting: FaceAdmission,
     limits: GatewayLimits,
 ) -> Face:
     """Return what serves a key of the configuration.

@@ -17,6 +17,7 @@ from grpc_reflection.v1alpha import reflection
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers
 from gris_gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
+from gris_gateway.face_admission import FaceAdmission
 from gris_gateway.faces import face_of, require_libraries
 from gris_gateway.history import History, HistoryRetention
 from gris_gateway.in_process import RegisteredMethods
@@ -27,7 +28,6 @@ from gris_gateway.rate_limits import Limiter
 from gris_gateway.release_stores import connection_of, release_store_of, store_keys_of
 from gris_gateway.rpc_errors import ORDINARY_REASONS
 from gris_gateway.service import PrivateQueryServicer
-from gris_gateway.token_admission import TokenAdmission
 from gris_gateway.upstream_health import SERVICE_NAME, UpstreamHealth
 from gris_serving import health
 from gris_serving.draining import connection_options, drain_and_stop
@@ -182,7 +182,7 @@ class Gateway:
                 own = self._configuration.limits.of_a_caller()
                 requests = Limiter(own, clock=time.monotonic, limits=self._limits)
                 most = settings.max_per_hour
-                admitting = TokenAdmission(
+                admitting = FaceAdmission(
                     name, self._callers, requests, methods, admission, max_per_hour=most
                 )
                 face = face_of(name, settings, self._face_tls[name], admitting, self._limits)

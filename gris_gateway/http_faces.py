@@ -12,9 +12,9 @@ from typing import Protocol
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
+from gris_gateway.face_admission import FaceAdmission
 from gris_gateway.face_settings import BrokerSettings, HttpSettings
 from gris_gateway.limits import GatewayLimits
-from gris_gateway.token_admission import TokenAdmission
 from gris_serving.http_connections import timed_protocol
 from gris_serving.http_requests import HttpRules
 from gris_serving.listening import bound_socket
@@ -104,7 +104,7 @@ class HttpServer:
         )
 
 
-def application_of(settings: HttpSettings, admitting: TokenAdmission, limits: GatewayLimits) -> HttpFace:
+def application_of(settings: HttpSettings, admitting: FaceAdmission, limits: GatewayLimits) -> HttpFace:
     """Return what is served by these settings."""
     rules = rules_of(settings, limits)
     if isinstance(settings, BrokerSettings):

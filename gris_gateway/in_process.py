@@ -17,6 +17,8 @@ from google.protobuf.message import Message
 
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.upstream_health import SERVICE_NAME
+from gris_serving.admitting import Sender
+from gris_serving.identity import CERTIFICATE_KEY
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
@@ -56,23 +58,33 @@ class InProcessContext:
     Args:
         metadata: What the caller sends with the call.
         seconds: How long the call may take; None: any time.
+        certificate: That of the caller's own connection; None: none.
     """
 
-    def __init__(self, metadata: Metadata, seconds: float | None = None) -> None:
+    def __init__(
+        self, metadata: Metadata, seconds: float | None = None, certificate: bytes | None = None
+    ) -> None:
         self._metadata = metadata
+        self._certificate = certificate
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._code = grpc.StatusCode.OK
         self._details = ""
         self._trailing: Metadata = ()
         self.answers: list[Any] = []
 
+    @classmethod
+    def of(cls, sender: Sender, metadata: Metadata = (), seconds: float | None = None) -> InProcessContext:
+        """Return the context of a sender's call."""
+        shown = (("authorization", value) for value in sender.authorization)
+        return cls((*metadata, *shown), seconds, sender.certificate)
+
     def invocation_metadata(self) -> Metadata:
         """Return what the caller sent with the call."""
         return self._metadata
 
     def auth_context(self) -> Mapping[str, Sequence[bytes]]:
-        """Return nothing: there is no certificate of a connection."""
-        return {}
+        """Return the certificate as gRPC does."""
+        return {} if self._certificate is None else {CERTIFICATE_KEY: (self._certificate,)}
 
     def time_remaining(self) -> float | None:
         """Return how much time is left."""
@@ -126,15 +138,13 @@ class InProcessCalls:
     Args:
         methods: The handlers.
         admission: What admits their calls.
-        authorization: How the caller identifies itself; it goes no further than the admission.
+        sender: How the caller identifies itself; it goes no further than the admission.
     """
 
-    def __init__(
-        self, methods: RegisteredMethods, admission: GatewayAdmission, authorization: Sequence[str]
-    ) -> None:
+    def __init__(self, methods: RegisteredMethods, admission: GatewayAdmission, sender: Sender) -> None:
         self._methods = methods
         self._admission = admission
-        self._metadata: Metadata = tuple(("authorization", value) for value in authorization)
+        self._sender = sender
 
     async def Ask(self, request: Message, *, timeout: float, metadata: Metadata) -> AsyncIterator[Any]:
         """Answer a question."""
@@ -171,7 +181,7 @@ class InProcessCalls:
         Raises:
             AioRpcError: It ended otherwise.
         """
-        context = InProcessContext((*metadata, *self._metadata), seconds)
+        context = InProcessContext.of(self._sender, metadata, seconds)
         # As gRPC does, in a task of its own: handlers set variables of its context.
         calling = asyncio.create_task(self._called(f"/{SERVICE_NAME}/{name}", request, context))
         try:

@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 from gris_mcp.server import Context, private_server
 from gris_mcp.unreadable import UNREADABLE, is_readable, is_version
 from gris_serving.admitting import Admitting
+from gris_serving.http_connections import sender_of
 from gris_serving.http_requests import HttpRules
 from gris_serving.refusals import HttpRefusalError
 from pinot_connector.gateway_client import AsyncGatewayClient
@@ -57,7 +58,7 @@ class HttpApplication:
             raise AssertionError("only HTTP is served here")
         try:
             self._require_right_address(scope)
-            async with self._admitting.admitted(Headers(scope=scope).getlist("authorization")) as client:
+            async with self._admitting.admitted(sender_of(scope)) as client:
                 body = await self._rules.body(scope, receive)
                 if not is_readable(body):
                     raise HttpRefusalError(HTTPStatus.BAD_REQUEST, UNREADABLE)

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 
 from pygwire import messages
@@ -27,10 +28,10 @@ from gris_postgres.errors import (
     PostgresError,
     error_of,
 )
-from gris_postgres.session import Session
+from gris_postgres.session import Admitted, Session
 from gris_postgres.settings import DATABASE, settings_in
 from gris_postgres.wire import MAX_PASSWORD_BYTES, ConnectionOver, Malformed, Wire, WireRules
-from gris_serving.admitting import Admitting
+from gris_serving.admitting import Admitting, Sender
 from gris_serving.internal_errors import log_internal_error
 from gris_serving.listening import bound_socket
 from gris_serving.refusals import HttpRefusalError
@@ -248,20 +249,34 @@ class PostgresServer:
         user, database = beginning.params.get("user", ""), beginning.params.get("database", "")
         if database not in (*_DATABASES, user):
             raise PostgresError(NO_DATABASE, f"expected {DATABASE} as the database")
+        admitted, paying = await self._admitted(wire, None if user in ("", "-") else user)
+        session = Session(admitted, user, self._catalogue)
+        _take_options(session, beginning.params)
+        return session, paying
+
+    async def _admitted(self, wire: Wire, account: str | None) -> tuple[Admitted, tuple[str, ...]]:
+        """Return what admits the statements of a caller who is known, and whose budget pays.
+
+        A certificate speaks for the account that is named beside it. Without a name, as where it has no such account,
+        the password says who asks: an application with its own certificate may pass its analysts' tokens.
+        """
+        if account is not None and wire.certificate is not None:
+            admitted = partial(self._admitting.admitted, Sender(certificate=wire.certificate), account)
+            try:
+                return admitted, await _paying(admitted)
+            except HttpRefusalError as error:
+                if error.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+                    raise error_of(error) from None
         wire.send(messages.AuthenticationCleartextPassword())
         password = wire.taken(await wire.frame(MAX_PASSWORD_BYTES))
         if not isinstance(password, messages.PasswordMessage) or not isinstance(password.password, str):
             raise Malformed("expected a password")
-        account = None if user in ("", "-") else user
-        admitted = partial(self._admitting.admitted, [f"Bearer {password.password}"], account)
+        shown = Sender((f"Bearer {password.password}",), wire.certificate)
+        admitted = partial(self._admitting.admitted, shown, account)
         try:
-            async with admitted() as client:
-                paying = client.account
+            return admitted, await _paying(admitted)
         except HttpRefusalError as error:
             raise error_of(error) from None
-        session = Session(admitted, user, self._catalogue)
-        _take_options(session, beginning.params)
-        return session, paying
 
     async def _begun(self, wire: Wire) -> messages.PGMessage:
         """Return the first packet that asks for no encryption, once that is settled."""
@@ -293,6 +308,16 @@ class PostgresServer:
         while (number := secrets.randbelow(2**31 - 1) + 1) in self._conversations:
             pass
         return number
+
+
+async def _paying(admitted: Admitted) -> tuple[str, ...]:
+    """Return whose budget pays.
+
+    Raises:
+        HttpRefusalError: The caller is not known, or has no such account.
+    """
+    async with admitted() as client:
+        return client.account
 
 
 def _take_options(session: Session, params: dict[str, str]) -> None:

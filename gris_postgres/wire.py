@@ -15,6 +15,8 @@ from pygwire.connection import BackendConnection
 from pygwire.exceptions import PygwireError
 from pygwire.messages import BackendMessage, PGMessage
 
+from gris_serving.tls import verified_certificate
+
 MAX_BEGINNING_BYTES = 10_000
 """The most that PostgreSQL itself reads of a connection's first packet."""
 MAX_PASSWORD_BYTES = 65_536
@@ -53,7 +55,7 @@ class WireRules:
 
 
 class Wire:
-    """A connection by its messages.
+    """A connection by its messages; `certificate` is the client's own (PEM), once TLS has verified one.
 
     Args:
         peer: The accepted connection, which does not block.
@@ -64,6 +66,7 @@ class Wire:
         self._protocol = BackendConnection()
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self.certificate: bytes | None = None
 
     async def beginning(self) -> PGMessage:
         """Read the next of the packets that a connection begins with.
@@ -139,6 +142,7 @@ class Wire:
         except OSError:
             raise ConnectionOver from None
         self._writer = asyncio.StreamWriter(transport, protocol, self._reader, loop)
+        self.certificate = verified_certificate(transport)
 
     @property
     def is_open(self) -> bool:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 Client_co = TypeVar("Client_co", covariant=True)
 
 
+@dataclass(frozen=True)
+class Sender:
+    """How the sender of a request identifies itself.
+
+    Attributes:
+        authorization: The values of the header Authorization, as HTTP has it.
+        certificate: The certificate (PEM) that TLS has verified on its connection; None: there is none.
+    """
+
+    authorization: tuple[str, ...] = ()
+    certificate: bytes | None = None
+
+
 class Admitting(Protocol[Client_co]):
     """Knows who sends requests."""
 
-    def admitted(
-        self, authorization: Sequence[str], account: str | None = None
-    ) -> AbstractAsyncContextManager[Client_co]:
+    def admitted(self, sender: Sender, account: str | None = None) -> AbstractAsyncContextManager[Client_co]:
         """Admit a request while the block runs, and yield the client by which its sender asks.
 
         Args:
-            authorization: The values of the header Authorization, as HTTP has it.
+            sender: How its sender identifies itself.
             account: Whose budget pays; None: the sender's own.
 
         Raises:

@@ -5,7 +5,20 @@ from __future__ import annotations
 import asyncio
 
 import h11
+from starlette.datastructures import Headers
+from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from gris_serving.admitting import Sender
+from gris_serving.tls import verified_certificate
+
+_CERTIFICATE = "gris.certificate"
+
+
+def sender_of(scope: Scope) -> Sender:
+    """Return how the sender of a request on such a connection identifies itself."""
+    authorization = tuple(Headers(scope=scope).getlist("authorization"))
+    return Sender(authorization, scope.get("state", {}).get(_CERTIFICATE))
 
 
 def timed_protocol(seconds: float) -> type[H11Protocol]:
@@ -24,6 +37,8 @@ def timed_protocol(seconds: float) -> type[H11Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            # What is put here is in the state of each request's scope.
+            self.app_state = {**self.app_state, _CERTIFICATE: verified_certificate(transport)}
             self._wait_for_headers()
             self._watch(unread=0)
 

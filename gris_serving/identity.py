@@ -24,10 +24,12 @@ from gris_serving.tokens import TokenError
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
+CERTIFICATE_KEY = "x509_pem_cert"
+"""Where gRPC's authentication context has the certificate of the connection."""
+
 CALLER_KEY = "gris-caller"
 """The metadata in which a gateway tells its callers apart: 32 hexadecimal characters that do not say who they are."""
 
-_CERTIFICATE = "x509_pem_cert"
 _KINDS: Mapping[str, type[UniformResourceIdentifier] | type[DNSName] | type[RFC822Name]] = {
     "uri": UniformResourceIdentifier,
     "dns": DNSName,
@@ -43,12 +45,12 @@ _CALLER = re.compile(r"[0-9a-f]{32}")
 def certificate_names(context: Context) -> frozenset[str]:
     """Return the alternative names of the client's certificate, each with its kind: "uri:...", "dns:...", "email:...".
 
-    gRPC has verified the certificate during the handshake. The names are read from the certificate itself: those that
+    The certificate was verified during the handshake. The names are read from the certificate itself: those that
     gRPC passes on end at the first zero byte, so that "uri:app\\0.evil.example" would pass for "uri:app". A certificate
     whose names cannot be read has none. The kind is part of the name: an authority may let anyone choose an e-mail
     address that reads like another's URI.
     """
-    shown = context.auth_context().get(_CERTIFICATE, ())
+    shown = context.auth_context().get(CERTIFICATE_KEY, ())
     return frozenset().union(*map(_names_in, shown))
 
 

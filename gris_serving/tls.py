@@ -5,6 +5,7 @@ Files are checked for changes on each handshake. Open connections are not affect
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 import ssl
@@ -113,6 +114,16 @@ def require_usable(authority: Path | None, certificate: Path | None, key: Path |
         _certificates(authority, read_bytes(authority))
     if certificate is not None and key is not None:
         _require_pair(TlsFiles(certificate, key), read_bytes(certificate), read_bytes(key))
+
+
+def verified_certificate(transport: asyncio.BaseTransport) -> bytes | None:
+    """Return the certificate (PEM) that the peer of a connection has shown, and the handshake has verified.
+
+    None: TLS asks for none here, or there is no TLS.
+    """
+    connection = transport.get_extra_info("ssl_object")
+    shown = None if connection is None else connection.getpeercert(binary_form=True)
+    return None if shown is None else ssl.DER_cert_to_PEM_cert(shown).encode()
 
 
 def is_loopback(listen: str) -> bool:

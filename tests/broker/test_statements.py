@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gris_broker.credentials import bearer_and_account
+from gris_broker.credentials import sender_and_account
 from gris_broker.statements import Asked, asked, asked_in
+from gris_serving.admitting import Sender
 from pinot_connector.errors import InvalidQuestion
 
 PLAIN = "SELECT a FROM t"
@@ -122,8 +123,11 @@ def test_no_text_is_anything_but_a_question_or_refused(sql: str, options: str | 
 
 @given(st.lists(st.text(), max_size=2))
 @example(["Basic YWNtZS9hbmE6dG9rZW4"])
+@example(["Basic YWNtZS9hbmE6"])
 def test_every_header_becomes_one_of_a_token_or_stays(values: list[str]) -> None:
     """Nobody is known by what is no token."""
-    found, account = bearer_and_account(values)
-    assert found == values or found[0].startswith("Bearer ")
-    assert account is None or found != values
+    sender = Sender(tuple(values), b"certificate")
+    found, account = sender_and_account(sender)
+    assert found == sender or found.authorization == () or found.authorization[0].startswith("Bearer ")
+    assert found.certificate == sender.certificate
+    assert account is None or found != sender

@@ -351,11 +351,6 @@ REFUSED: dict[str, tuple[Values, tuple[str, ...], str]] = {
         ("regions.budget=accounts: []",),
         "regions.budget: the ledger would not",
     ),
-    "clients without tokens": (
-        TRIAL,
-        ("gateway.postgres.enabled=true",),
-        "gateway.broker, gateway.postgres: their callers are known by tokens",
-    ),
     "clients of Pinot by any name": (
         PRODUCTION,
         ("gateway.broker.enabled=true",),

@@ -14,10 +14,10 @@ import httpx2
 import pytest
 
 from gris_gateway.configuration import GatewayConfiguration
+from gris_gateway.face_admission import FaceAdmission
 from gris_gateway.face_settings import McpSettings
 from gris_gateway.http_faces import HttpServer, application_of
 from gris_gateway.limits import DEFAULT_LIMITS
-from gris_gateway.token_admission import TokenAdmission
 from gris_mcp.http import HttpApplication
 from gris_mcp.unreadable import UNREADABLE
 from gris_serving.documents import read_document
@@ -126,7 +126,7 @@ async def test_a_connection_that_sends_no_whole_request_is_closed() -> None:
     """One that sends nothing, half a header, or half a second request: after the time for a handshake, and no other."""
     limits = replace(DEFAULT_LIMITS, handshake_seconds=0.5, grace_seconds=1)
     settings = McpSettings(listen="127.0.0.1:0")
-    face = application_of(settings, cast(TokenAdmission, Waiting()), limits)
+    face = application_of(settings, cast(FaceAdmission, Waiting()), limits)
     server = HttpServer("mcp", settings, None, face, limits)
     refused = b"POST /mcp HTTP/1.1\r\nHost: elsewhere\r\nContent-Length: 0\r\n\r\n"
     async with server.serving() as address:

@@ -91,9 +91,6 @@
 {{- if and $values.gateway.identity.jwt (not (default dict $values.gateway.identity.jwt).keys) -}}
 {{- $faults = append $faults "gateway.identity.jwt.keys: give the issuer's public keys (--set-file gateway.identity.jwt.keys=issuer.jwks)" -}}
 {{- end -}}
-{{- if and (or $values.gateway.broker.enabled $values.gateway.postgres.enabled) (not $values.gateway.identity.jwt) -}}
-{{- $faults = append $faults "gateway.broker, gateway.postgres: their callers are known by tokens: give gateway.identity.jwt" -}}
-{{- end -}}
 {{- if and $values.gateway.broker.enabled (not $values.gateway.broker.settings.hosts) -}}
 {{- $faults = append $faults "gateway.broker.settings.hosts: give the names by which callers reach the gateway, as its certificate has them" -}}
 {{- end -}}

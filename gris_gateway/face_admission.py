@@ -1,10 +1,10 @@
-"""Admits by tokens what a gateway is asked in another protocol than gRPC."""
+"""Admits what a gateway is asked in another protocol than gRPC."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
@@ -13,6 +13,7 @@ from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError
 from gris_gateway.in_process import InProcessCalls, InProcessContext, RegisteredMethods
 from gris_gateway.rate_limits import Limiter, TooManyError
+from gris_serving.admitting import Sender
 from gris_serving.refusals import HttpRefusalError
 from gris_serving.tokens import TokenError
 from pinot_connector.gateway_client import AsyncGatewayClient
@@ -23,8 +24,8 @@ _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 log = logging.getLogger(__name__)
 
 
-class TokenAdmission:
-    """Admits requests as the gateway admits its callers: by the same tokens and rules.
+class FaceAdmission:
+    """Admits requests as the gateway admits its callers: by the same tokens, certificates and rules.
 
     A request is identified here before it is read, and once more, as every call is, when it calls the gateway's RPCs:
     there it takes its turn with all calls of its caller. Requests have limits of their own besides, for most of them,
@@ -58,25 +59,23 @@ class TokenAdmission:
         self._guards = None if max_per_hour is None else SpendingGuards(max_per_hour)
 
     @asynccontextmanager
-    async def admitted(
-        self, authorization: Sequence[str], account: str | None = None
-    ) -> AsyncIterator[AsyncGatewayClient]:
+    async def admitted(self, sender: Sender, account: str | None = None) -> AsyncIterator[AsyncGatewayClient]:
         """Admit a request while the block runs, and yield the client by which its sender asks.
 
         Args:
-            authorization: The values of the header Authorization: at most one, with a token.
+            sender: Shows at most one token, or a certificate.
             account: Whose budget pays; None: the caller's own account.
 
         Raises:
             HttpRefusalError: The sender is not known, has no account, or asks too much.
         """
-        caller = self._known(authorization)
+        caller = self._known(sender)
         paying = self._within_reach(caller, account)
         try:
             async with self._requests.entered(caller.name) as request:
                 # Every request counts against the rate.
                 await request.turn()
-                calls = InProcessCalls(self._methods, self._admission, authorization)
+                calls = InProcessCalls(self._methods, self._admission, sender)
                 guard = None if self._guards is None else self._guards.of(caller.name)
                 yield AsyncGatewayClient(calls, account=paying, max_per_hour=guard)
         except TooManyError as error:
@@ -94,14 +93,13 @@ class TokenAdmission:
             )
             raise self._refused(HTTPStatus.FORBIDDEN, "ACCOUNT_OUT_OF_REACH", message) from None
 
-    def _known(self, authorization: Sequence[str]) -> Caller:
-        metadata = tuple(("authorization", value) for value in authorization)
+    def _known(self, sender: Sender) -> Caller:
         try:
-            return self._callers.caller(InProcessContext(metadata))  # type: ignore[arg-type]
+            return self._callers.caller(InProcessContext.of(sender))  # type: ignore[arg-type]
         except TokenError as error:
             raise self._refused(HTTPStatus.UNAUTHORIZED, "TOKEN_REFUSED", str(error), _CHALLENGE) from None
         except UnknownCallerError:
-            message = "expected a token that says who calls"
+            message = "expected a token or a certificate that says who calls"
             raise self._refused(HTTPStatus.UNAUTHORIZED, "CALLER_UNKNOWN", message, _CHALLENGE) from None
         except NoAccountError:
             message = "no account, or no audience of the policy, belongs to this caller"
