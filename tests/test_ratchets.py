@@ -21,7 +21,7 @@ LINES = {
     "dp_service": 42_470,
     "budget_service": 20_415,
     "pinot_connector": 21_890,
-    "gris_gateway": 3_540,
+    "gris_gateway": 3_546,
     "gris_console": 3_850,
     "gris_mcp": 2_745,
     "gris_broker": 570,
@@ -29,14 +29,14 @@ LINES = {
     "gris_data": 7_520,
     "gris_lab": 4_855,
     "gris_cli": 9_650,
-    "gris_serving": 3_525,
+    "gris_serving": 4_014,
 }
-LINES_OF_TESTS = 135_300
-OPTIONAL_FIELDS = 499
+LINES_OF_TESTS = 136_225
+OPTIONAL_FIELDS = 500
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 134_500
+WORDS = 135_320
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {
