@@ -112,7 +112,7 @@ def started(
 def accepts(verifier: TokenVerifier, token: str) -> bool:
     """Return whether a token is accepted."""
     try:
-        return "ana" == verifier.claims(token)["sub"]
+        return bool("ana" == verifier.claims(token)["sub"])
     except TokenError:
         return False
 
@@ -195,6 +195,7 @@ def test_a_key_that_is_taken_out_is_gone_after_the_next_refresh(
     until(lambda: not accepts(verifier, new))
 
 
+@pytest.mark.slow
 def test_made_up_keys_neither_flood_the_issuer_nor_hold_up_others(
     server: KeyServer, authority: Authority, key: Issuer
 ) -> None:
@@ -216,6 +217,7 @@ def test_made_up_keys_neither_flood_the_issuer_nor_hold_up_others(
         released.set()
 
 
+@pytest.mark.slow
 def test_unknown_keys_wait_for_their_turn(server: KeyServer, authority: Authority, key: Issuer) -> None:
     """The refresh that they ask for comes no sooner than the limit says."""
     verifier = started(server, authority, RefreshLimits(early_seconds=0.4))
@@ -226,6 +228,7 @@ def test_unknown_keys_wait_for_their_turn(server: KeyServer, authority: Authorit
     assert len(server.asked) <= 4
 
 
+@pytest.mark.slow
 def test_failures_are_not_hammered(server: KeyServer, authority: Authority, key: Issuer) -> None:
     """Retries wait twice as long each time, whatever tokens ask for."""
     server.answers[KEYS] = says(b"", 500)
@@ -251,12 +254,12 @@ def faults(server: KeyServer, key: Issuer) -> Mapping[str, tuple[Answer, str]]:
         "an error": (says(b"{}", 500), "status"),
         "nothing there": (says(b"{}", 404), "status"),
         "no content": (says(b"", 204), "status"),
-        "another place here": (says(b"", 302, Location=server.issuer + "/other"), "redirect"),
-        "another host": (says(b"", 301, Location="https://elsewhere.invalid/keys"), "redirect"),
+        "another place here": (says(b"", 302, location=server.issuer + "/other"), "redirect"),
+        "another host": (says(b"", 301, location="https://elsewhere.invalid/keys"), "redirect"),
         "a page": (says(b"<html>"), "keys"),
         "a certificate": (says(key.public_pem), "keys"),
         "nothing": (says(b""), "keys"),
-        "half of it": (says(jwks(key), **{"Content-Length": "5000"}), "unreachable"),
+        "half of it": (says(jwks(key), stated_length=5000), "unreachable"),
         "endless lists": (says(b'{"keys": ' + b"[" * 100_000), "keys"),
         "too much": (says(b" " * 300_000), "too_large"),
         "far too much in pieces": (drips(b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 100_000), "too_large"),
@@ -280,6 +283,7 @@ FAULTS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_no_answer_changes_nothing(
     server: KeyServer, authority: Authority, key: Issuer, caplog: pytest.LogCaptureFixture, fault: str
@@ -297,6 +301,7 @@ def test_what_is_no_answer_changes_nothing(
     until(lambda: accepts(verifier, signed(server, following)))
 
 
+@pytest.mark.slow
 def test_a_server_that_says_nothing_at_all_ends_in_time(
     server: KeyServer, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -309,6 +314,7 @@ def test_a_server_that_says_nothing_at_all_ends_in_time(
     assert verifier
 
 
+@pytest.mark.slow
 def test_only_the_named_host_with_a_certificate_that_is_trusted_is_believed(
     server: KeyServer, authority: Authority, key: Issuer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -336,6 +342,7 @@ def test_only_the_named_host_with_a_certificate_that_is_trusted_is_believed(
             _joined()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [
@@ -370,6 +377,7 @@ def test_a_discovery_document_that_is_not_the_issuers_is_refused(
     assert {DISCOVERY} == set(server.asked)
 
 
+@pytest.mark.slow
 def test_keys_that_have_become_too_old_are_no_longer_believed(
     server: KeyServer, authority: Authority, key: Issuer, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -93,13 +93,16 @@ def jwks(*issuers: Issuer) -> bytes:
     return json.dumps({"keys": [issuer.jwk() for issuer in issuers]}).encode()
 
 
-def says(body: bytes, status: int = 200, **headers: str) -> Answer:
-    """Return an answer with this content."""
+def says(
+    body: bytes, status: int = 200, *, location: str | None = None, stated_length: int | None = None
+) -> Answer:
+    """Return an answer with this content, which may be a redirect, or state another length."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(stated_length or len(body)))
+        if location is not None:
+            handler.send_header("Location", location)
         handler.end_headers()
         handler.wfile.write(body)
 
