@@ -129,7 +129,7 @@ async def test_a_service_keeps_fetched_keys_when_its_access_file_changes(tmp_pat
 
                 async def becomes_answered() -> None:
                     async with asyncio.timeout(20):
-                        while not await answered():
+                        while not await answered():  # noqa: ASYNC110 - nobody says when
                             await asyncio.sleep(0.01)
 
                 await becomes_answered()
