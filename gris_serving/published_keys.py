@@ -13,17 +13,19 @@ from __future__ import annotations
 import json
 import logging
 import random
+import ssl
 import threading
 import time
 import weakref
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from gris_serving.https_client import FetchError, FetchLimits, checked_url, fetch, trust
 from gris_serving.instrumentation import NOTHING, Instrumentation
 from gris_serving.public_keys import VerificationKey, keys_of_set
-from gris_serving.reloading_files import SecurityError
+from gris_serving.reloading_files import ReloadingFiles, SecurityError
 
 COMPONENT = "token_keys"
 THREAD = "gris-token-keys"
@@ -79,7 +81,10 @@ class PublishedKeys:
     """
 
     def __init__(self, address: KeyAddress, limits: RefreshLimits = DEFAULT_LIMITS) -> None:
-        trust(address.ca_file)
+        ca_file = address.ca_file
+        self._trust = ReloadingFiles(
+            "authorities", [] if ca_file is None else [Path(ca_file)], lambda: trust(ca_file)
+        )
         self.address = address
         self._limits = limits
         self._fetched: _Fetched | None = None
@@ -114,7 +119,7 @@ class PublishedKeys:
     def refresh(self) -> tuple[float, float]:
         """Fetch the keys, and return after how many seconds there may be another refresh, and shall be one."""
         try:
-            keys = fetched_keys(self.address, self._limits.fetch)
+            keys = fetched_keys(self.address, self._trust.value(), self._limits.fetch)
         except FetchError as error:
             return self._failed(str(error))
         except Exception as error:
@@ -158,14 +163,15 @@ class PublishedKeys:
         return retry_seconds, retry_seconds
 
 
-def fetched_keys(address: KeyAddress, limits: FetchLimits) -> tuple[VerificationKey, ...]:
+def fetched_keys(
+    address: KeyAddress, context: ssl.SSLContext, limits: FetchLimits
+) -> tuple[VerificationKey, ...]:
     """Return the keys that an issuer publishes now.
 
     Raises:
         FetchError: As `fetch` (`https_client`); or `discovery`: the issuer's document is none, or names another issuer
             or no address of keys; or `keys`: what is there is no JWK set that is safe to use.
     """
-    context = trust(address.ca_file)
     content = fetch(address.url, context, limits)
     if address.discover:
         content = fetch(_keys_url(content, address.issuer), context, limits)

@@ -568,6 +568,18 @@ def test_settings_that_mean_nothing_are_refused(stated: dict[str, Any], expected
         JwtSettings.model_validate(common | stated)
 
 
+def test_a_changed_file_of_authorities_is_read_again(
+    server: KeyServer, authority: Authority, key: Issuer, tmp_path: Path
+) -> None:
+    """As where the issuer's server gets a certificate of another one."""
+    (tmp_path / "former").mkdir()
+    ca_file = Authority.new(tmp_path / "former").ca_file
+    verifier = started(server, authority, ca_file=str(ca_file))
+    assert not accepts(verifier, signed(server, key))
+    ca_file.write_bytes(authority.ca_file.read_bytes())
+    until(lambda: accepts(verifier, signed(server, key)))
+
+
 def test_authorities_that_cannot_be_used_are_refused_at_the_start(
     server: KeyServer, authority: Authority, tmp_path: Path
 ) -> None:
