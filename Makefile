@@ -5,6 +5,7 @@ ENGINE ?= duckdb
 AGAINST ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 BUF_VERSION := 1.75.0
 AXE_VERSION := 4.14.1
+OIDC_PROVIDER_VERSION := 9.13.3
 MERMAID_VERSION := 11.17.2
 IFRAME_WORKER_VERSION := 1.0.4
 BIN := $(VENV)/bin
@@ -67,7 +68,8 @@ console-pictures: $(VENV)/.dev ## make the pictures of docs/console.md, light, d
 
 # What is from npm, each at one version and all in one command: a second one would take away what the first has brought.
 node_modules/.bin/buf: Makefile
-	npm install --silent --no-save --no-package-lock @bufbuild/buf@$(BUF_VERSION) axe-core@$(AXE_VERSION)
+	npm install --silent --no-save --no-package-lock @bufbuild/buf@$(BUF_VERSION) axe-core@$(AXE_VERSION) \
+		oidc-provider@$(OIDC_PROVIDER_VERSION)
 	@touch $@
 
 demo: $(VENV)/.all ## ask private questions of real data; ENGINE=pinot: on a real Apache Pinot, yours (PINOT_BROKER, PINOT_CONTROLLER) or one that it starts
@@ -89,7 +91,7 @@ test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or 
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Docker is left to you: its daemon changes a machine more than a package does.
-test-servers: ## install what skipped parts of `make test` need (Redis, PostgreSQL, Java, Chromium, axe), by apt, Homebrew or conda
+test-servers: ## install what skipped parts of `make test` need (Redis, PostgreSQL, Java, Chromium, axe, oidc-provider), by apt, Homebrew or conda
 	@set -eu; if command -v apt-get >/dev/null; then \
 		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq; \
 		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \

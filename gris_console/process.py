@@ -51,8 +51,9 @@ class HostedConsole:
         configuration.require_readable()
         self._configuration = configuration
         owners = configuration.identity.owners
+        self._verifier = TokenVerifier(configuration.identity.jwt)
         self._authenticator = TokenAuthenticator(
-            TokenVerifier(configuration.identity.jwt),
+            self._verifier,
             owners=None if owners is None else OwnerRule(owners.claim, owners.equals),
             name_claim=configuration.identity.name_claim,
             session_seconds=60.0 * configuration.session_minutes,
@@ -61,6 +62,7 @@ class HostedConsole:
 
     def console(self, port: int) -> Console:
         """Return the console, once its port is known."""
+        self._verifier.start()
         site = self._configuration.site(port)
         return Console.new(
             site, self._authenticator, Sessions(self._gateway, self._owner), self._configuration.notice

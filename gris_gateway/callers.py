@@ -10,6 +10,7 @@ from typing import Any
 from gris_gateway.accounts import AccountError, Caller, checked_segment
 from gris_gateway.configuration import AccountRule, AudienceRule, IdentityRules
 from gris_serving.identity import Context, bearer_token, certificate_names
+from gris_serving.instrumentation import Instrumentation
 from gris_serving.tokens import TokenError, TokenVerifier
 from pinot_connector.audiences import Audience
 
@@ -32,13 +33,18 @@ class Callers:
     Where no tokens are accepted, one is refused: its sender means its account, and another one would pay.
 
     Raises:
-        SecurityError: The file with the keys of tokens cannot be used.
+        SecurityError: A file of the keys of tokens cannot be used.
     """
 
     def __init__(self, rules: IdentityRules, audiences: Sequence[AudienceRule] = ()) -> None:
         self._rules = rules
         self._audiences = audiences
         self._verifier = None if rules.jwt is None else TokenVerifier(rules.jwt)
+
+    def start(self, instrumentation: Instrumentation) -> None:
+        """Begin to fetch the keys of tokens, if their issuer publishes them."""
+        if self._verifier is not None:
+            self._verifier.start(instrumentation)
 
     def caller(self, context: Context) -> Caller:
         """Return the caller.

@@ -134,6 +134,7 @@ class Gateway:
         self, servicer: PrivateQueryServicer, process_telemetry: Telemetry, drain_seconds: float
     ) -> AsyncIterator[str]:
         instrumentation, names = process_telemetry.instrumentation, (SERVICE_NAME, health.OVERALL)
+        self._callers.start(instrumentation)
         admission = GatewayAdmission(self._callers, self._limiter, instrumentation, self._limits)
         server = grpc.aio.server(
             interceptors=(admission,),

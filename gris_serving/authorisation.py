@@ -5,7 +5,7 @@
       "dns:ops.example.org": [read, admin]
       "dns:ledger.eu.example.org": [spend, read, "region:eu"]
     jwt:                                        # or tokens, whose claim lists roles
-      key_file: /etc/gris/issuer.jwks
+      key_file: /etc/gris/issuer.jwks           # or keys_url, or discover: true
       algorithms: [ES256]
       issuer: https://login.example.org
       audience: gris-budget
@@ -112,7 +112,24 @@ class Callers:
     """
 
     def __init__(self, path: Path) -> None:
-        self._access = ReloadingFiles("access", [path], lambda: _Opened.read(path))
+        self._verifier: TokenVerifier | None = None
+        self._instrumentation: Instrumentation | None = None
+        self._access = ReloadingFiles("access", [path], lambda: self._read(path))
+
+    def start(self, instrumentation: Instrumentation) -> None:
+        """Begin to fetch the keys of tokens, if their issuer publishes them, also of access files to come."""
+        self._instrumentation = instrumentation
+        if (verifier := self._access.value().verifier) is not None:
+            verifier.start(instrumentation)
+
+    def _read(self, path: Path) -> _Opened:
+        access = read_document(path, Access)
+        # Keys that have been fetched from the same address outlive a change of the file.
+        verifier = None if access.jwt is None else TokenVerifier(access.jwt, before=self._verifier)
+        if verifier is not None and self._instrumentation is not None:
+            verifier.start(self._instrumentation)
+        self._verifier = verifier
+        return _Opened(access, verifier)
 
     @property
     def wants_certificates(self) -> bool:
@@ -146,11 +163,6 @@ class Callers:
 class _Opened:
     access: Access
     verifier: TokenVerifier | None
-
-    @classmethod
-    def read(cls, path: Path) -> _Opened:
-        access = read_document(path, Access)
-        return cls(access, None if access.jwt is None else TokenVerifier(access.jwt))
 
     def roles_of(self, token: str | None) -> frozenset[str]:
         if token is None or self.verifier is None or self.access.jwt is None:

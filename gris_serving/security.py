@@ -93,7 +93,7 @@ class Security:
     def interceptors(
         self, instrumentation: Instrumentation, *, reads_first: bool = False
     ) -> Sequence[grpc.aio.ServerInterceptor]:
-        """Return the interceptors of the server.
+        """Return the interceptors of the server, and begin to fetch the keys of tokens where an issuer publishes them.
 
         Args:
             instrumentation: Records calls that are refused.
@@ -102,6 +102,7 @@ class Security:
         """
         if self._callers is None:
             return ()
+        self._callers.start(instrumentation)
         reads_first = reads_first and self._options.tls_client_ca is not None
         return (Authorisation(self._methods, self._callers, instrumentation, reads_first=reads_first),)
 

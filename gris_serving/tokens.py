@@ -1,76 +1,120 @@
 """JSON Web Tokens: which ones are accepted.
 
-A token counts only if it is signed by a key of the configured file under an algorithm that the configuration names, is
-meant for this audience, comes from this issuer and has not expired. Only asymmetric algorithms can be named, so
-neither `none` nor a public key taken for a shared secret is ever tried.
+A token counts only if it is signed by a key of its issuer under an algorithm that the configuration names, is meant for
+this audience, comes from this issuer and has not expired. Only asymmetric algorithms can be named, so neither `none`
+nor a public key taken for a shared secret is ever tried. The keys are in a file, or fetched from where the issuer
+publishes them: at an address that the configuration pins, or at the one that the issuer's discovery document names.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import jwt
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
-from cryptography.x509 import load_pem_x509_certificate
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from gris_serving.documents import Strict
-from gris_serving.reloading_files import ReloadingFiles, SecurityError, read_bytes
+from gris_serving.https_client import checked_url
+from gris_serving.instrumentation import NOTHING, Instrumentation
+from gris_serving.public_keys import Algorithm, PublicKey, VerificationKey, keys_of_file
+from gris_serving.published_keys import (
+    DEFAULT_LIMITS,
+    KeyAddress,
+    PublishedKeys,
+    RefreshLimits,
+    discovery_url,
+)
+from gris_serving.reloading_files import ReloadingFiles
 
 MAX_TOKEN_CHARACTERS = 8192
-MIN_RSA_BITS = 2048
 
-Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
-
-_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-_CURVES = {"secp256r1": ("ES256",), "secp384r1": ("ES384",), "secp521r1": ("ES512",)}
+_OF_PUBLISHED_KEYS = frozenset(("ca_file", "keys_refresh_seconds", "keys_max_age_seconds"))
 
 
 class JwtSettings(Strict):
-    """Whose tokens are accepted: `key_file` holds one PEM public key or certificate, or a JWKS."""
+    """Whose tokens are accepted, and where the issuer's keys are: exactly one of `key_file`, `keys_url`, `discover`.
 
-    key_file: str
+    `key_file` holds one PEM public key or certificate, or a JWKS; at `keys_url` is a JWKS; with `discover` the issuer's
+    discovery document says where. `ca_file` is the authority of that server (PEM), if not one of the system's.
+    """
+
+    key_file: str | None = None
+    keys_url: Annotated[str, AfterValidator(checked_url)] | None = None
+    discover: bool = False
+    ca_file: str | None = None
+    keys_refresh_seconds: int = Field(300, ge=30, le=3600)
+    keys_max_age_seconds: int = Field(86_400, ge=3600, le=604_800)
     algorithms: list[Algorithm] = Field(min_length=1)
     issuer: str = Field(min_length=1)
     audience: str = Field(min_length=1)
     leeway_seconds: int = Field(30, ge=0, le=300)
+
+    @model_validator(mode="after")
+    def _has_keys(self) -> JwtSettings:
+        if (self.key_file is not None) + (self.keys_url is not None) + self.discover != 1:
+            raise ValueError("expected exactly one of key_file, keys_url, discover: true")
+        if self.key_file is not None and (surplus := sorted(_OF_PUBLISHED_KEYS & self.model_fields_set)):
+            raise ValueError(f"{', '.join(surplus)}: expected only with keys_url or discover")
+        if self.discover:
+            self._require_discoverable()
+        return self
+
+    def _require_discoverable(self) -> None:
+        try:
+            checked_url(self.issuer)
+        except ValueError as error:
+            raise ValueError(f"issuer: {error}, for discover is true") from None
+        if "?" in self.issuer:
+            raise ValueError("issuer: expected no query, for discover is true")
+
+    def key_address(self) -> KeyAddress:
+        """Return where the keys are that are not in a file."""
+        return KeyAddress(
+            url=self.keys_url or discovery_url(self.issuer),
+            discover=self.discover,
+            issuer=self.issuer,
+            ca_file=self.ca_file,
+            refresh_seconds=self.keys_refresh_seconds,
+            max_age_seconds=self.keys_max_age_seconds,
+        )
 
 
 class TokenError(Exception):
     """A token that is not accepted; the message says why and shows nothing of it."""
 
 
-@dataclass(frozen=True)
-class _Key:
-    """A key by its id (None: it has none), and the algorithms that it may be used with."""
-
-    key_id: str | None
-    key: PublicKey
-    algorithms: tuple[str, ...]
-
-
 class TokenVerifier:
-    """Verifies tokens as the settings say. The key file is reloaded when it changes.
+    """Verifies tokens as the settings say. A key file is reloaded when it changes.
+
+    Keys that are published are fetched once `start` is called, and no token is accepted before they are there.
+
+    Args:
+        settings: Which tokens are accepted.
+        before: The verifier that this one replaces. Keys that it has from the same address stay in force.
+        limits: The time-outs of fetching keys.
 
     Raises:
-        SecurityError: The key file cannot be used.
+        SecurityError: The key file, or the file of authorities, cannot be used.
     """
 
-    def __init__(self, settings: JwtSettings) -> None:
-        path = Path(settings.key_file)
+    def __init__(
+        self,
+        settings: JwtSettings,
+        *,
+        before: TokenVerifier | None = None,
+        limits: RefreshLimits = DEFAULT_LIMITS,
+    ) -> None:
         self._settings = settings
-        self._keys = ReloadingFiles(
-            "keys of tokens", [path], lambda: _fitting_keys(path, settings.algorithms)
-        )
+        self._published = _published(settings, before, limits)
+        self._keys = _keys_in_file(settings) if self._published is None else self._published.value
+
+    def start(self, instrumentation: Instrumentation = NOTHING) -> None:
+        """Begin to fetch keys that are published, in the background, and report how that goes."""
+        if self._published is not None:
+            self._published.start(instrumentation)
 
     def claims(self, token: str) -> Mapping[str, Any]:
         """Return the claims of a token.
@@ -109,81 +153,28 @@ class TokenVerifier:
         return claims
 
     def _key(self, key_id: object, algorithm: str) -> PublicKey:
-        usable = [each for each in self._keys.value() if algorithm in each.algorithms]
+        keys = self._keys()
+        usable = [each for each in keys if algorithm in each.algorithms]
         named = [each for each in usable if key_id is None or each.key_id in (None, key_id)]
-        if len(named) != 1:
-            raise TokenError("the token is not signed by a key that is known here")
-        return named[0].key
+        if len(named) == 1:
+            return named[0].key
+        if self._published is not None and all(each.key_id != key_id for each in keys):
+            self._published.refresh_early()
+        if not keys:
+            raise TokenError("no token is accepted now: the keys of their issuer are not here")
+        raise TokenError("the token is not signed by a key that is known here")
 
 
-def _fitting_keys(path: Path, algorithms: Sequence[str]) -> tuple[_Key, ...]:
-    """Return the keys of a file.
-
-    Raises:
-        SecurityError: The file cannot be used, or no token that it could verify would be accepted.
-    """
-    keys = _read_keys(path)
-    if not any(each in key.algorithms for each in algorithms for key in keys):
-        usable = sorted({each for key in keys for each in key.algorithms})
-        raise SecurityError(
-            f"{path}: its keys are for {', '.join(usable) or 'no algorithm'}; algorithms names only "
-            f"{', '.join(algorithms)}"
-        )
-    return keys
+def _published(
+    settings: JwtSettings, before: TokenVerifier | None, limits: RefreshLimits
+) -> PublishedKeys | None:
+    if settings.key_file is not None:
+        return None
+    address = settings.key_address()
+    known = None if before is None else before._published
+    return known if known is not None and known.address == address else PublishedKeys(address, limits)
 
 
-def _read_keys(path: Path) -> tuple[_Key, ...]:
-    content = read_bytes(path)
-    try:
-        if content.lstrip().startswith(b"{"):
-            return _set_of_keys(path, content)
-        return (_key(None, _pem_key(content)),)
-    # An entry that is not a mapping has no `get`, and JSON may be nested deeper than Python can read.
-    except (
-        jwt.PyJWTError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        RecursionError,
-        UnsupportedAlgorithm,
-    ):
-        raise SecurityError(
-            f"{path}: expected a PEM public key or certificate, or a JWKS, of RSA (2048 bits or more), EC or Ed25519 "
-            "keys, without private or shared ones"
-        ) from None
-
-
-def _pem_key(content: bytes) -> object:
-    if b"BEGIN CERTIFICATE" in content:
-        return load_pem_x509_certificate(content).public_key()
-    return load_pem_public_key(content)
-
-
-def _set_of_keys(path: Path, content: bytes) -> tuple[_Key, ...]:
-    entries = [entry for entry in json.loads(content)["keys"] if entry.get("use", "sig") == "sig"]
-    if not entries:
-        # What a new deployment begins with: no token is accepted before the issuer's keys are there.
-        raise SecurityError(
-            f"{path}: a JWKS without a key for signatures: replace it by your issuer's public keys"
-        )
-    # A shared secret could be guessed, and anyone who holds a private key can sign for everyone.
-    if any(entry.get("kty") == "oct" or "d" in entry for entry in entries):
-        raise ValueError
-    keys = tuple(_key(entry.get("kid"), jwt.PyJWK(entry).key, entry.get("alg")) for entry in entries)
-    if len(keys) != len({key.key_id for key in keys}):
-        raise ValueError
-    return keys
-
-
-def _key(key_id: str | None, key: object, algorithm: str | None = None) -> _Key:
-    match key:
-        case RSAPublicKey() if key.key_size >= MIN_RSA_BITS:
-            algorithms: tuple[str, ...] = _RSA
-        case EllipticCurvePublicKey():
-            algorithms = _CURVES[key.curve.name]
-        case Ed25519PublicKey():
-            algorithms = ("EdDSA",)
-        case _:
-            raise ValueError
-    return _Key(key_id, key, algorithms if algorithm is None else tuple({algorithm}.intersection(algorithms)))
+def _keys_in_file(settings: JwtSettings) -> Callable[[], tuple[VerificationKey, ...]]:
+    path = Path(settings.key_file or "")
+    return ReloadingFiles("keys of tokens", [path], lambda: keys_of_file(path, settings.algorithms)).value

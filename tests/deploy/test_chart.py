@@ -174,6 +174,22 @@ def test_what_pinot_asks_for_reaches_the_gateway(tmp_path: Path) -> None:
     assert volumes["pinot"]["secret"] == {"secretName": "gris-pinot", "defaultMode": 0o440}
 
 
+def test_keys_of_tokens_may_be_fetched_from_their_issuer(tmp_path: Path) -> None:
+    """Then no file holds them, the gateway may reach the issuer, and it trusts an authority of the values."""
+    to = ("gateway.issuer.to[0].ipBlock.cidr=10.40.0.0/16", "gateway.issuer.port=8443")
+    keys = ("gateway.identity.jwt.keys=", "gateway.identity.jwt.discover=true", "gateway.identity.jwt.ca=PEM")
+    made = charted(PRODUCTION.but(*keys, *to))
+    jwt = gateway_configuration(made, tmp_path).identity.jwt
+    assert jwt is not None
+    assert (jwt.key_file, jwt.discover, jwt.ca_file) == (None, True, "/etc/gris/issuer-ca.pem")
+    files = made["ConfigMap", "gris-gateway"]["data"]
+    assert {"gateway.yaml", "issuer-ca.pem"} == set(files)
+    (way,) = made["NetworkPolicy", "gateway-to-issuer"]["spec"]["egress"]
+    assert way["to"] == [{"ipBlock": {"cidr": "10.40.0.0/16"}}]
+    assert way["ports"] == [{"port": 8443, "protocol": "TCP"}]
+    assert ("NetworkPolicy", "gateway-to-issuer") not in charted(PRODUCTION)
+
+
 def test_clients_of_pinot_and_postgresql_have_ports_of_their_own(tmp_path: Path) -> None:
     """By the gateway's certificate, and a catalogue with a folder to write to; none unless it is asked for."""
     made = charted(CLIENTS)
@@ -327,6 +343,16 @@ REFUSED: dict[str, tuple[Values, tuple[str, ...], str]] = {
     "nobody who may call": (PRODUCTION, ("gateway.identity.jwt=null",), "gateway.identity: say who"),
     "certificates that nobody checks": (TRIAL, ("gateway.tls.clientCa=false",), "gateway.tls.clientCa"),
     "an issuer without keys": (PRODUCTION, ("gateway.identity.jwt.keys=",), "gateway.identity.jwt.keys"),
+    "keys in two places": (
+        PRODUCTION,
+        ("gateway.identity.jwt.discover=true", "gateway.issuer.to[0].ipBlock.cidr=10.40.0.0/16"),
+        "or instead one of keys_url and discover",
+    ),
+    "an issuer that is everywhere": (
+        PRODUCTION,
+        ("gateway.identity.jwt.keys=", "gateway.identity.jwt.discover=true"),
+        "gateway.issuer.to: say where",
+    ),
     "a shared secret as a key": (PRODUCTION, ("gateway.identity.jwt.algorithms={HS256}",), "algorithms"),
     "a trial's servers in production": (PRODUCTION, ("trialServers.enabled=true",), "trialServers.enabled"),
     "neither a ledger nor a region": (PRODUCTION, ("budgetService.enabled=false",), "name a region"),

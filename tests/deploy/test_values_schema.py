@@ -45,7 +45,7 @@ OF_THE_CHART: dict[type[BaseModel], set[str]] = {
     BrokerSettings: {"listen", "tls"},
     PostgresSettings: {"listen", "tls", "catalogue"},
     Pinot: {"broker", "controller", "authorization_file", "ca_file", "certificate_file"},
-    Tokens: {"key_file"},
+    Tokens: {"key_file", "ca_file"},
 }
 REPEATED: dict[type[BaseModel], str] = {
     GatewayConfiguration: "gateway.settings",
@@ -59,8 +59,8 @@ REPEATED: dict[type[BaseModel], str] = {
     AccountRule: "gateway.identity.jwt.accounts.items",
     CertificateRule: "gateway.identity.certificates.additionalProperties",
 }
-# The file with the keys of tokens' issuer is written from this one.
-ONLY_IN_THE_CHART: dict[type[BaseModel], set[str]] = {Tokens: {"keys"}}
+# The files with the keys of tokens' issuer, and with its authority, are written from these.
+ONLY_IN_THE_CHART: dict[type[BaseModel], set[str]] = {Tokens: {"keys", "ca"}}
 
 
 def resolved(schema: Mapping[str, Any], within: Mapping[str, Any]) -> Mapping[str, Any]:

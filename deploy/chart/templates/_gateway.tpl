@@ -20,7 +20,10 @@
 {{- $identity := dict -}}
 {{- with $gateway.identity.certificates }}{{ $_ := set $identity "certificates" . }}{{ end -}}
 {{- with $gateway.identity.jwt -}}
-{{- $_ := set $identity "jwt" (merge (dict "key_file" "/etc/gris/issuer.jwks") (omit . "keys")) -}}
+{{- $jwt := omit . "keys" "ca" -}}
+{{- if .keys }}{{ $_ := set $jwt "key_file" "/etc/gris/issuer.jwks" }}{{ end -}}
+{{- if .ca }}{{ $_ := set $jwt "ca_file" "/etc/gris/issuer-ca.pem" }}{{ end -}}
+{{- $_ := set $identity "jwt" $jwt -}}
 {{- end -}}
 {{- $releases := dict "key_file" "/run/releases/releases.key" -}}
 {{- $history := deepCopy ($gateway.settings.history | default dict) -}}

@@ -88,8 +88,13 @@
 {{- if and $values.gateway.identity.certificates (not $values.gateway.tls.clientCa) -}}
 {{- $faults = append $faults "gateway.tls.clientCa: identity.certificates needs it, and ca.pem in the Secret" -}}
 {{- end -}}
-{{- if and $values.gateway.identity.jwt (not (default dict $values.gateway.identity.jwt).keys) -}}
-{{- $faults = append $faults "gateway.identity.jwt.keys: give the issuer's public keys (--set-file gateway.identity.jwt.keys=issuer.jwks)" -}}
+{{- with $values.gateway.identity.jwt -}}
+{{- if ne 1 (len (compact (list .keys .keys_url (ternary "discover" "" (default false .discover))))) -}}
+{{- $faults = append $faults "gateway.identity.jwt.keys: give the issuer's public keys (--set-file gateway.identity.jwt.keys=issuer.jwks), or instead one of keys_url and discover=true" -}}
+{{- end -}}
+{{- if and (or .keys_url .discover) (not $values.gateway.issuer.to) -}}
+{{- $faults = append $faults "gateway.issuer.to: say where the issuer's server is; the gateway does not reach it otherwise" -}}
+{{- end -}}
 {{- end -}}
 {{- if and $values.gateway.broker.enabled (not $values.gateway.broker.settings.hosts) -}}
 {{- $faults = append $faults "gateway.broker.settings.hosts: give the names by which callers reach the gateway, as its certificate has them" -}}
