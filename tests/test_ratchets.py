@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 42_470,
+    "dp_service": 42_590,
     "budget_service": 20_415,
     "pinot_connector": 21_890,
     "gris_gateway": 3_540,
@@ -31,12 +31,12 @@ LINES = {
     "gris_cli": 9_860,
     "gris_serving": 3_525,
 }
-LINES_OF_TESTS = 135_930
+LINES_OF_TESTS = 136_050
 OPTIONAL_FIELDS = 499
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 135_060
+WORDS = 135_310
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {
