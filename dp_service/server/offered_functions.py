@@ -35,14 +35,14 @@ _BUCKETS = 6
 _PLAIN = re.compile(r"[\w-]{1,24}", re.ASCII)
 _ONE_DAY = datetime.timedelta(days=1)
 _DAYS = (datetime.date(2025, 1, 1), datetime.date(2025, 7, 1))
-# Of columns whose values the policy does not list.
-_VALUES: dict[ColumnType, tuple[Value, ...]] = {
+EXAMPLE_VALUES: dict[ColumnType, tuple[Value, ...]] = {
     ColumnType.STRING: ("one", "another"),
     ColumnType.INT64: (1, 2),
     ColumnType.BOOL: (True, False),
     ColumnType.DATE: _DAYS,
     ColumnType.TIMESTAMP: _DAYS,
 }
+"""Values of columns whose values the policy does not list."""
 
 
 @lru_cache(maxsize=1024)
@@ -73,28 +73,28 @@ def _examples(table: Table, year: int) -> Iterator[dp_pb2.CatalogFunction]:
         case [first, second]:
             case = f"CASE WHEN {first} THEN 'A' WHEN {second} THEN 'B' ELSE 'C' END"
             yield _example(table, "case", case, "The value beside the first condition that a row meets.")
-            steps, by = f"STEPS({first}, {second})", f"CORRELATE_BY({_named(table.member)})"
+            steps, by = f"STEPS({first}, {second})", f"CORRELATE_BY({named(table.member)})"
             yield dp_pb2.CatalogFunction(
                 code="funnel",
                 text=f"FUNNEL_COUNT({steps})",
                 meaning="Who reaches each of 2 to 10 steps, in any order of time, for the price of one count.",
-                sql=f"SELECT FUNNEL_COUNT({steps}, {by}) FROM {_named(table.name)}",
+                sql=f"SELECT FUNNEL_COUNT({steps}, {by}) FROM {named(table.name)}",
             )
     if table.time is not None:
         yield from _of_time(table, table.time, year)
     names = [*(each.name for each in table.values), *(each.name for each in table.quantiles)]
     for name in islice(filter(table.has_numbers, names), 1):
-        text = f"WIDTH_BUCKET({_named(name)}, 0, 100, 10)"
+        text = f"WIDTH_BUCKET({named(name)}, 0, 100, 10)"
         yield _example(table, "bins", text, "The bin of a number, with one below all others and one above.")
     texts = (each for each in table.own_columns if each.group_by and each.type is ColumnType.STRING)
     for column in islice(texts, 1):
         meaning = "A part of a text: also SUBSTR, SPLIT_PART, LOWER, UPPER."
-        text = f"LEFT({_named(column.name)}, 1)"
+        text = f"LEFT({named(column.name)}, 1)"
         yield _example(table, "text", text, meaning, then=" ORDER BY 2 DESC LIMIT 10")
 
 
 def _of_time(table: Table, time: TimeColumn, year: int) -> Iterator[dp_pb2.CatalogFunction]:
-    name = _named(time.name)
+    name = named(time.name)
     if table.parts:
         text, parts = f"EXTRACT({table.parts[0].in_sql} FROM {name})", ", ".join(table.parts)
         where = _range(table, time, BucketLength.MONTH, year)
@@ -121,9 +121,9 @@ def _of_time(table: Table, time: TimeColumn, year: int) -> Iterator[dp_pb2.Catal
 def _example(
     table: Table, code: str, text: str, meaning: str, *, where: str = "", in_sql: str = "", then: str = ""
 ) -> dp_pb2.CatalogFunction:
-    count = f"COUNT(DISTINCT {_named(table.member)})" if table.measures.distinct_members else "COUNT(*)"
+    count = f"COUNT(DISTINCT {named(table.member)})" if table.measures.distinct_members else "COUNT(*)"
     keys = "1, 2" if in_sql else "1"
-    sql = f"SELECT {in_sql or text}, {count} FROM {_named(table.name)}{where} GROUP BY {keys}{then}"
+    sql = f"SELECT {in_sql or text}, {count} FROM {named(table.name)}{where} GROUP BY {keys}{then}"
     return dp_pb2.CatalogFunction(code=code, text=text, meaning=meaning, sql=sql)
 
 
@@ -134,8 +134,8 @@ def _conditions(table: Table) -> Iterator[str]:
         compared = "=" if Operator.IN in table.operators(column) else "<"
         plain = [each for each in column.domain or () if _PLAIN.fullmatch(str(each))]
         if table.operators(column):
-            for value in (plain or _VALUES[column.type])[:2]:
-                yield f"{_named(column.name)} {compared} {_literal(value)}"
+            for value in (plain or EXAMPLE_VALUES[column.type])[:2]:
+                yield f"{named(column.name)} {compared} {literal(value)}"
 
 
 def _range(table: Table, time: TimeColumn, length: BucketLength, year: int) -> str:
@@ -144,16 +144,18 @@ def _range(table: Table, time: TimeColumn, length: BucketLength, year: int) -> s
     for _ in range(_BUCKETS):
         start = length.first_day(start - _ONE_DAY)
     is_number = table.time_column().type is ColumnType.INT64
-    low, high = (time.first_value_from(each) if is_number else _literal(each) for each in (start, end))
-    name = _named(time.name)
+    low, high = (time.first_value_from(each) if is_number else literal(each) for each in (start, end))
+    name = named(time.name)
     return f" WHERE {name} >= {low} AND {name} < {high}"
 
 
-def _literal(value: Value) -> str:
+def literal(value: Value) -> str:
+    """Return a value as SQL writes it."""
     if isinstance(value, bool | int):
         return str(value).upper()
     return "'" + str(value).replace("'", "''") + "'"
 
 
-def _named(name: str) -> str:
+def named(name: str) -> str:
+    """Return a name as SQL writes it: in quotes, if it would be read as something else."""
     return f'"{name}"' if NO_NAMES.fullmatch(name.upper()) else name

@@ -26,8 +26,9 @@ from dp_service.releases.kinds import UnusableParametersError
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.errors import DOMAIN
 from dp_service.server.key_file import read_key_files
+from dp_service.server.policy_signatures import read_signers, signature_file
 from dp_service.server.practice import PracticeServicer
-from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
+from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, bytes_of, usable_policy
 from dp_service.server.service import DpServicer, Environment
 from dp_service.terms import CountNoise
 from gris_serving import health, logs
@@ -90,6 +91,7 @@ class Options:
     """The options of the command line."""
 
     policy: Path
+    policy_signer: list[Path]
     key_file: Path
     previous_key_file: list[Path]
     adaptive_tables: Path | None
@@ -108,27 +110,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         "python -m dp_service",
         description="Translates questions under a policy, prices them, and adds noise.",
     )
-    parser.add_argument("--policy", type=Path, required=True, help="the policy file (YAML)")
-    parser.add_argument(
-        "--key-file",
-        type=Path,
-        required=True,
-        help="the current key: 32 bytes, raw or as 64 hexadecimal characters",
-    )
-    parser.add_argument(
-        "--previous-key-file",
-        type=Path,
-        action="append",
-        default=[],
-        help="another live key, whose plans are accepted: the previous one, or the next one before it becomes "
-        "current; repeatable",
-    )
-    parser.add_argument(
-        "--adaptive-tables",
-        type=Path,
-        metavar="FOLDER",
-        help="where `gris plan table` keeps tables of the adaptive bound: guarantees are smaller once there is one",
-    )
+    _add_file_options(parser)
     parser.add_argument(
         "--listen",
         type=address_option,
@@ -151,6 +133,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
     options = parser.parse_args(arguments)
     return Options(
         policy=options.policy,
+        policy_signer=options.policy_signer,
         key_file=options.key_file,
         previous_key_file=options.previous_key_file,
         adaptive_tables=options.adaptive_tables,
@@ -161,6 +144,39 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         stop_with_stdin=options.stop_with_stdin,
         operating=operating_of(options),
         security=SecurityOptions.of(options),
+    )
+
+
+def _add_file_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--policy", type=Path, required=True, help="the policy file (YAML)")
+    parser.add_argument(
+        "--policy-signer",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a public key (Ed25519, PEM) of a second person: only policies are served that such a key has signed, "
+        "beside the policy file with .sig behind its name; repeatable",
+    )
+    parser.add_argument(
+        "--key-file",
+        type=Path,
+        required=True,
+        help="the current key: 32 bytes, raw or as 64 hexadecimal characters",
+    )
+    parser.add_argument(
+        "--previous-key-file",
+        type=Path,
+        action="append",
+        default=[],
+        help="another live key, whose plans are accepted: the previous one, or the next one before it becomes "
+        "current; repeatable",
+    )
+    parser.add_argument(
+        "--adaptive-tables",
+        type=Path,
+        metavar="FOLDER",
+        help="where `gris plan table` keeps tables of the adaptive bound: guarantees are smaller once there is one",
     )
 
 
@@ -325,6 +341,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         content = options.policy.read_bytes()
         keys = read_key_files(options.key_file, options.previous_key_file)
+        signers = read_signers(options.policy_signer)
+        signers.require(content, bytes_of(signature_file(options.policy)), str(options.policy))
         served = ServedPolicy(usable_policy(content, str(options.policy), keys.current))
         currency = served.content.policy.currency
         tables = (
@@ -345,7 +363,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         security = Security(options.security, METHODS)
         security.require_safe(options.listen)
         if not options.validate:
-            watch = PolicyFileWatch(options.policy, served, content, keys.current)
+            watch = PolicyFileWatch(options.policy, served, content, keys.current, signers)
             with start_telemetry("dp_service", options.operating) as seen:
                 serving = serve(
                     options,

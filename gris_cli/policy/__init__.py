@@ -5,13 +5,14 @@ from __future__ import annotations
 import typer
 
 from gris_cli.policy.check import check
+from gris_cli.policy.diff import diff
 from gris_cli.policy.draft import draft
 
 app = typer.Typer()
-for each in (draft, check):
+for each in (draft, check, diff):
     app.command()(each)
 
 
 @app.callback()
 def policy() -> None:
-    """Write a first policy for a table, and check a policy before it is served."""
+    """Write a first policy for a table, check a policy before it is served, and review a change of it."""

@@ -35,14 +35,14 @@ def check(
     from gris_cli.policy.comparing import compared_with
     from gris_cli.policy.report import print_report
 
-    found = _read(file, as_json=as_json)
+    found = read_valid(file, as_json=as_json)
     compared = compared_with(found.policy, flags, pinot_access(connection))
     print_report(found, compared, as_json=as_json)
     if not all(promise.is_kept for promise in compared.promises):
         raise typer.Exit(EXIT_UNEXPECTED)
 
 
-def _read(file: Path, *, as_json: bool) -> PolicyFile:
+def read_valid(file: Path, *, as_json: bool, argument: str = "FILE") -> PolicyFile:
     """Return a policy; print the faults of one that has some, which ends the command."""
     from dp_service.queries.errors import PolicyError
     from dp_service.queries.policy import read_policy
@@ -50,7 +50,7 @@ def _read(file: Path, *, as_json: bool) -> PolicyFile:
     from gris_cli.failures import EXIT_USAGE
     from gris_cli.policy.report import print_faults
 
-    content = _content(file)
+    content = _content(file, argument)
     try:
         found = read_policy(content, str(file))
         require_usable(found.policy)
@@ -64,12 +64,13 @@ def _read(file: Path, *, as_json: bool) -> PolicyFile:
     raise typer.Exit(EXIT_USAGE)
 
 
-def _content(file: Path) -> bytes:
+def _content(file: Path, argument: str) -> bytes:
     """Return what a file holds, unless it is a table's."""
-    with file_errors(file, "FILE"):
+    with file_errors(file, argument):
         content = file.read_bytes()
     if content.startswith(PARQUET_MAGIC):
         raise typer.BadParameter(
-            f"FILE: {file} is a Parquet file, and a policy is YAML; gris policy draft --data {file} writes one for it"
+            f"{argument}: {file} is a Parquet file, and a policy is YAML; gris policy draft --data {file} writes one "
+            "for it"
         )
     return content
