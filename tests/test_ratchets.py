@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 42_470,
+    "dp_service": 42_485,
     "budget_service": 20_415,
     "pinot_connector": 21_890,
     "gris_gateway": 3_540,
