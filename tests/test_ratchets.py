@@ -26,17 +26,17 @@ LINES = {
     "gris_mcp": 2_745,
     "gris_broker": 570,
     "gris_postgres": 3_150,
-    "gris_data": 7_520,
-    "gris_lab": 4_855,
-    "gris_cli": 9_650,
+    "gris_data": 7_706,
+    "gris_lab": 5_052,
+    "gris_cli": 9_712,
     "gris_serving": 3_525,
 }
-LINES_OF_TESTS = 135_300
+LINES_OF_TESTS = 135_389
 OPTIONAL_FIELDS = 499
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 134_500
+WORDS = 135_067
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

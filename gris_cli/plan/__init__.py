@@ -16,11 +16,25 @@ from gris_cli.plan.found import found
 from gris_cli.plan.guarantee import guarantee
 from gris_cli.plan.solve import solve
 from gris_cli.plan.table import table
+from gris_cli.plan.thresholds import thresholds
 from gris_cli.plan.usage import usage
 from gris_cli.plan.value import value
 
 app = typer.Typer(
     help="What budgets are worth, which to choose, and what questions would find.", no_args_is_help=True
 )
-for each in (guarantee, solve, table, attacks, deployments, compose, bound, value, curve, found, usage):
+for each in (
+    guarantee,
+    solve,
+    table,
+    attacks,
+    deployments,
+    compose,
+    bound,
+    value,
+    curve,
+    found,
+    usage,
+    thresholds,
+):
     app.command()(each)
