@@ -19,6 +19,7 @@ from gris_cli.plan.table import table
 from gris_cli.plan.thresholds import thresholds
 from gris_cli.plan.usage import usage
 from gris_cli.plan.value import value
+from gris_cli.plan.workload import workload
 
 app = typer.Typer(
     help="What budgets are worth, which to choose, and what questions would find.", no_args_is_help=True
@@ -35,6 +36,7 @@ for each in (
     curve,
     found,
     usage,
+    workload,
     thresholds,
 ):
     app.command()(each)
