@@ -27,16 +27,16 @@ LINES = {
     "gris_broker": 570,
     "gris_postgres": 3_150,
     "gris_data": 7_706,
-    "gris_lab": 5_415,
-    "gris_cli": 10_021,
+    "gris_lab": 5_723,
+    "gris_cli": 10_116,
     "gris_serving": 3_525,
 }
-LINES_OF_TESTS = 135_670
+LINES_OF_TESTS = 135_799
 OPTIONAL_FIELDS = 499
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 135_694
+WORDS = 136_070
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -9,6 +9,7 @@ import typer
 
 from gris_cli.plan.attacks import attacks
 from gris_cli.plan.bound import bound
+from gris_cli.plan.brief import brief
 from gris_cli.plan.compose import compose
 from gris_cli.plan.curve import curve
 from gris_cli.plan.deployments import deployments
@@ -38,5 +39,6 @@ for each in (
     usage,
     workload,
     thresholds,
+    brief,
 ):
     app.command()(each)

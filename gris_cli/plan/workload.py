@@ -12,7 +12,7 @@ import typer
 
 from gris_cli.flag_groups import flag, required, with_flags
 from gris_cli.inputs import file_errors, named_by, number
-from gris_cli.plan.flags import CALLS, INFORMATION
+from gris_cli.plan.flags import CALLS, INFORMATION, AudienceFlag
 
 if TYPE_CHECKING:
     from gris_lab.trial import Trial
@@ -57,17 +57,18 @@ class BudgetFlags:
             raise typer.BadParameter(
                 "--budget-config says --information and --calls; they cannot be given with it"
             )
-        return list(_budgets_of(self.budget_config))
+        return list(budgets_of(self.budget_config))
 
 
-def _budgets_of(path: Path) -> Iterator[Budget]:
+def budgets_of(path: Path, flag: str = "--budget-config") -> Iterator[Budget]:
+    """Yield the limits of a budget.yaml, which `flag` names in errors."""
     from budget_service.configuration.budget_file import ConfigurationError, load_configuration
     from gris_lab.workload import MONTH_DAYS, Budget
 
     try:
         entries = load_configuration(path).accounts
     except ConfigurationError as error:
-        raise typer.BadParameter(f"--budget-config: {error}") from None
+        raise typer.BadParameter(f"{flag}: {error}") from None
     days = {"day": Fraction(1), "week": Fraction(7), "month": MONTH_DAYS, "never": Fraction(0)}
     for each in entries:
         window = f"{each.days} days" if each.days else each.window
@@ -86,9 +87,7 @@ def workload(
     *,
     queries: _FileArgument,
     policy: Path = required("The policy that answers.", metavar="FILE", dir_okay=False),
-    audience: str = flag(
-        "", "As which audience of the policy, where it states some.", metavar="NAME[,KEY=VALUE..]"
-    ),
+    audience: AudienceFlag = "",
     budget: BudgetFlags,
     data: list[str] = flag(
         NO_DATA,
