@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from dp_service.mechanisms import Histogram
 from gris_data.errors import InputError
-from pinot_connector.errors import EngineError
 
 
 @dataclass(frozen=True)
@@ -55,32 +53,18 @@ def histogram_of_members(path: Path, by: str, member: str) -> NamedHistogram:
     """
     import duckdb  # noqa: PLC0415 - an extra of its own
 
-    from pinot_connector.engines.duckdb import DuckDBEngine  # noqa: PLC0415
+    from gris_data.reading import TABLE, reading  # noqa: PLC0415
 
     element, person = (duckdb.ColumnExpression(name) for name in (by, member))
-    try:
-        # Rows and columns as questions see them.
-        with closing(DuckDBEngine({"data": path})) as engine, engine.reading("data") as connection:
-            table = connection.table("data")
-            _require_column(by, table.columns, "by")
-            _require_column(member, table.columns, "member")
-            pairs = table.select(element.cast("VARCHAR").alias("element"), person.alias("member")).distinct()
-            rows = pairs.filter("element IS NOT NULL AND member IS NOT NULL").aggregate(
-                "element, count(*) AS members", "element"
-            )
-            found = rows.order("element").fetchall()
-    except EngineError as error:
-        raise InputError(str(error), "data") from None
-    except duckdb.Error:
-        # What DuckDB says may quote the data.
-        raise InputError(f"{path} cannot be read to its end", "data") from None
+    with reading(path, {by: "by", member: "member"}) as connection:
+        table = connection.table(TABLE)
+        pairs = table.select(element.cast("VARCHAR").alias("element"), person.alias("member")).distinct()
+        rows = pairs.filter("element IS NOT NULL AND member IS NOT NULL").aggregate(
+            "element, count(*) AS members", "element"
+        )
+        found = rows.order("element").fetchall()
     return NamedHistogram(
         tuple(name for name, _ in found),
         Histogram.from_element_order(np.array([n for _, n in found], dtype=np.int64)),
         f"{by} of {path.name}",
     )
-
-
-def _require_column(name: str, columns: list[str], of: str) -> None:
-    if name.casefold() not in map(str.casefold, columns):
-        raise InputError(f"there is no column {name}; there are {', '.join(columns)}", of)

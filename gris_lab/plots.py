@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gris_lab.usage import Exhausted
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart; markers repeat what they say.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _SUFFIXES = (".png", ".svg")
 
@@ -33,7 +33,7 @@ def check_plot(path: Path | None, *, curves: int = 1) -> None:
     """
     if path is None:
         return
-    if curves > len(_COLOURS):
+    if curves > len(COLOURS):
         raise InputError(f"six curves have colours of their own, and not {curves}", "out")
     if path.suffix not in _SUFFIXES:
         raise InputError(f"expected a file named .png or .svg, got {path.name}", "out")
@@ -94,7 +94,7 @@ def _draw_counts(axes: Any, elements: Sequence[FoundElement]) -> None:
         [each.rank for each in seen],
         middles,
         yerr=halves,
-        color=_COLOURS[1],
+        color=COLOURS[1],
         linestyle="",
         capsize=3,
         zorder=3,
@@ -104,7 +104,7 @@ def _draw_counts(axes: Any, elements: Sequence[FoundElement]) -> None:
 
 
 def _draw_shares(axes: Any, elements: Sequence[FoundElement]) -> None:
-    axes.bar([each.rank for each in elements], [100 * each.share for each in elements], color=_COLOURS[5])
+    axes.bar([each.rank for each in elements], [100 * each.share for each in elements], color=COLOURS[5])
     axes.set(ylabel="runs that find it [%]", ylim=(0, 105))
 
 
@@ -170,7 +170,7 @@ def _draw_ratios(axes: Any, found: Sequence[Ratio]) -> None:
 
     groups = groupby(found, lambda each: each.epsilon_per)
     handles = []
-    for colour, (epsilon_per, group) in zip(_COLOURS, groups, strict=False):
+    for colour, (epsilon_per, group) in zip(COLOURS, groups, strict=False):
         line = [each for each in group if each.uses_delta]
         counts = [each.count for each in line]
         for values, (_, style) in zip(_ratio_values(line), _RATIO_LINES, strict=True):
@@ -218,11 +218,11 @@ def draw_usage(
 
 def styles() -> Iterator[dict[str, Any]]:
     """Return a colour and a marker for each line, as many as can be distinguished."""
-    return (_style(index, line="-") for index in range(len(_COLOURS)))
+    return (_style(index, line="-") for index in range(len(COLOURS)))
 
 
 def _style(index: int, *, line: str) -> dict[str, Any]:
-    return {"color": _COLOURS[index], "marker": _MARKERS[index], "markersize": 4, "linestyle": line}
+    return {"color": COLOURS[index], "marker": _MARKERS[index], "markersize": 4, "linestyle": line}
 
 
 @contextmanager

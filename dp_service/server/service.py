@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
@@ -15,20 +15,18 @@ from dp_service.accounting.epsilon_table import EpsilonTable
 from dp_service.queries.answer_columns import CELL_COLUMN
 from dp_service.queries.read_columns import bins_read, quantiles_read, values_read
 from dp_service.queries.render.dialects import DIALECTS
-from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.looks import is_first_look, names_of, second_plan, second_question, without_rows
 from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan, signing_key, verify_plan
 from dp_service.releases.releasing import Released, release
-from dp_service.releases.saying import of_question
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.server import responses
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_expected_error, status_of
-from dp_service.server.free_answers import free_answer, free_estimate
+from dp_service.server.free_answers import free_answer
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
 from dp_service.server.kept_assembler import begin_showing
 from dp_service.server.listing_messages import column_aliases
@@ -40,11 +38,11 @@ from dp_service.server.messages import (
     pairs_copy,
     read_column,
     read_value,
-    statement_message,
 )
 from dp_service.server.parameter_messages import parameters_message
 from dp_service.server.policy_check import check_policy
-from dp_service.server.question_cache import CachedQuestion, QuestionCache, engine_query, look_of, sql_of
+from dp_service.server.pricing import engine_queries, priced
+from dp_service.server.question_cache import CachedQuestion, QuestionCache, sql_of
 from dp_service.server.question_messages import audience_of
 from dp_service.server.served_policy import ServedPolicy
 from dp_service.server.show_release import show_release
@@ -205,7 +203,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         resolution, dialects = asked.resolution, _dialects(request.dialect)
         names = [name for name, _ in resolution.columns]
         if asked.query.explained:
-            price = self._priced(asked, request.question)
+            price = priced(asked, request.question)
             return dp_pb2.TranslateQueryResponse(table=resolution.query.table, price=price)
         probed = asked.query.probed
         columns = expected_columns(probed or resolution.columns, column_aliases(asked.query, names))
@@ -219,10 +217,10 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         issue_context = IssueContext(self._environment.now(), self._environment.entropy(FRESH_BYTES))
         before = request.before if request.HasField("before") else None
         if (sharpening := asked.sharpening(request.question, before)) is None:
-            engine_queries = asked.engine_queries(dialects)
+            queries = asked.engine_queries(dialects)
         else:
             resolution = sharpening.translated(request.data_version, self._keys.current, issue_context)
-            engine_queries = _engine_queries(resolution, dialects)
+            queries = engine_queries(resolution, dialects)
         plan = plan_for(
             resolution,
             request.data_version,
@@ -235,7 +233,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         worst = kind.mechanism.worst_case_cost()
         response = dp_pb2.TranslateQueryResponse(
             plan=sign_plan(plan, self._keys.current),
-            engine_queries=engine_queries,
+            engine_queries=queries,
             table=plan.table,
             columns=columns,
             row_limit=plan.row_limit,
@@ -263,29 +261,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return response
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
-        response = self._priced(self._asked(request.question), request.question)
+        response = priced(self._asked(request.question), request.question)
         response.audience = request.question.audience.name
         return response
-
-    def _priced(self, asked: CachedQuestion, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:
-        sharpening = asked.sharpening(question)
-        resolution = asked.resolution if sharpening is None else sharpening.estimate()
-        kind = kind_of(resolution.parameters)
-        worst, expected = kind.mechanism.worst_case_cost(), kind.accuracy()
-        if asked.query.free is not None:
-            return free_estimate(asked.query.free, resolution)
-        estimate = dp_pb2.Estimate(
-            worst_case_cost=cost_message(worst, resolution.paid_by),
-            parameters=parameters_message(resolution.parameters),
-            statements=map(
-                statement_message,
-                of_question(resolution, worst, expected, asked.chosen if sharpening is None else None),
-            ),
-            requested_k=resolution.requested_k or 0,
-            alternatives=responses.alternatives(asked.chosen) if sharpening is None else (),
-            accuracy=responses.accuracy_message(expected),
-        )
-        return dp_pb2.EstimateCostResponse(estimate=estimate, engine_queries=_all_queries(resolution))
 
     def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:
         key = signing_key(request.plan, self._keys)
@@ -377,7 +355,7 @@ def _next_look(plan: Plan, key: NoiseKey) -> dp_pb2.NextLook:
     looks = plan.looks
     return dp_pb2.NextLook(
         plan=sign_plan(plan, key),
-        engine_queries=_engine_queries(second_question(plan), looks.dialects if looks else ()),
+        engine_queries=engine_queries(second_question(plan), looks.dialects if looks else ()),
         row_limit=plan.row_limit,
     )
 
@@ -386,18 +364,6 @@ def _dialects(named: str) -> tuple[str, ...]:
     if named and named not in DIALECTS:
         raise RequestError("dialect", f"expected one of {', '.join(DIALECTS)}, or nothing for all of them")
     return (named,) if named else tuple(DIALECTS)
-
-
-def _all_queries(resolution: Resolution) -> list[dp_pb2.EngineQuery]:
-    """Return all queries that a question would need, those of a second look without the names."""
-    first = _engine_queries(resolution, DIALECTS)
-    if not look_of(resolution):
-        return first
-    return [*first, *_engine_queries(second_look(resolution, NAMES_TO_COME), DIALECTS)]
-
-
-def _engine_queries(resolution: Resolution, dialects: Iterable[str]) -> list[dp_pb2.EngineQuery]:
-    return [engine_query(resolution, dialect) for dialect in dialects]
 
 
 def _is_short(request: dp_pb2.AddNoiseUnaryRequest) -> bool:

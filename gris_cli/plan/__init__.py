@@ -9,6 +9,7 @@ import typer
 
 from gris_cli.plan.attacks import attacks
 from gris_cli.plan.bound import bound
+from gris_cli.plan.brief import brief
 from gris_cli.plan.compose import compose
 from gris_cli.plan.curve import curve
 from gris_cli.plan.deployments import deployments
@@ -16,11 +17,28 @@ from gris_cli.plan.found import found
 from gris_cli.plan.guarantee import guarantee
 from gris_cli.plan.solve import solve
 from gris_cli.plan.table import table
+from gris_cli.plan.thresholds import thresholds
 from gris_cli.plan.usage import usage
 from gris_cli.plan.value import value
+from gris_cli.plan.workload import workload
 
 app = typer.Typer(
     help="What budgets are worth, which to choose, and what questions would find.", no_args_is_help=True
 )
-for each in (guarantee, solve, table, attacks, deployments, compose, bound, value, curve, found, usage):
+for each in (
+    guarantee,
+    solve,
+    table,
+    attacks,
+    deployments,
+    compose,
+    bound,
+    value,
+    curve,
+    found,
+    usage,
+    workload,
+    thresholds,
+    brief,
+):
     app.command()(each)

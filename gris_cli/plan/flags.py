@@ -92,6 +92,10 @@ PolicyFlag = Annotated[
         help="A policy: its currency, its published domains, Gaussian counts if it permits them, and its blocks.",
     ),
 ]
+AudienceFlag = Annotated[
+    str,
+    typer.Option(metavar="NAME[,KEY=VALUE..]", help="As which audience of the policy, where it states some."),
+]
 DBarFlag = Annotated[int, typer.Option("--d-bar", help="How many elements are fetched.")]
 TauFlag = Annotated[int, typer.Option(help="By how much a member changes a count.")]
 SeedFlag = Annotated[

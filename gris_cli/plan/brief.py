@@ -1,0 +1,90 @@
+"""`gris plan brief`."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gris_cli.flag_groups import required, with_flags
+from gris_cli.inputs import file_errors, named_errors
+from gris_cli.plan.flags import SLACK, AudienceFlag, domains_of, is_gaussian, times_of
+
+if TYPE_CHECKING:
+    from dp_service.queries.tables import Policy
+    from gris_lab.budgets import Budget
+
+_PolicyArgument = Annotated[Path, typer.Argument(metavar="POLICY", help="The policy.", dir_okay=False)]
+_BudgetArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="BUDGET",
+        help="A budget.yaml: of its limits that of the accounts with the longest path counts.",
+        dir_okay=False,
+    ),
+]
+
+
+@with_flags
+def brief(
+    *,
+    policy: _PolicyArgument,
+    budget: _BudgetArgument,
+    audience: AudienceFlag = "",
+    out: Path = required("Write the page into this file, .html.", metavar="FILE", dir_okay=False),
+    as_json: bool,
+) -> None:
+    """Write one web page for those who decide: what attackers can gain and analysts ask, by three budgets.
+
+    Reads no data: everything follows from the policy and the budgets.
+    """
+    import time
+
+    from gris_cli.clients import audience_of
+    from gris_cli.printing import print_written
+    from gris_cli.sheets import print_sheets
+    from gris_data.policies import policy_of
+    from gris_lab import brief as lab
+    from gris_lab.brief_page import brief_page, brief_sheets
+    from gris_lab.workload import answers
+
+    named = policy_of(policy)
+    stated = _stated(named, budget)
+    with named_errors():
+        budgets = lab.three_budgets(stated)
+    found = answers(policy, lab.typical_questions(named), audience_of(audience), now=int(time.time()))
+    sheets = brief_sheets(budgets, found)
+    with file_errors(out, "--out"):
+        out.write_text(brief_page(sheets, policy.name, stated), encoding="utf-8")
+    if as_json:
+        print_sheets(sheets, {"written": str(out)}, as_json=True)
+    else:
+        print_written(out, as_json=False)
+
+
+def _stated(policy: Policy, path: Path) -> Budget:
+    """Return what the accounts with the longest path may spend in a month, as the policy's currency makes it worth."""
+    from gris_cli.plan.workload import budgets_of
+    from gris_lab.budgets import Budget
+    from gris_lab.workload import MONTH_DAYS
+
+    limits = list(budgets_of(path, "BUDGET"))
+    deepest = max(each.name.count("/") for each in limits)
+    account = max(
+        (each for each in limits if each.name.count("/") == deepest), key=lambda each: "*" in each.name
+    )
+    # All windows that a month touches.
+    windows = math.ceil(MONTH_DAYS / account.days) if account.days else 1
+    currency = policy.currency
+    return Budget(
+        currency.epsilon_per,
+        currency.delta,
+        windows * account.information,
+        windows * account.calls,
+        SLACK,
+        is_gaussian(policy),
+        domains_of(policy, ()),
+        times=times_of(policy),
+    )

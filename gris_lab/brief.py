@@ -1,0 +1,185 @@
+"""What three budgets let an attacker gain and an analyst ask, from public numbers: the tables of `gris plan brief`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dp_service.queries.tables import Policy
+from gris_data.sheets import Cell, Column, Sheet, plainly
+from gris_lab.accounting.attacks import averaging, unique_member
+from gris_lab.budgets import Budget, with_table
+from gris_lab.workload import Answered, Query, Refusal, carried
+from gris_lab.workload import Budget as Limit
+from pinot_connector import formats
+
+LISTED = 10
+MOST_QUESTIONS = 12
+DAYS = 30
+D_BAR = 1000
+_PRIORS = (Fraction(1, 2), Fraction(1, 100))
+# What a bound of more than this leaves open, is everything.
+_CERTAIN = 0.999
+
+
+@dataclass(frozen=True)
+class NamedBudget:
+    """A budget, and what it is beside the one that was stated."""
+
+    name: str
+    budget: Budget
+
+
+def three_budgets(stated: Budget) -> tuple[NamedBudget, ...]:
+    """Return a third of a budget, the budget, and three times as much, each with the bounds that are in the cache."""
+    sizes = (("a third", Fraction(1, 3)), ("as stated", Fraction(1)), ("threefold", Fraction(3)))
+    return tuple(
+        NamedBudget(
+            name,
+            with_table(
+                replace(stated, information=int(stated.information * part), calls=int(stated.calls * part)),
+                quick=True,
+            ),
+        )
+        for name, part in sizes
+    )
+
+
+def typical_questions(policy: Policy) -> list[Query]:
+    """Return a total of each table, and the ten largest elements of each column that may be grouped by."""
+    found: list[Query] = []
+    for table in policy.tables:
+        counted = f'COUNT(DISTINCT "{table.member}")'
+        found.append(Query(0, f"members of {table.name}", f'SELECT {counted} FROM "{table.name}"'))  # noqa: S608
+        for column in table.columns:
+            if column.group_by:
+                grouped = f'SELECT "{column.name}", {counted} FROM "{table.name}" GROUP BY "{column.name}"'  # noqa: S608
+                title = f"the {LISTED} largest {column.name} of {table.name}"
+                found.append(Query(0, title, f"{grouped} ORDER BY 2 DESC LIMIT {LISTED}"))
+    # Of each a name, so that none repeats another.
+    return [replace(each, line=number) for number, each in enumerate(found[:MOST_QUESTIONS], start=1)]
+
+
+def questions_sheet(found: Sequence[Answered], budgets: Sequence[NamedBudget]) -> Sheet:
+    """Return what typical questions cost, how exact they are, and how many a month each budget pays for."""
+    return Sheet(
+        (
+            Column("question", "question", is_text=True),
+            Column("information", "units", _thousands),
+            Column("calls", "calls"),
+            Column("mean_error", "a count is off by, on average", _thousands),
+            Column("found_mostly", "members for a name to be found (95 %)", _thousands),
+            *(Column(each.name, f"a month, {each.name}", _thousands) for each in budgets),
+        ),
+        list(_question_rows(found, budgets)),
+    )
+
+
+def _question_rows(found: Sequence[Answered], budgets: Sequence[NamedBudget]) -> Iterator[tuple[Cell, ...]]:
+    for each in found:
+        if isinstance(each.outcome, Refusal) or each.cost is None:
+            continue
+        accuracy = each.outcome.accuracy
+        yield (
+            each.query.title,
+            each.cost.information,
+            each.cost.calls,
+            None if accuracy is None else accuracy.mean_error,
+            None if accuracy is None else accuracy.found_mostly,
+            *(_fits(each, budget.budget) for budget in budgets),
+        )
+
+
+def _fits(each: Answered, budget: Budget) -> int:
+    limit = Limit("", budget.information, budget.calls, "month", Fraction(1))
+    return carried([each.cost], limit, Fraction(1)).fits if each.cost is not None else 0
+
+
+def odds_sheet(budgets: Sequence[NamedBudget], found: Sequence[Answered]) -> Sheet:
+    """Return by how much answers change the odds of an attacker who knows everything but one member's rows, at most."""
+    rows = [_answer_row(each, budgets[-1].budget) for each in _cheapest_and_dearest(found)]
+    rows += [
+        _odds_row(f"one day, budget {each.name}, spent evenly", _day_of(each.budget)) for each in budgets
+    ]
+    for each in budgets:
+        units, calls = each.budget.information, formats.counted(each.budget.calls, "call")
+        rows.append(_odds_row(f"one month, budget {each.name}: {units:,} units and {calls}", each.budget))
+    return Sheet(
+        (
+            Column("answers", "all that is shown in", is_text=True),
+            Column("epsilon", "epsilon", _upwards),
+            Column("delta", "delta", lambda value: f"{value:.2g}"),
+            Column("odds", "odds change at most by a factor of", lambda value: f"{value:,.3g}"),
+            Column("half", "who thought 1 in 2, thinks at most", _chance),
+            Column("hundredth", "who thought 1 in 100, thinks at most", _chance),
+        ),
+        rows,
+    )
+
+
+def _cheapest_and_dearest(found: Sequence[Answered]) -> list[Answered]:
+    priced = sorted((each for each in found if each.cost is not None), key=_information)
+    return [priced[0], priced[-1]] if len(priced) > 1 else priced
+
+
+def _information(each: Answered) -> int:
+    return 0 if each.cost is None else each.cost.information
+
+
+def _answer_row(each: Answered, budget: Budget) -> tuple[Cell, ...]:
+    calls = 0 if each.cost is None else each.cost.calls
+    one = replace(budget, information=_information(each), calls=calls, domains=(), times=1)
+    return _odds_row(f"one answer: {each.query.title}", one)
+
+
+def _day_of(budget: Budget) -> Budget:
+    units, calls = -(-budget.information // DAYS), -(-budget.calls // DAYS)
+    return replace(budget, information=units, calls=calls, domains=())
+
+
+def _odds_row(name: str, budget: Budget) -> tuple[Cell, ...]:
+    worth = budget.guarantee()
+    odds = math.exp(worth.epsilon)
+    return (name, worth.epsilon, worth.delta, odds, *(_after(prior, odds) for prior in _PRIORS))
+
+
+def _after(prior: Fraction, odds: float) -> float:
+    before = float(prior / (1 - prior))
+    return before * odds / (1 + before * odds)
+
+
+def _upwards(value: Cell) -> str:
+    return formats.rounded_up(value, 4) if isinstance(value, float) else plainly(value)
+
+
+def _chance(value: Cell) -> str:
+    if not isinstance(value, float) or value > _CERTAIN:
+        return "anything"
+    return f"{100 * value:.3g} in 100"
+
+
+def _thousands(value: Cell) -> str:
+    if isinstance(value, float):
+        return formats.number(round(value, 1))
+    return f"{value:,}" if isinstance(value, int) else plainly(value)
+
+
+def known_attacks_sheet(budget: Budget) -> Sheet:
+    """Return what the attacks reach by which the paper chose its parameters."""
+    mean = averaging(budget.epsilon_per, DAYS).discrete
+    alone = unique_member(budget.epsilon_per, budget.delta, calls=budget.calls, d_bar=D_BAR).unk_gumb
+    return Sheet(
+        (
+            Column("attack", "attack", is_text=True),
+            Column("chance", "chance", lambda value: f"{value:.2g}"),
+        ),
+        [
+            (
+                f"the mean of {DAYS} daily answers on unchanged data, each with new noise, is the exact count",
+                mean,
+            ),
+            ("a name that only one member has is shown in any call of the month, at most", alone),
+        ],
+    )

@@ -1,0 +1,62 @@
+"""The page of `gris plan brief`: its tables, and what is said of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gris_data.sheets import Sheet
+from gris_lab.brief import (
+    NamedBudget,
+    known_attacks_sheet,
+    odds_sheet,
+    questions_sheet,
+)
+from gris_lab.budgets import Budget, deployments_sheet
+from gris_lab.html_pages import Part, page
+from gris_lab.workload import Answered
+
+_PARTS = {
+    "odds": (
+        "What can an attacker gain?",
+        "The attacker knows all rows of everybody but one member, and wants to know whether a certain thing is true of "
+        "that member. However clever the questions, the answers change the odds by no more than this factor, but for a "
+        "probability of delta. Bounds add up the worst of every answer, spent on one member; where a bound says "
+        "“anything”, it excludes nothing, and the attacks below say more.",
+    ),
+    "attacks": (
+        "What do attacks that are known reach?",
+        "Those by which the parameters of LinkedIn's system were chosen (Rogers et al. 2020, arXiv:2002.05839, "
+        "section 8), with the budget as stated.",
+    ),
+    "questions": (
+        "What can an analyst ask, and how exact is it?",
+        "The most that each question costs by this policy, and how many of it alone each budget pays for in a month. "
+        "A question that is asked again on unchanged data is free.",
+    ),
+    "deployments": (
+        "What have others published?",
+        "Parameters as published up to 2020, in table 2 of Rogers et al. 2020 (arXiv:2002.05839). In the local model "
+        "everybody adds noise to their own data, in the global one a trusted server does.",
+    ),
+}
+
+
+def brief_sheets(budgets: Sequence[NamedBudget], found: Sequence[Answered]) -> dict[str, Sheet]:
+    """Return the tables of the page; the middle budget is the one that was stated."""
+    stated = budgets[len(budgets) // 2].budget
+    return {
+        "odds": odds_sheet(budgets, found),
+        "attacks": known_attacks_sheet(stated),
+        "questions": questions_sheet(found, budgets),
+        "deployments": deployments_sheet(stated),
+    }
+
+
+def brief_page(sheets: Mapping[str, Sheet], policy: str, stated: Budget) -> str:
+    """Return the page in HTML."""
+    text = (
+        f"By the policy {policy} and a budget of {stated.information:,} units and {stated.calls:,} calls a "
+        f"month for an account. One unit is worth epsilon_per = {float(stated.epsilon_per):g}. No data were read."
+    )
+    parts = [Part(*_PARTS[name], sheet) for name, sheet in sheets.items()]
+    return page("Before anybody is let in: privacy and use of three budgets", text, parts)

@@ -1,0 +1,129 @@
+"""`gris plan brief`: its numbers are those of the accountant and of the service, and its page is one file."""
+
+from __future__ import annotations
+
+import html.parser
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dp_service.accounting.composition import guarantee
+from gris_cli.__main__ import main
+from tests.support.command_line import run_json
+
+ROOT = Path(__file__).resolve().parents[2]
+POLICY, BUDGET = ROOT / "examples" / "policy.yaml", ROOT / "examples" / "budget.yaml"
+
+
+class _Cells(html.parser.HTMLParser):
+    """Reads the cells of all tables, and the names of all elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells: list[str] = []
+        self.elements: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        if tag == "td":
+            self.cells.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.lasttag == "td":
+            self.cells[-1] += data
+
+
+def briefed(capsys: pytest.CaptureFixture[str], out: Path, *words: object) -> Any:
+    """Write the page, and return what the command prints for programs."""
+    return run_json(capsys, "plan", "brief", *(words or (POLICY, BUDGET)), "--out", out)
+
+
+def worth(information: int, calls: int) -> float:
+    """Return the epsilon of a budget in the example's currency."""
+    found = guarantee(
+        Fraction("0.15"), Fraction("1e-11"), information=information, calls=calls, slack=Fraction("1e-9")
+    )
+    return found.epsilon
+
+
+def test_odds_are_those_of_the_accountant(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Of the cheapest and the dearest answer, of a thirtieth of each budget, and of each budget."""
+    rows = briefed(capsys, tmp_path / "brief.html")["odds"]
+    spent = ((1, 0), (21, 1), (34, 4), (100, 10), (300, 30), (1000, 100), (3000, 300), (9000, 900))
+    for row, (information, calls) in zip(rows, spent, strict=True):
+        assert row["epsilon"] == pytest.approx(worth(information, calls), rel=1e-9)
+        assert row["odds"] == pytest.approx(math.exp(row["epsilon"]))
+        assert row["half"] == pytest.approx(row["odds"] / (1 + row["odds"]))
+    assert 0.0731 == pytest.approx(rows[1]["hundredth"], abs=1e-4)
+
+
+def test_prices_are_the_service_s_and_fit_as_often_as_they_can(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A total is one unit, the ten largest articles 21 and a call; calls end first where a question has one."""
+    rows = {row["question"]: row for row in briefed(capsys, tmp_path / "brief.html")["questions"]}
+    total, articles = (
+        rows["members of cofacts_feedback"],
+        rows["the 10 largest article_id of cofacts_feedback"],
+    )
+    cohorts = rows["the 10 largest cohort of cofacts_feedback"]
+    assert (1, 0, 1000, 3000, 9000) == tuple(
+        total[each] for each in ("information", "calls", "a third", "as stated", "threefold")
+    )
+    assert (21, 1, 47, 142) == tuple(
+        articles[each] for each in ("information", "calls", "a third", "as stated")
+    )
+    assert (1, 1, 300) == tuple(cohorts[each] for each in ("information", "calls", "as stated"))
+    # Nobody may group by members.
+    assert not any("member_id" in each for each in rows)
+
+
+def test_the_page_has_every_number_and_loads_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """One file without scripts, pictures or links to elsewhere; names are text, whatever they are."""
+    policy = tmp_path / "<b>&policy.yaml"
+    policy.write_text(POLICY.read_text())
+    out = tmp_path / "brief.html"
+    found = briefed(capsys, out, policy, BUDGET)
+    read = _Cells()
+    read.feed(out.read_text())
+    names = ("odds", "attacks", "questions", "deployments")
+    assert len(read.cells) == sum(len(row) for name in names for row in found[name])
+    assert "one month, budget as stated: 3,000 units and 300 calls" in read.cells
+    assert "(34.9, 7e-09)" in read.cells
+    assert not {"script", "img", "link", "a", "b"} & set(read.elements)
+    assert "&lt;b&gt;&amp;policy.yaml" in out.read_text()
+
+
+def test_a_month_has_all_windows_that_it_touches(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A budget of each day is 31 of them a month, one that is never renewed is itself; the deepest accounts count."""
+    budget, out = tmp_path / "budget.yaml", tmp_path / "brief.html"
+    top = "accounts:\n  - {path: [a], limit: {information: 7, calls: 7}}\n"
+    for window, months in (("day", 31), ("week", 5), ("month", 1), ("never", 1)):
+        budget.write_text(
+            f"{top}  - {{path: [a, b], limit: {{information: 30, calls: 3}}, window: {window}}}\n"
+        )
+        odds = briefed(capsys, out, POLICY, budget)["odds"]
+        assert odds[-2]["epsilon"] == pytest.approx(worth(30 * months, 3 * months), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("/nowhere.yaml", BUDGET), "--policy: /nowhere.yaml: No such file"),
+        ((POLICY, "/nowhere.yaml"), "BUDGET: /nowhere.yaml: No such file"),
+        ((POLICY, POLICY), "BUDGET"),
+        ((POLICY, BUDGET, "--audience", "x=y"), "--audience"),
+        ((POLICY, BUDGET, "--out", "/nowhere/brief.html"), "--out: /nowhere/brief.html: No such file"),
+    ],
+)
+def test_what_cannot_be_read_or_written_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: tuple[object, ...], named: str
+) -> None:
+    """By its argument or flag."""
+    assert main(["plan", "brief", "--out", str(tmp_path / "brief.html"), *map(str, words)]) == 2
+    assert named in " ".join(capsys.readouterr().err.split())
