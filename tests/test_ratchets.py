@@ -18,25 +18,25 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 42_590,
+    "dp_service": 42_611,
     "budget_service": 20_415,
     "pinot_connector": 21_890,
-    "gris_gateway": 3_551,
+    "gris_gateway": 3_558,
     "gris_console": 3_850,
     "gris_mcp": 2_745,
     "gris_broker": 576,
     "gris_postgres": 3_173,
-    "gris_data": 7_520,
-    "gris_lab": 4_855,
-    "gris_cli": 9_650,
-    "gris_serving": 3_559,
+    "gris_data": 8_615,
+    "gris_lab": 5_723,
+    "gris_cli": 10_334,
+    "gris_serving": 4_059,
 }
-LINES_OF_TESTS = 135_396
-OPTIONAL_FIELDS = 499
+LINES_OF_TESTS = 137_778
+OPTIONAL_FIELDS = 505
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 135_700
+WORDS = 139_160
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {
