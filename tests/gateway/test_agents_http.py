@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from gris_gateway.http_faces import HttpServer, application_of
 from gris_gateway.limits import DEFAULT_LIMITS
 from gris_mcp.http import HttpApplication
 from gris_mcp.unreadable import UNREADABLE
+from gris_serving.admitting import Sender
 from gris_serving.documents import read_document
 from gris_serving.http_requests import HttpRules
 from gris_serving.reloading_files import SecurityError
@@ -180,16 +181,14 @@ class Waiting:
         finally:
             self.cancelled.set()
 
-    def name_of(self, authorization: Sequence[str], account: str | None = None) -> str:
+    def name_of(self, sender: Sender, account: str | None = None) -> str:
         """Call everybody alike."""
         return "anybody"
 
     @asynccontextmanager
-    async def admitted(
-        self, authorization: Sequence[str], account: str | None = None
-    ) -> AsyncIterator[AsyncGatewayClient]:
+    async def admitted(self, sender: Sender, account: str | None = None) -> AsyncIterator[AsyncGatewayClient]:
         """Admit everybody."""
-        del authorization, account
+        del sender, account
         yield AsyncGatewayClient(cast(GatewayCalls, self))
 
 
