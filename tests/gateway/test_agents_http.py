@@ -181,10 +181,6 @@ class Waiting:
         finally:
             self.cancelled.set()
 
-    def name_of(self, sender: Sender, account: str | None = None) -> str:
-        """Call everybody alike."""
-        return "anybody"
-
     @asynccontextmanager
     async def admitted(self, sender: Sender, account: str | None = None) -> AsyncIterator[AsyncGatewayClient]:
         """Admit everybody."""
