@@ -1,6 +1,6 @@
 """Signatures of policies: where keys of signers are configured, a policy is served only if one of them has signed it.
 
-So whoever can change the policy file alone changes nothing. A signature is 64 bytes of Ed25519 over the content of the
+So who can change the policy file alone changes nothing. A signature is 64 bytes of Ed25519 over the content of the
 file, as `openssl pkeyutl -sign -rawin` makes, in a file beside it. Files that the policy names by their hash are signed
 with it; the manifest of a pairs copy is not.
 """
