@@ -31,7 +31,7 @@ _PARTS = {
     "questions": (
         "What can an analyst ask, and how exact is it?",
         "The most that each question costs by this policy, and how many of it alone each budget pays for in a month. "
-        "A question that is asked again on unchanged data is free.",
+        "A name is found with 95 % if it has so many members more than the names that are cut off.",
     ),
     "deployments": (
         "What have others published?",

@@ -12,6 +12,8 @@ from gris_lab.trial import Trial
 from gris_lab.workload import Answered, Carried, Lasting, Refusal, Renewed, costs_of
 from pinot_connector import formats
 from pinot_connector.json_values import to_json
+from pinot_connector.parameters import Consistency
+from pinot_connector.results import Explanation
 
 # What says how exact an answer will be, where no number alone does.
 _ACCURACY = "accuracy."
@@ -94,7 +96,7 @@ def _show(found: Sequence[Answered], goes: Sequence[Carried], rate: Fraction) ->
         say("price", f"at most {formats.cost(cost)} each time that the data are new{of}")
     if goes:
         show(grid(_HEADS, (_budget_cells(each) for each in goes), numbers=(1, 2, 4, 5, 6, 7)))
-        say("refreshed", f"{formats.number(float(rate))} times a month; {_MEANING}")
+        say("refreshed", f"{formats.number(float(rate))} times a month; {_again(answered)}. {_MEANING}")
 
 
 def _show_trials(found: Sequence[Answered], tried: Mapping[int, Trial]) -> None:
@@ -120,9 +122,22 @@ def _trial_cells(each: Trial) -> tuple[str, str, str]:
 
 _HEADS = ("budget", "information", "calls", "renewed", "fits", "a month", "accounts", "months")
 _MEANING = (
-    "a query that is asked again while its data stay the same is free. Fits: how often the budget pays for all "
-    "queries. Accounts: how many that share it can have all queries at that rate"
+    "Fits: how often the budget pays for all queries. Accounts: how many that share it can have all queries at that "
+    "rate"
 )
+
+
+def _again(answered: Sequence[Answered]) -> str:
+    """Return what a query costs that is asked again on the same data: that depends on its table."""
+    fresh = [
+        str(each.query.line)
+        for each in answered
+        if each.cost is not None
+        and isinstance(each.outcome, Explanation)
+        and each.outcome.parameters.consistency is Consistency.FRESH
+    ]
+    but = f", but for line {', '.join(fresh)}, which is paid each time" if fresh else ""
+    return f"a query that is asked again while its data stay the same is free{but}"
 
 
 def _expected(each: Answered) -> Iterator[str]:

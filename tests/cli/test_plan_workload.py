@@ -99,6 +99,8 @@ def test_where_answers_do_not_repeat_the_same_question_is_paid_each_time(
     )
     rows = planned(capsys, tmp_path, DASHBOARD, "--policy", policy)["queries"]
     assert (None, 4) == (rows[2]["repeats"], rows[2]["cost"]["information"])
+    said = run_text(capsys, "plan", "workload", tmp_path / "dashboard.sql", "--policy", policy)
+    assert "free, but for line 4, 6, 7, 8, which is paid each time" in said
 
 
 def test_a_refusal_has_the_service_s_words_at_its_place_in_the_file(
