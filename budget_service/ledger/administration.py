@@ -19,7 +19,7 @@ from budget_service.ledger.outcomes import (
     Reason,
     Refused,
 )
-from budget_service.ledger.requests import ChangeCurrency, Request, ResumeClock, RootRequest, SetLimits
+from budget_service.ledger.requests import ChangeCurrency, Request, ResumeClock, SetLimits
 from budget_service.ledger.state import (
     Change,
     Decision,
@@ -59,7 +59,9 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
             query_id="",
             time=now,
             holds=(),
-            reason=change_text(snapshot.limits.get(level), limit),
+            reason=request.reason,
+            actor=request.actor,
+            change=change_text(snapshot.limits.get(level), limit),
         )
         for level, limit in request.changes
     )
@@ -134,7 +136,11 @@ def _clock_outcome(root: RootRecord, clock: Microseconds, true_time: Microsecond
 
 
 def _entry(
-    kind: EntryKind, request: RootRequest, now: Microseconds, unit_id: str, start: Microseconds
+    kind: EntryKind,
+    request: ChangeCurrency | ResumeClock,
+    now: Microseconds,
+    unit_id: str,
+    start: Microseconds,
 ) -> JournalEntry:
     return JournalEntry(
         kind=kind,
@@ -146,6 +152,8 @@ def _entry(
         query_id="",
         time=now,
         holds=(Hold(request.account.depth, start),),
+        reason=request.reason,
+        actor=request.actor,
     )
 
 

@@ -277,6 +277,8 @@ def _write_off(draft: Draft, request: WriteOff, limits: AppliedLimits) -> Outcom
                 query_id="",
                 time=draft.now,
                 holds=draft.holds(),
+                reason=request.reason,
+                actor=request.actor,
             )
         )
     return Charged(rest, False, draft.statuses())
@@ -296,6 +298,7 @@ def _refund(snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
         holds=request.holds,
         shared_cost=request.shared_cost,
         reason=request.reason,
+        actor=request.actor,
     )
     counts = _release_is_paid(snapshot, draft) and draft.counts_any(request.account, request.holds)
     if not (counts and draft.has_charged(entry)):

@@ -45,7 +45,7 @@ class LimitHistory:
 
     def _earlier(self, configured: Configured) -> Iterator[tuple[Limit | None, Microseconds]]:
         for entry in self.changes:
-            before, _ = parse_change(entry.reason)
+            before, _ = parse_change(entry.change)
             yield before or configured(entry.account), entry.time
 
     def _counts(self, limit: Limit | None, until: Microseconds) -> bool:

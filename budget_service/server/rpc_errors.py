@@ -13,6 +13,7 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      MOVED_TOO_OFTEN, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
                      CHARGED_IN_REGION
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC, ROLE_MISSING (another region's name)
+UNAUTHENTICATED      CALLER_UNNAMED, TOKEN_REFUSED
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
 UNAVAILABLE          STORE_UNAVAILABLE, HOME_UNAVAILABLE, OVERLOADED, BUDGET_HELD (no effect; the last two with
                      RetryInfo), OUTCOME_UNKNOWN (retry with the same id)
@@ -173,6 +174,12 @@ def not_of_region(name: str) -> Status:
 def token_refused(why: str) -> Status:
     """Report that the caller's token, which was accepted when the call came, is not any more."""
     return _status(code_pb2.UNAUTHENTICATED, why, _info("TOKEN_REFUSED"))
+
+
+def caller_unnamed() -> Status:
+    """Report that a caller may change the ledger, and that nobody could say later who did."""
+    message = "the token does not say whose it is (`sub`), and the journal names who changes the ledger"
+    return _status(code_pb2.UNAUTHENTICATED, message, _info("CALLER_UNNAMED"))
 
 
 def region_taken(name: str) -> Status:

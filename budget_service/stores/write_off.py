@@ -34,7 +34,9 @@ PAGE = 1000
 LimitOf: TypeAlias = Callable[[Account], Limit | None]
 
 
-async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -> int:
+async def write_off(
+    store: Store, limit_of: LimitOf, named: Iterable[Account], *, actor: str, reason: str = ""
+) -> int:
     """Spend what is left on every level that was used, has a stored limit or is `named`; return on how many.
 
     What was charged in the lost interval is not known. Raises StoreError.
@@ -47,7 +49,9 @@ async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -
     for root in sorted({*await store.roots(), *wanted}):
         stored = await store.all_limits(root)
         # From now on nothing is given back of leases that lapsed before.
-        unchanged = SetLimits(account=Account((root,)), request_id=f"restored-{name}", changes=())
+        unchanged = SetLimits(
+            account=Account((root,)), request_id=f"restored-{name}", actor=actor, changes=()
+        )
         versioned = (await store.apply(unchanged, AppliedLimits((), stored.version))).outcome
         assert isinstance(versioned, LimitsSet)  # noqa: S101 - no limit is added, so that none is refused
         stored = replace(stored, version=versioned.version)
@@ -56,7 +60,8 @@ async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -
         for level in sorted(known, key=lambda each: each.text):
             limit = stored.limits.get(level) or limit_of(level)
             if limit is not None:
-                request = WriteOff(account=level, request_id=f"restored-{name}-{level.text}")
+                id_ = f"restored-{name}-{level.text}"
+                request = WriteOff(account=level, request_id=id_, actor=actor, reason=reason)
                 limits = AppliedLimits((LevelLimit(level, limit),), stored.version)
                 outcome = (await store.apply(request, limits)).outcome
                 count += isinstance(outcome, Charged) and outcome.charged != NOTHING

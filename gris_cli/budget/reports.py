@@ -123,7 +123,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
             format_timestamp(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
             _kind_text(each.kind), each.release_id, each.request_id, each.policy_statement,
             each.shared_cost.information if each.HasField("shared_cost") else None,
-            _reason_text(each), *([" ".join(each.cost.blocks)] if has_blocks else ()),
+            each.actor, _change_text(each), each.reason, *([" ".join(each.cost.blocks)] if has_blocks else ()),
         )
         for each in charges
     ]  # fmt: skip
@@ -131,7 +131,8 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
         _text("time", "time (UTC)"), _text("account", "account"), Column("information", "information"),
         Column("calls", "calls"), _text("kind", "kind"), _text("release_id", "release"),
         _text("request_id", "request"), _text("policy_statement", "published"),
-        Column("shared_information", "above"), _text("reason", "reason"),
+        Column("shared_information", "above"), _text("actor", "by"), _text("change", "change"),
+        _text("reason", "reason"),
         *((_text("blocks", "blocks"),) if has_blocks else ()),
     )  # fmt: skip
     more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
@@ -143,13 +144,11 @@ def _kind_text(kind: admin_pb2.ChargeKind) -> str:
     return _NO_CHARGES.get(kind) or names.get(kind, "unknown").removeprefix("CHARGE_KIND_").lower()
 
 
-def _reason_text(entry: admin_pb2.ChargeEntry) -> str:
-    """Return what an administrator has said, or what was changed."""
+def _change_text(entry: admin_pb2.ChargeEntry) -> str:
+    """Return what an administrator has changed of a limit or a name."""
     if entry.kind == admin_pb2.CHARGE_KIND_LIMIT:
         return _limits_text(entry)
-    if entry.kind == admin_pb2.CHARGE_KIND_MOVE:
-        return f"to {'/'.join(entry.moved_to.path)}: {entry.reason}"
-    return entry.reason
+    return f"to {'/'.join(entry.moved_to.path)}" if entry.kind == admin_pb2.CHARGE_KIND_MOVE else ""
 
 
 def _limits_text(entry: admin_pb2.ChargeEntry) -> str:

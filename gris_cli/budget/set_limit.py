@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gris_cli.budget.flags import DEFAULT_ADMIN, AccountFlag, AdminFlag
+from gris_cli.budget.flags import DEFAULT_ADMIN, AccountFlag, AdminFlag, ReasonFlag
 from gris_cli.flag_groups import flag, with_flags
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def set_limit(
     account: AccountFlag,
     flags: LimitFlags,
     remove: bool = flag(False, "Remove the limit; the configuration applies again."),
+    reason: ReasonFlag = "",
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: bool,
 ) -> None:
@@ -72,7 +73,8 @@ def set_limit(
         raise typer.BadParameter("give --information and --calls together, or --remove")
     limit = None if remove else flags.limit(*given)
     change = admin_pb2.LimitChange(path=account.split("/"), limit=limit)
-    version = administered(admin, "SetLimits", admin_pb2.SetLimitsRequest(changes=[change])).version
+    request = admin_pb2.SetLimitsRequest(changes=[change], reason=reason)
+    version = administered(admin, "SetLimits", request).version
     done = (
         f"the limit of {account} is {'removed' if remove else 'set'} (version {version} of its root's limits)"
     )

@@ -232,11 +232,14 @@ def test_a_limit_that_is_set_holds_at_once_and_can_be_removed(
     change = ("set-limit", "--account", "acme/cid", "--admin", ledger.admin_address)
     limit = ("--information", "10", "--calls", "2", "--window", "sliding:30", "--zone", "Europe/Berlin")
     shown = ("show", "--account", "acme/cid", "--budget", ledger.address)
-    version = reported(capsys, *change, *limit)["version"]
+    version = reported(capsys, *change, *limit, "--reason", "a report")["version"]
     assert [10, 2] == [level["limit"] for level in reported(capsys, *shown)["levels"][-2:]]
     removed = reported(capsys, *change, "--remove")
     assert (True, True) == (removed["removed"], 0 < version < removed["version"])
     assert [1_000_000] * 2 == [level["limit"] for level in reported(capsys, *shown)["levels"][-2:]]
+    listed = reported(capsys, "charges", "--account", "acme/cid", "--admin", ledger.admin_address)["charges"]
+    assert ["a report", ""] == [each["reason"] for each in listed]
+    assert all("unauthenticated" == each["actor"] and "is " in each["change"] for each in listed)
 
 
 def test_what_regions_hold_or_lost_and_how_far_the_clock_is_ahead_is_told_to_programs_too() -> None:
@@ -441,8 +444,10 @@ def test_an_account_is_closed_opened_and_moved(ledger: Service, capsys: pytest.C
     assert {"account": "acme/mia", "moved_to": "acme/u-1"} == moved
     listed = reported(capsys, "charges", "--account", "acme/u-1", *admin)["charges"]
     assert [
-        ("direct", ""), ("closed", "left"), ("reopened", "is back"), ("moved", "to acme/u-1: new ids"),
+        ("direct", ""), ("closed", "left"), ("reopened", "is back"), ("moved", "new ids"),
     ] == [(each["kind"], each["reason"]) for each in listed]  # fmt: skip
+    assert ["", "unauthenticated"] == [each["actor"] for each in listed[:2]]
+    assert ["", "to acme/u-1"] == [each["change"] for each in listed[2:]]
     new = ("show", "--account", "acme/u-1", "--budget", ledger.address)
     assert 4 == reported(capsys, *new)["levels"][-2]["spent"]
     assert 1 == reported(capsys, *new, "--history", *admin)["history"][0]["charges"]

@@ -78,12 +78,14 @@ class LimitChange(_message.Message):
     def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ...) -> None: ...
 
 class SetLimitsRequest(_message.Message):
-    __slots__ = ("changes", "request_id")
+    __slots__ = ("changes", "request_id", "reason")
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     changes: _containers.RepeatedCompositeFieldContainer[LimitChange]
     request_id: str
-    def __init__(self, changes: _Optional[_Iterable[_Union[LimitChange, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    reason: str
+    def __init__(self, changes: _Optional[_Iterable[_Union[LimitChange, _Mapping]]] = ..., request_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class SetLimitsResponse(_message.Message):
     __slots__ = ("version", "replayed")
@@ -94,7 +96,7 @@ class SetLimitsResponse(_message.Message):
     def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
 
 class ChargeEntry(_message.Message):
-    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to")
+    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to", "actor")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -108,6 +110,7 @@ class ChargeEntry(_message.Message):
     LIMIT_BEFORE_FIELD_NUMBER: _ClassVar[int]
     LIMIT_AFTER_FIELD_NUMBER: _ClassVar[int]
     MOVED_TO_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     cost: _cost_pb2.Cost
     kind: ChargeKind
@@ -121,7 +124,8 @@ class ChargeEntry(_message.Message):
     limit_before: Limit
     limit_after: Limit
     moved_to: _budget_pb2.Account
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
+    actor: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., actor: _Optional[str] = ...) -> None: ...
 
 class ListChargesRequest(_message.Message):
     __slots__ = ("account", "start_time", "end_time", "page_size", "page_token")
@@ -244,14 +248,16 @@ class BackUpLedgerResponse(_message.Message):
     def __init__(self, file: _Optional[str] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class BeginCurrencyRequest(_message.Message):
-    __slots__ = ("account", "unit_id", "request_id")
+    __slots__ = ("account", "unit_id", "request_id", "reason")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     unit_id: str
     request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., unit_id: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+    reason: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., unit_id: _Optional[str] = ..., request_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class BeginCurrencyResponse(_message.Message):
     __slots__ = ("begins_at", "replayed")
@@ -262,12 +268,14 @@ class BeginCurrencyResponse(_message.Message):
     def __init__(self, begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., replayed: bool = ...) -> None: ...
 
 class WithdrawCurrencyRequest(_message.Message):
-    __slots__ = ("account", "request_id")
+    __slots__ = ("account", "request_id", "reason")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    reason: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class WithdrawCurrencyResponse(_message.Message):
     __slots__ = ("replayed",)
@@ -298,14 +306,16 @@ class GetStatusResponse(_message.Message):
     def __init__(self, configuration_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., refused_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., faults: _Optional[_Iterable[_Union[ConfigurationFault, _Mapping]]] = ...) -> None: ...
 
 class ResumeClockRequest(_message.Message):
-    __slots__ = ("account", "true_time", "request_id")
+    __slots__ = ("account", "true_time", "request_id", "reason")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     TRUE_TIME_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     true_time: _timestamp_pb2.Timestamp
     request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., true_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    reason: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., true_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class ResumeClockResponse(_message.Message):
     __slots__ = ("ahead", "replayed")
