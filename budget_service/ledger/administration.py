@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.limits import AppliedLimits, change_text
+from budget_service.ledger.limits import AppliedLimits, TemporaryLimit, change_text, ends_at, phases
 from budget_service.ledger.outcomes import (
     Answer,
     ClockResumed,
@@ -48,6 +48,7 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
         return refusal(snapshot, request, outcome, now)
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     root = replace(root, limits_version=outcome.version)
+    changes = tuple((level, _followed(limit, snapshot.limits.get(level))) for level, limit in request.changes)
     journal = tuple(
         JournalEntry(
             kind=EntryKind.LIMIT,
@@ -63,9 +64,9 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
             actor=request.actor,
             change=change_text(snapshot.limits.get(level), limit),
         )
-        for level, limit in request.changes
+        for level, limit in changes
     )
-    return decision(root, request, outcome, journal=journal, limits=request.changes)
+    return decision(root, request, outcome, journal=journal, limits=changes)
 
 
 def change_currency(
@@ -99,12 +100,19 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     return decision(root, request, outcome, journal=(entry,))
 
 
+def _followed(limit: Limit | None, before: Limit | None) -> Limit | None:
+    """Return a limit with what holds after it if it is temporary: what is stored for good."""
+    return replace(limit, then=phases(before)[-1]) if isinstance(limit, TemporaryLimit) else limit
+
+
 def _limits_outcome(
     snapshot: Snapshot, request: SetLimits, most_stored: int, now: Microseconds
 ) -> LimitsSet | Refused:
     added = sum(limit is not None for _, limit in request.changes)
     if added and snapshot.stored_limits + added > most_stored:
         return Refused(Reason.TOO_MANY_LIMITS)
+    if ends_at(limit for _, limit in request.changes if limit is not None) <= now:
+        return Refused(Reason.LIMIT_ENDED)
     return LimitsSet(snapshot.root.next_limits_version(now))
 
 

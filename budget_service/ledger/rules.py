@@ -83,7 +83,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         The answer, and what has to be written before it is given; without an answer, decide again then.
 
     Raises:
-        LimitsChangedError: The root's stored limits have changed since the limits were found.
+        LimitsChangedError: The root's stored limits have changed since the limits were found, or one has ended.
         HistoryNeededError: The snapshot needs the past days too.
     """
     remembered = snapshot.remembered
@@ -91,8 +91,8 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         return Decision(_replay(remembered, request), None)
     if isinstance(request, SetLimits | ResumeClock | AccountRequest):
         return _administer(snapshot, request, limits, now)
-    if limits.version != snapshot.root.limits_version:
-        raise LimitsChangedError
+    if limits.version != snapshot.root.limits_version or now >= limits.ends_at:
+        raise LimitsChangedError(now)
     if isinstance(request, ChangeCurrency):
         return change_currency(snapshot, request, limits, now)
     if is_closed_to(request, limits):

@@ -13,7 +13,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import budget_pb2
 
 from budget_service.ledger.digests import digest
-from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, parse_change
+from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, TemporaryLimit, parse_change
 from budget_service.ledger.requests import (
     ChangeCurrency,
     CloseAccount,
@@ -335,7 +335,10 @@ def _limit(message: pb.Limit, field: str) -> Limit:
         maximum = Cost(message.information, message.calls)
     except InvalidFieldError as error:
         raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
-    return Limit(maximum, _MODES[message.mode], _rule(message, field))
+    mode, rule = _MODES[message.mode], _rule(message, field)
+    if not message.HasField("until"):
+        return Limit(maximum, mode, rule)
+    return TemporaryLimit(maximum, mode, rule, until=_microseconds(message.until, f"{field}.until"))
 
 
 def _limit_message(limit: Limit) -> pb.Limit:
@@ -347,6 +350,7 @@ def _limit_message(limit: Limit) -> pb.Limit:
         period=next(sent for sent, period in _PERIODS.items() if period is rule.period),
         sliding_days=rule.days,
         zone=rule.zone,
+        until=timestamp(limit.until) if isinstance(limit, TemporaryLimit) else None,
     )
 
 

@@ -12,7 +12,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
-from budget_service.ledger.limits import NO_LIMITS
+from budget_service.ledger.limits import NO_LIMITS, lasting_bound
 from budget_service.ledger.outcomes import Answer, Cancelled, ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.requests import AccountRequest
 from budget_service.ledger.requests import SetLimits as ChangedLimits
@@ -166,8 +166,11 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         for number, index in unseen.items():
             if request.changes[number][0] not in stored:
                 raise InvalidFieldError(f"changes[{number}].path[{index}]", PROBLEM)
-        # Patterns that are unbounded already must not block other changes.
-        opened = configuration.pattern_opened_by(changes, stored)
+        # Patterns that are unbounded already must not block other changes. What a temporary limit bounds is not bounded
+        # after it.
+        bounds = ((level, lasting_bound(limit)) for level, limit in stored.items())
+        lasting = {level: limit for level, limit in bounds if limit is not None}
+        opened = configuration.pattern_opened_by(changes, lasting)
         if opened is not None:
             raise rpc_errors.RefusalError(rpc_errors.accounts_without_end(opened))
 

@@ -4,7 +4,7 @@ RESOURCE_EXHAUSTED   BUDGET_EXHAUSTED                     and QuotaFailure; Retr
 NOT_FOUND            ACCOUNT_UNKNOWN
 INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, QUERY_MISMATCH, SUM_OVERFLOW
                                                           and BadRequest naming the field
-FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
+FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, LIMIT_ENDED, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
                      NO_BACKUPS, BACKUP_UNWRITABLE,
@@ -62,6 +62,7 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.TOO_MANY_LIMITS: (
         "the root has as many stored limits and closed or moved accounts as it may have: remove some limits first"
     ),
+    Reason.LIMIT_ENDED: "the time until when a limit should hold is over, by the ledger's time",
     Reason.ACCOUNT_CLOSED: "the account, or a level above it, is closed",
     Reason.ACCOUNT_NOT_CLOSED: "the account is not closed itself",
     Reason.ACCOUNT_MOVED: "the account has another name by now; this one stays closed",

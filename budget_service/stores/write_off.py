@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from budget_service.ledger.limits import AppliedLimits, StoredLimits
+from budget_service.ledger.limits import AppliedLimits, StoredLimits, phases
 from budget_service.ledger.outcomes import Charged, LimitsSet
 from budget_service.ledger.requests import (
     CancelReservation,
@@ -58,13 +58,17 @@ async def write_off(
         await _end_reservations(store, root, stored, limit_of, name)
         known = {*await _used(store, root), *stored.limits, *wanted[root]}
         for level in sorted(known, key=lambda each: each.text):
-            limit = stored.limits.get(level) or limit_of(level)
-            if limit is not None:
-                id_ = f"restored-{name}-{level.text}"
-                request = WriteOff(account=level, request_id=id_, actor=actor, reason=reason)
-                limits = AppliedLimits((LevelLimit(level, limit),), stored.version)
-                outcome = (await store.apply(request, limits)).outcome
-                count += isinstance(outcome, Charged) and outcome.charged != NOTHING
+            spent = False
+            # After a temporary limit another one holds, of which nothing may be left either.
+            for number, phase in enumerate(phases(stored.limits.get(level))):
+                limit = phase or limit_of(level)
+                if limit is not None:
+                    id_ = f"restored-{name}-{number}-{level.text}"
+                    request = WriteOff(account=level, request_id=id_, actor=actor, reason=reason)
+                    limits = AppliedLimits((LevelLimit(level, limit),), stored.version)
+                    outcome = (await store.apply(request, limits)).outcome
+                    spent |= isinstance(outcome, Charged) and outcome.charged != NOTHING
+            count += spent
     return count
 
 

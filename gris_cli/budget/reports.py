@@ -37,6 +37,10 @@ def currency_facts(found: budget_pb2.GetBudgetResponse) -> dict[str, Any]:
         "currency": found.unit_id or None,
         "next_currency": planned if found.next_unit_id else None,
         "closed": "/".join(found.closed_level) or None,
+        "temporary": [
+            {"account": "/".join(each.path), "until": format_timestamp(each.limit_until)}
+            for each in _temporary(found)
+        ],
         "held_by": [_share_json(each) for each in found.region_shares],
         "lost_by": [_share_json(each) for each in found.lapsed_shares],
         "seconds_ahead": found.clock_ahead.ToTimedelta().total_seconds(),
@@ -57,6 +61,10 @@ def currency_notes(found: budget_pb2.GetBudgetResponse) -> tuple[tuple[str, str]
     if found.closed_level:
         notes.append(("closed", f"{'/'.join(found.closed_level)}: nothing can be asked"))
     notes += [
+        ("temporary", f"the limit of {'/'.join(each.path)} until {format_timestamp(each.limit_until)} (UTC)")
+        for each in _temporary(found)
+    ]
+    notes += [
         (
             f"held by {each.region}",
             f"{_held(each)} until {format_timestamp(each.ends_at)} (UTC); part of reserved",
@@ -75,6 +83,10 @@ def currency_notes(found: budget_pb2.GetBudgetResponse) -> tuple[tuple[str, str]
         ahead = timedelta(seconds=round(seconds))
         notes.append(("clock", f"all moments are those of the ledger, {ahead} ahead of its store's clock"))
     return tuple(notes)
+
+
+def _temporary(found: budget_pb2.GetBudgetResponse) -> list[budget_pb2.Level]:
+    return [each for each in found.levels if each.HasField("limit_until")]
 
 
 def _held(share: budget_pb2.RegionShare) -> str:
@@ -164,7 +176,8 @@ def _limit_text(limit: admin_pb2.Limit) -> str:
     period = admin_pb2.Period.Name(limit.period).removeprefix("PERIOD_").lower()
     window = f"{period}:{limit.sliding_days}" if limit.sliding_days else period
     mode = budget_pb2.Mode.Name(limit.mode).removeprefix("MODE_").lower()
-    return f"{limit.information}/{limit.calls} {mode} {window} {limit.zone}"
+    end = f" until {format_timestamp(limit.until)}" if limit.HasField("until") else ""
+    return f"{limit.information}/{limit.calls} {mode} {window} {limit.zone}{end}"
 
 
 def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:

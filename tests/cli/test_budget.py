@@ -71,6 +71,7 @@ def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.Capt
         "currency": UNIT,
         "next_currency": None,
         "closed": None,
+        "temporary": [],
         "held_by": [],
         "lost_by": [],
     }
@@ -240,6 +241,27 @@ def test_a_limit_that_is_set_holds_at_once_and_can_be_removed(
     listed = reported(capsys, "charges", "--account", "acme/cid", "--admin", ledger.admin_address)["charges"]
     assert ["a report", ""] == [each["reason"] for each in listed]
     assert all("unauthenticated" == each["actor"] and "is " in each["change"] for each in listed)
+
+
+def test_a_temporary_limit_is_shown_with_its_end(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    """For people and for programs, and in the list of changes; one that is over is refused in words."""
+    assert ledger.admin_address is not None
+    admin = ("--admin", ledger.admin_address)
+    change = ("set-limit", "--account", "acme/tim", "--information", "10", "--calls", "2", *admin)
+    until = (datetime.now(UTC) + DAY).replace(microsecond=0)
+    shown = f"{until:%Y-%m-%d %H:%M:%S}"
+    assert shown == reported(capsys, *change, "--until", until.isoformat())["until"]
+    show = ["budget", "show", "--account", "acme/tim", "--budget", ledger.address]
+    assert [{"account": "acme/tim", "until": shown}] == reported(capsys, *show[1:])["temporary"]
+    assert main(show) == 0
+    assert f"the limit of acme/tim until {shown} (UTC)" in " ".join(capsys.readouterr().out.split())
+    (listed,) = reported(capsys, "charges", "--account", "acme/tim", *admin)["charges"]
+    assert listed["change"].endswith(f"is 10/2 enforce month UTC until {shown}")
+    assert main(["budget", *change, "--until", "2026-01-01"]) == 2
+    assert "is over, by the ledger's time" in " ".join(capsys.readouterr().err.split())
+    assert main(["budget", "set-limit", "--account", "acme/tim", "--remove", "--until", shown, *admin]) == 2
+    assert "without --remove" in " ".join(capsys.readouterr().err.split())
+    assert reported(capsys, "set-limit", "--account", "acme/tim", "--remove", *admin)["until"] is None
 
 
 def test_what_regions_hold_or_lost_and_how_far_the_clock_is_ahead_is_told_to_programs_too() -> None:

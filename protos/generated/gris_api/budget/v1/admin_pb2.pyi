@@ -54,20 +54,22 @@ CHARGE_KIND_REOPEN: ChargeKind
 CHARGE_KIND_MOVE: ChargeKind
 
 class Limit(_message.Message):
-    __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone")
+    __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone", "until")
     INFORMATION_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
     PERIOD_FIELD_NUMBER: _ClassVar[int]
     SLIDING_DAYS_FIELD_NUMBER: _ClassVar[int]
     ZONE_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
     information: int
     calls: int
     mode: _budget_pb2.Mode
     period: Period
     sliding_days: int
     zone: str
-    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ..., period: _Optional[_Union[Period, str]] = ..., sliding_days: _Optional[int] = ..., zone: _Optional[str] = ...) -> None: ...
+    until: _timestamp_pb2.Timestamp
+    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ..., period: _Optional[_Union[Period, str]] = ..., sliding_days: _Optional[int] = ..., zone: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class LimitChange(_message.Message):
     __slots__ = ("path", "limit")
