@@ -236,7 +236,10 @@ def parse_listing(message: pb.ListChargesRequest) -> Listing:
         raise InvalidFieldError("page_size", f"must be between 0 and {MAX_PAGE}")
     start = _microseconds(message.start_time, "start_time") if message.HasField("start_time") else 0
     end = _microseconds(message.end_time, "end_time") if message.HasField("end_time") else None
-    first = Listing(parse_account(message.account), start, end, message.page_size or DEFAULT_PAGE, "")
+    if message.after and not _POSITION.fullmatch(message.after):
+        raise InvalidFieldError("after", "must be the position of an entry, as it was listed")
+    most = message.page_size or DEFAULT_PAGE
+    first = Listing(parse_account(message.account), start, end, most, message.after)
     if not message.page_token:
         return first
     after = _position(message.page_token, first)
@@ -272,12 +275,13 @@ def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
     return message
 
 
-def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
+def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
     """Return an entry of the journal as a message."""
     before, after = parse_change(entry.change) if entry.kind is EntryKind.LIMIT else (None, None)
     blocks = blocks_of(entry.holds)
     target = Account.of_text(entry.change) if entry.kind is EntryKind.MOVE else None
     return pb.ChargeEntry(
+        position=position,
         account=budget_pb2.Account(path=entry.account.path),
         cost=cost_message(entry.cost, entry.unit_id, blocks),
         kind=_KINDS[entry.kind],

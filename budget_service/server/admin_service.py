@@ -232,7 +232,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             if listing.matches(entry):
                 if len(found) == listing.most:
                     return pb.ListChargesResponse(charges=found, next_page_token=listing.token(position))
-                found.append(messages.entry_message(entry))
+                found.append(messages.entry_message(entry, each))
             position = each
         return pb.ListChargesResponse(charges=found)
 

@@ -11,7 +11,7 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2
 
 from budget_service.server.archives import Checked
 from gris_cli.budget.ledger import format_timestamp
-from gris_data.sheets import Column, Sheet, percent
+from gris_data.sheets import Column, Sheet, percent, sheet_rows
 from pinot_connector.budgets import Cost, Level, questions_left
 
 # What is no charge, in the words of people; each charge is called by the end of its name.
@@ -149,6 +149,12 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
     )  # fmt: skip
     more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
     return Sheet(columns, rows, more)
+
+
+def entry_facts(entry: admin_pb2.ChargeEntry) -> dict[str, Any]:
+    """Return an entry of the journal by itself: where it stands, and what `charges_sheet` says of it."""
+    (row,) = sheet_rows(charges_sheet([entry], is_whole=True))
+    return {"position": entry.position, **row}
 
 
 def _kind_text(kind: admin_pb2.ChargeKind) -> str:

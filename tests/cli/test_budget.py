@@ -6,6 +6,8 @@ import asyncio
 import json
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -262,6 +264,40 @@ def test_a_temporary_limit_is_shown_with_its_end(ledger: Service, capsys: pytest
     assert main(["budget", "set-limit", "--account", "acme/tim", "--remove", "--until", shown, *admin]) == 2
     assert "without --remove" in " ".join(capsys.readouterr().err.split())
     assert reported(capsys, "set-limit", "--account", "acme/tim", "--remove", *admin)["until"] is None
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_a_journal_is_streamed_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each entry, with who did it; what is written later comes by itself, and nothing comes twice."""
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--admin-listen", "127.0.0.1:0") as running:
+        asyncio.run(_charge_all(running.address))
+        assert running.admin_address is not None
+        admin = ("--root", "acme", "--admin", running.admin_address)
+        command = [sys.executable, "-m", "gris_cli", "budget", "journal", *admin, "--json", "--follow"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+            assert following.stdout is not None
+            first = [json.loads(following.stdout.readline()) for _ in COSTS]
+            change = ("set-limit", "--account", "acme/ann", "--remove", "--reason", "too much")
+            reported(capsys, *change, "--admin", running.admin_address)
+            later = json.loads(following.stdout.readline())
+            following.send_signal(signal.SIGINT)
+            assert following.wait(20) == 130
+        assert ["r0", "r1", "r2"] == [each["request_id"] for each in first]
+        assert ("limit changed", "unauthenticated", "too much") == tuple(
+            later[key] for key in ("kind", "actor", "reason")
+        )
+        resumed = ["budget", "journal", *admin, "--from", first[1]["position"]]
+        assert main([*resumed, "--json"]) == 0
+        assert [first[2], later] == [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert main(resumed) == 0
+        assert ["direct", "too much"] == [
+            word
+            for line in capsys.readouterr().out.splitlines()
+            for word in ("direct", "too much")
+            if word in line
+        ]
+        assert main(["budget", "journal", *admin, "--from", "x"]) == 2
+        assert "--from: must be the position" in " ".join(capsys.readouterr().err.split())
 
 
 def test_what_regions_hold_or_lost_and_how_far_the_clock_is_ahead_is_told_to_programs_too() -> None:

@@ -98,7 +98,7 @@ class SetLimitsResponse(_message.Message):
     def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
 
 class ChargeEntry(_message.Message):
-    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to", "actor")
+    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to", "position", "actor")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -112,6 +112,7 @@ class ChargeEntry(_message.Message):
     LIMIT_BEFORE_FIELD_NUMBER: _ClassVar[int]
     LIMIT_AFTER_FIELD_NUMBER: _ClassVar[int]
     MOVED_TO_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     cost: _cost_pb2.Cost
@@ -126,22 +127,25 @@ class ChargeEntry(_message.Message):
     limit_before: Limit
     limit_after: Limit
     moved_to: _budget_pb2.Account
+    position: str
     actor: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., actor: _Optional[str] = ...) -> None: ...
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., position: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
 
 class ListChargesRequest(_message.Message):
-    __slots__ = ("account", "start_time", "end_time", "page_size", "page_token")
+    __slots__ = ("account", "start_time", "end_time", "page_size", "page_token", "after")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
     page_size: int
     page_token: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    after: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., after: _Optional[str] = ...) -> None: ...
 
 class ListChargesResponse(_message.Message):
     __slots__ = ("charges", "next_page_token")
