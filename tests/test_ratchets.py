@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 42_470,
-    "budget_service": 20_730,
+    "budget_service": 20_741,
     "pinot_connector": 21_890,
     "gris_gateway": 3_540,
     "gris_console": 3_850,
@@ -31,12 +31,12 @@ LINES = {
     "gris_cli": 9_720,
     "gris_serving": 3_555,
 }
-LINES_OF_TESTS = 136_125
+LINES_OF_TESTS = 136_139
 OPTIONAL_FIELDS = 499
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 135_070
+WORDS = 135_076
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -59,22 +59,28 @@ def ends_at(limits: Iterable[Limit]) -> Microseconds:
 
 
 class StoredLimits(Struct, frozen=True, gc=False):
-    """Stored limits and states of the levels of an account. `version` is that of those of the whole root, 0 if none."""
+    """Stored limits and states of the levels of an account. `version` is that of those of the whole root, 0 if none.
+
+    Some are known to hold only from `since` on, a time of the ledger, at which a temporary limit has ended.
+    """
 
     version: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)
     states: Mapping[Account, AccountState] = field(default_factory=dict)
+    since: Microseconds = 0
 
     def at(self, now: Microseconds) -> StoredLimits:
         """Return those that hold at a time of the ledger."""
         held = ((level, in_force(limit, now)) for level, limit in self.limits.items())
-        return replace(self, limits={level: limit for level, limit in held if limit is not None})
+        ended = [end for limit in self.limits.values() if (end := ends_at((limit,))) <= now]
+        limits = {level: limit for level, limit in held if limit is not None}
+        return replace(self, limits=limits, since=max(ended, default=0))
 
     def applied_to(self, account: Account, levels: tuple[LevelLimit, ...]) -> AppliedLimits:
         """Return what requests of an account with these limited levels are decided by."""
         end = ends_at(each.limit for each in levels)
         if not self.states:
-            return AppliedLimits(levels, self.version, ends_at=end)
+            return AppliedLimits(levels, self.version, since=self.since, ends_at=end)
         path = (account.level(depth) for depth in range(1, account.depth + 1))
         closed = (level for level in path if level in self.states and self.states[level].is_closed)
         own = self.states.get(account)
@@ -85,6 +91,7 @@ class StoredLimits(Struct, frozen=True, gc=False):
             closed=next(closed, None),
             is_moved=own is not None and own.is_moved,
             paid_as=first[0].text if first else "",
+            since=self.since,
             ends_at=end,
         )
 
@@ -107,8 +114,8 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     how many limits and states of accounts a root may have stored. What an administrator asks of a root otherwise needs
     none: see NO_LIMITS. `closed` is the widest level of the account that is closed; the account itself `is_moved` if
     that is an earlier name. `paid_as` is the first name of an account that was moved: its payments are kept under it.
-    In a region the one level is a `lease`, whose share is the limit. From `ends_at` on, a time of the ledger, one of
-    the levels has another limit.
+    In a region the one level is a `lease`, whose share is the limit. Before `since` and from `ends_at` on, times of the
+    ledger, a level has another limit.
     """
 
     levels: tuple[LevelLimit, ...] = ()
@@ -119,7 +126,12 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     is_moved: bool = False
     paid_as: str = ""
     lease: LeaseBounds | None = None
+    since: Microseconds = 0
     ends_at: Microseconds = NO_END
+
+    def hold(self, version: int, now: Microseconds) -> bool:
+        """Return whether these are the limits of a ledger with this version of them, at its time."""
+        return self.version == version and self.since <= now < self.ends_at
 
     def payer(self, account: Account) -> str:
         """Return whose payments count for a request: the account's own, made in windows of its last level with a limit.

@@ -91,7 +91,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         return Decision(_replay(remembered, request), None)
     if isinstance(request, SetLimits | ResumeClock | AccountRequest):
         return _administer(snapshot, request, limits, now)
-    if limits.version != snapshot.root.limits_version or now >= limits.ends_at:
+    if not limits.hold(snapshot.root.limits_version, now):
         raise LimitsChangedError(now)
     if isinstance(request, ChangeCurrency):
         return change_currency(snapshot, request, limits, now)

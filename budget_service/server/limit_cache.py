@@ -110,7 +110,7 @@ class LimitCache:
         for _ in range(MAX_ATTEMPTS):
             found = self._kept(account) or await self._look_up(account)
             statement = await self._store.read(account, found.levels)
-            if statement.limits_version == found.version and statement.time < found.ends_at:
+            if found.hold(statement.limits_version, statement.time):
                 return replace(statement, closed=found.closed, ends=_ends_of(found))
             await self._look_up(account, statement.time)
         raise StoreUnavailableError("the limits of this root are being changed without pause")
@@ -143,7 +143,9 @@ class LimitCache:
         for _ in range(MAX_ATTEMPTS):
             stored = (await self._store.all_limits(root)).at(now)
             rules = self._settings.current.configuration.rules_of(root, stored.limits)
-            limits = AppliedLimits((), stored.version, rules, ends_at=ends_at(stored.limits.values()))
+            limits = AppliedLimits(
+                (), stored.version, rules, since=stored.since, ends_at=ends_at(stored.limits.values())
+            )
             try:
                 return await self._store.apply(request, limits)
             except LimitsChangedError as error:

@@ -116,6 +116,26 @@ async def test_it_ends_exactly_at_its_time_in_every_process(
     await assert_verified(any_store)
 
 
+async def test_a_clock_that_goes_back_before_its_end_brings_it_back(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """As long as nothing was written by the later time: what is in force is what the ledger's time says."""
+    cache = LimitCache(any_store, SETTINGS)
+    await set_to(any_store, "lowered", temporary(4))
+    clock.now = END
+    assert 10 == (await cache.read(ANALYST)).levels[-1].maximum.information
+    clock.now = END - 1
+    assert 4 == (await cache.read(ANALYST)).levels[-1].maximum.information
+    clock.now = END
+    assert 10 == (await cache.read(ANALYST)).levels[-1].maximum.information
+    clock.now = END - 1
+    assert not await spent_by(cache, "more", 5)
+    clock.now = END
+    assert await spent_by(cache, "later", 5)
+    clock.now = END - 1
+    assert await spent_by(cache, "the ledger's time stays", 5)
+
+
 async def test_an_account_that_it_made_is_gone_with_it(any_store: Store, clock: SteppedClock) -> None:
     """What was charged stays; a request that was answered is answered again."""
     cache = LimitCache(any_store, SETTINGS)
