@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import grpc
 from pydantic import AfterValidator, Field, model_validator
@@ -150,6 +150,18 @@ class Callers:
         listed = [opened.access.certificates.get(name, ()) for name in names]
         return frozenset(role for roles in listed for role in roles) | opened.roles_of(token)
 
+    def names(self, context: Context, role: Role) -> tuple[str, ...]:
+        """Return the names by which a caller has a role: of its certificate, and `sub:` with the subject of its token.
+
+        Raises:
+            TokenError: Its token is not accepted.
+        """
+        opened = self._access.value()
+        listed = opened.access.certificates
+        named = [each for each in sorted(certificate_names(context)) if role in listed.get(each, ())]
+        token = bearer_token(context) if opened.verifier is not None else None
+        return (*named, *opened.subjects_of(token, role))
+
     def regions(self, context: Context) -> frozenset[str]:
         """Return the names of the regions for which a caller may speak.
 
@@ -165,9 +177,20 @@ class _Opened:
     verifier: TokenVerifier | None
 
     def roles_of(self, token: str | None) -> frozenset[str]:
-        if token is None or self.verifier is None or self.access.jwt is None:
-            return frozenset()
-        listed = self.verifier.claims(token).get(self.access.jwt.roles_claim)
+        return self._listed(self._claims(token))
+
+    def subjects_of(self, token: str | None, role: Role) -> tuple[str, ...]:
+        """Return the subject of a token that has a role, with its kind; none if the token does not say whose it is."""
+        claims = self._claims(token)
+        subject = claims.get("sub")
+        is_named = isinstance(subject, str) and subject.strip() and role in self._listed(claims)
+        return (f"sub:{subject}",) if is_named else ()
+
+    def _claims(self, token: str | None) -> Mapping[str, Any]:
+        return {} if token is None or self.verifier is None else self.verifier.claims(token)
+
+    def _listed(self, claims: Mapping[str, Any]) -> frozenset[str]:
+        listed = claims.get(self.access.jwt.roles_claim) if self.access.jwt is not None else None
         return (
             frozenset(each for each in listed if isinstance(each, str))
             if isinstance(listed, list)

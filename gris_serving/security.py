@@ -13,7 +13,7 @@ from pathlib import Path
 
 import grpc
 
-from gris_serving.authorisation import Authorisation, Callers, Methods
+from gris_serving.authorisation import Authorisation, Callers, Methods, Role
 from gris_serving.identity import Context
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.listening import require_free
@@ -113,6 +113,14 @@ class Security:
             TokenError: The caller's token is not accepted.
         """
         return None if self._callers is None else self._callers.regions(context)
+
+    def names(self, context: Context, role: Role) -> tuple[str, ...] | None:
+        """Return the names by which a caller has a role; None: callers do not show who they are.
+
+        Raises:
+            TokenError: The caller's token is not accepted.
+        """
+        return None if self._callers is None else self._callers.names(context, role)
 
     def bind(self, server: grpc.aio.Server, listen: str) -> int:
         """Let a server listen on HOST:PORT and return the port.

@@ -6,6 +6,7 @@
     allow_volatile: false               # true: accept a store that forgets charges when it dies, for tests
     charge_tickets: {key_file: /run/secrets/gris-ticket-key}    # previous_key_files: [...] during a rotation
     leases: {share_percent: 10, outstanding_percent: 50, seconds: 600}      # only if regions borrow from this ledger
+    administration: {requires_reason: true}     # every change by an administrator says why; default false
     accounts:
       - path: [acme]
         limit: {information: 9000, calls: 900}
@@ -169,6 +170,12 @@ class Leases(Strict):
         return self
 
 
+class Administration(Strict):
+    """What administrators say with each change: why, if `requires_reason`."""
+
+    requires_reason: bool = False
+
+
 class Configuration(Strict):
     """A valid `budget.yaml`."""
 
@@ -179,8 +186,9 @@ class Configuration(Strict):
     allow_volatile: bool = False
     charge_tickets: ChargeTickets | None = None
     leases: Leases | None = None
+    administration: Administration = Field(default_factory=Administration)
 
-    @field_validator("charge_tickets", "leases", mode="before")
+    @field_validator("charge_tickets", "leases", "administration", mode="before")
     @classmethod
     def _a_section_has_keys(cls, value: object) -> object:
         # Where all its keys are commented out, tickets would be required no more.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
@@ -24,7 +24,8 @@ class AccountStatement:
     far the root's time is ahead of the store's clock, and `time` is that time. `countable` is what the levels without a
     limit can still add up in 64 bits. `blocks` are the levels once more, for each block that has paid alone there, and
     under no name for every other one; a level without such blocks has nothing. `closed` is the widest level of the
-    account that is closed; no store knows it; it is found where the limits are looked up.
+    account that is closed, and `ends` has the time until when a level's limit holds, by its depth, if it is temporary;
+    no store knows them; they are found where the limits are looked up.
     """
 
     currency: Currency
@@ -35,6 +36,7 @@ class AccountStatement:
     countable: Cost = Cost(MAX_AMOUNT, MAX_AMOUNT)  # noqa: RUF009 - it is frozen
     blocks: tuple[Mapping[str, LevelStatus], ...] = ()
     closed: Account | None = None
+    ends: Mapping[int, Microseconds] = field(default_factory=dict)
 
     def levels_for(self, blocks: tuple[str, ...]) -> tuple[LevelStatus, ...]:
         """Return the levels as they are for some blocks; for everybody if there are none."""

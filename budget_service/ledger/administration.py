@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.limits import AppliedLimits, change_text
+from budget_service.ledger.limits import AppliedLimits, TemporaryLimit, change_text, ends_at, phases
 from budget_service.ledger.outcomes import (
     Answer,
     ClockResumed,
@@ -19,7 +19,7 @@ from budget_service.ledger.outcomes import (
     Reason,
     Refused,
 )
-from budget_service.ledger.requests import ChangeCurrency, Request, ResumeClock, RootRequest, SetLimits
+from budget_service.ledger.requests import ChangeCurrency, Request, ResumeClock, SetLimits
 from budget_service.ledger.state import (
     Change,
     Decision,
@@ -48,6 +48,7 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
         return refusal(snapshot, request, outcome, now)
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     root = replace(root, limits_version=outcome.version)
+    changes = tuple((level, _followed(limit, snapshot.limits.get(level))) for level, limit in request.changes)
     journal = tuple(
         JournalEntry(
             kind=EntryKind.LIMIT,
@@ -59,11 +60,13 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
             query_id="",
             time=now,
             holds=(),
-            reason=change_text(snapshot.limits.get(level), limit),
+            reason=request.reason,
+            actor=request.actor,
+            change=change_text(snapshot.limits.get(level), limit),
         )
-        for level, limit in request.changes
+        for level, limit in changes
     )
-    return decision(root, request, outcome, journal=journal, limits=request.changes)
+    return decision(root, request, outcome, journal=journal, limits=changes)
 
 
 def change_currency(
@@ -97,12 +100,19 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     return decision(root, request, outcome, journal=(entry,))
 
 
+def _followed(limit: Limit | None, before: Limit | None) -> Limit | None:
+    """Return a limit with what holds after it if it is temporary: what is stored for good."""
+    return replace(limit, then=phases(before)[-1]) if isinstance(limit, TemporaryLimit) else limit
+
+
 def _limits_outcome(
     snapshot: Snapshot, request: SetLimits, most_stored: int, now: Microseconds
 ) -> LimitsSet | Refused:
     added = sum(limit is not None for _, limit in request.changes)
     if added and snapshot.stored_limits + added > most_stored:
         return Refused(Reason.TOO_MANY_LIMITS)
+    if ends_at(limit for _, limit in request.changes if limit is not None) <= now:
+        return Refused(Reason.LIMIT_ENDED)
     return LimitsSet(snapshot.root.next_limits_version(now))
 
 
@@ -134,7 +144,11 @@ def _clock_outcome(root: RootRecord, clock: Microseconds, true_time: Microsecond
 
 
 def _entry(
-    kind: EntryKind, request: RootRequest, now: Microseconds, unit_id: str, start: Microseconds
+    kind: EntryKind,
+    request: ChangeCurrency | ResumeClock,
+    now: Microseconds,
+    unit_id: str,
+    start: Microseconds,
 ) -> JournalEntry:
     return JournalEntry(
         kind=kind,
@@ -146,6 +160,8 @@ def _entry(
         query_id="",
         time=now,
         holds=(Hold(request.account.depth, start),),
+        reason=request.reason,
+        actor=request.actor,
     )
 
 

@@ -132,5 +132,7 @@ def _entry(request: AccountRequest, now: Microseconds) -> JournalEntry:
         query_id="",
         time=now,
         holds=(),
-        reason=request.noted_reason if isinstance(request, MoveAccount) else request.reason,
+        reason=request.reason,
+        actor=request.actor,
+        change=request.target.text if isinstance(request, MoveAccount) else "",
     )

@@ -3,6 +3,9 @@
 A request is complete when it is made, and stays the same when it is sent again. The limits that it is decided by are a
 value of their own (`ledger.limits.AppliedLimits`). The `request_id` belongs to the root account: two roots may use the
 same one.
+
+An administrator's request has a `reason`, and the `actor` who sent it, as authenticated. The actor is not part of the
+fingerprint: somebody else may retry the request, and the journal keeps who was the first.
 """
 
 from __future__ import annotations
@@ -174,22 +177,25 @@ class WriteOff(Struct, frozen=True, gc=False, kw_only=True):
 
     account: Account
     request_id: str
+    actor: str
+    reason: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of the request."""
-        return _fingerprint(self.account, ("write off",))
+        return _fingerprint(self.account, ("write off", *_reason_fields(self.reason)))
 
 
 class Refund(Struct, frozen=True, gc=False, kw_only=True):
     """Give back what an account was charged for a release in its present window; the release is then no longer paid.
 
-    `account`, `release_id`, `reason` and `request_id` are the administrator's. The other fields are those of the charge
-    in the journal, with empty `holds` if there is none that counts.
+    `account`, `release_id`, `actor`, `reason` and `request_id` are the administrator's. The other fields are those of
+    the charge in the journal, with empty `holds` if there is none that counts.
     """
 
     account: Account
     request_id: str
     release_id: str
+    actor: str
     reason: str
     query_id: str
     cost: Cost
@@ -212,12 +218,15 @@ class SetLimits(Struct, frozen=True, gc=False, kw_only=True):
 
     account: Account
     request_id: str
+    actor: str
     changes: tuple[tuple[Account, Limit | None], ...]
+    reason: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
         changes = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in self.changes)
-        return _fingerprint(self.account, ("set limits", *(field for change in changes for field in change)))
+        fields = (field for change in changes for field in change)
+        return _fingerprint(self.account, ("set limits", *fields, *_reason_fields(self.reason)))
 
 
 class ChangeCurrency(Struct, frozen=True, gc=False, kw_only=True):
@@ -225,11 +234,13 @@ class ChangeCurrency(Struct, frozen=True, gc=False, kw_only=True):
 
     account: Account
     request_id: str
+    actor: str
     unit_id: str
+    reason: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return _fingerprint(self.account, ("change currency", self.unit_id))
+        return _fingerprint(self.account, ("change currency", self.unit_id, *_reason_fields(self.reason)))
 
 
 class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
@@ -240,11 +251,13 @@ class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
 
     account: Account
     request_id: str
+    actor: str
     true_time: Microseconds
+    reason: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest without the time: a retry is sent later, with another time."""
-        return _fingerprint(self.account, ("resume clock",))
+        return _fingerprint(self.account, ("resume clock", *_reason_fields(self.reason)))
 
 
 class CloseAccount(Struct, frozen=True, gc=False, kw_only=True):
@@ -252,6 +265,7 @@ class CloseAccount(Struct, frozen=True, gc=False, kw_only=True):
 
     account: Account
     request_id: str
+    actor: str
     reason: str
 
     def fingerprint(self) -> Fingerprint:
@@ -264,6 +278,7 @@ class ReopenAccount(Struct, frozen=True, gc=False, kw_only=True):
 
     account: Account
     request_id: str
+    actor: str
     reason: str
 
     def fingerprint(self) -> Fingerprint:
@@ -277,22 +292,12 @@ class MoveAccount(Struct, frozen=True, gc=False, kw_only=True):
     account: Account
     target: Account
     request_id: str
+    actor: str
     reason: str
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
         return _fingerprint(self.account, ("move", self.target.text, self.reason))
-
-    @property
-    def noted_reason(self) -> str:
-        """The reason as the journal has it: behind the new name and the end of its line, which neither holds."""
-        return f"{self.target.text}\n{self.reason}"
-
-
-def parse_move(noted_reason: str) -> tuple[Account, str]:
-    """Return the new name of an account and the reason, from the reason of a journal entry."""
-    target, _, reason = noted_reason.partition("\n")
-    return Account.of_text(target), reason
 
 
 BudgetRequest: TypeAlias = (
@@ -356,6 +361,11 @@ def _cost_fields(cost: Cost, unit_id: str) -> tuple[str, str, str]:
 def _block_fields(blocks: tuple[str, ...]) -> tuple[str, ...]:
     # No statement has this name.
     return ("blocks", *blocks) if blocks else ()
+
+
+def _reason_fields(reason: str) -> tuple[str, ...]:
+    # Where it may be empty. No level has this name.
+    return ("//reason", reason) if reason else ()
 
 
 def _fingerprint(account: Account, fields: Iterable[str], asked_by: str = "") -> Fingerprint:

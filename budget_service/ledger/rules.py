@@ -83,7 +83,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         The answer, and what has to be written before it is given; without an answer, decide again then.
 
     Raises:
-        LimitsChangedError: The root's stored limits have changed since the limits were found.
+        LimitsChangedError: The root's stored limits have changed since the limits were found, or one has ended.
         HistoryNeededError: The snapshot needs the past days too.
     """
     remembered = snapshot.remembered
@@ -91,8 +91,8 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         return Decision(_replay(remembered, request), None)
     if isinstance(request, SetLimits | ResumeClock | AccountRequest):
         return _administer(snapshot, request, limits, now)
-    if limits.version != snapshot.root.limits_version:
-        raise LimitsChangedError
+    if not limits.hold(snapshot.root.limits_version, now):
+        raise LimitsChangedError(now)
     if isinstance(request, ChangeCurrency):
         return change_currency(snapshot, request, limits, now)
     if is_closed_to(request, limits):
@@ -277,6 +277,8 @@ def _write_off(draft: Draft, request: WriteOff, limits: AppliedLimits) -> Outcom
                 query_id="",
                 time=draft.now,
                 holds=draft.holds(),
+                reason=request.reason,
+                actor=request.actor,
             )
         )
     return Charged(rest, False, draft.statuses())
@@ -296,6 +298,7 @@ def _refund(snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
         holds=request.holds,
         shared_cost=request.shared_cost,
         reason=request.reason,
+        actor=request.actor,
     )
     counts = _release_is_paid(snapshot, draft) and draft.counts_any(request.account, request.holds)
     if not (counts and draft.has_charged(entry)):

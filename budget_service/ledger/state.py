@@ -68,9 +68,9 @@ class EntryKind(Enum):
     CURRENCY: another currency is planned for the root account, or none any more if the entry has no `unit_id`. It
     takes nothing, and its one hold begins with the new currency. CLOCK: the root's time goes on, ahead of the store's
     clock by the beginning of its one hold. REFUNDED: what was charged for the release was given back; its cost is taken
-    off its holds. LIMIT: the stored limit of the account was changed; `reason` has the old and the new one. CLOSE and
+    off its holds. LIMIT: the stored limit of the account was changed; `change` has the old and the new one. CLOSE and
     REOPEN: the account was closed, or opened again. MOVE: the account got another name, under which its charges count
-    from then on; `reason` has it in its first line.
+    from then on; `change` has it.
     """
 
     SETTLED = "settled"
@@ -101,8 +101,8 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
 
     Each hold names the day of a level that admitted the charge, and the block if only some pay. `policy_statement` is
     that of the charge; empty if it had none, or is not a charge by a client. `shared_cost` is what the levels above the
-    account count instead of `cost`; None: they count the same. `reason` is what an administrator gave, if it is one's
-    act.
+    account count instead of `cost`; None: they count the same. An administrator's act has the `actor` who did it and
+    the `reason` that was given, which may be empty; `change` is what it did to a limit or a name.
     """
 
     kind: EntryKind
@@ -117,12 +117,20 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     policy_statement: str = ""
     shared_cost: Cost | None = None
     reason: str = ""
+    actor: str = ""
+    change: str = ""
 
     def cost_at(self, depth: int) -> Cost:
         """Return what counts at the level of the account with `depth` segments."""
         if self.shared_cost is None or depth >= self.account.depth:
             return self.cost
         return self.shared_cost
+
+    @property
+    def is_administrative(self) -> bool:
+        """Whether an administrator did it. What a region gives back of a share is a refund without a release."""
+        is_returned = self.kind is EntryKind.REFUNDED and not self.release_id
+        return not (self.kind.counts_everywhere or is_returned)
 
     @property
     def takes_nothing(self) -> bool:

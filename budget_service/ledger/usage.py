@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from budget_service.ledger.requests import parse_move
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import NOTHING, Account, Cost, Unit, blocks_of, capped_sum
 from budget_service.ledger.windows import DAY, Microseconds
@@ -38,7 +37,7 @@ class Usage:
     def add(self, entry: JournalEntry) -> None:
         """Count one entry if it is of such an account and time; an account that was moved is one account."""
         if entry.kind is EntryKind.MOVE and entry.account in self.spent:
-            self.spent[parse_move(entry.reason)[0]] = self.spent.pop(entry.account)
+            self.spent[Account.of_text(entry.change)] = self.spent.pop(entry.account)
         if not entry.kind.is_charge:
             return
         day = (entry.time - self.start) // DAY

@@ -14,7 +14,6 @@ from budget_service.ledger.account_states import MOVED, UNTOUCHED, AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.digests import digest
-from budget_service.ledger.requests import parse_move
 from budget_service.ledger.state import EntryKind, JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Unit, capped_sum
 from budget_service.ledger.windows import Microseconds
@@ -95,7 +94,7 @@ class RebuiltStates:
             self.states[account] = state.reopened()
         elif entry.kind is EntryKind.MOVE:
             self.states[account] = MOVED
-            self.states[parse_move(entry.reason)[0]] = state.after_move(account)
+            self.states[Account.of_text(entry.change)] = state.after_move(account)
 
     def kept(self) -> dict[Account, AccountState]:
         """Return the states that a ledger keeps: those of accounts that something was done to."""
@@ -166,7 +165,7 @@ class Rebuilt:
             self.currency = currency.followed_by(entry.unit_id, entry.holds[0].window_start)
             return
         if entry.kind is EntryKind.MOVE:
-            self._move(entry.account, parse_move(entry.reason)[0])
+            self._move(entry.account, Account.of_text(entry.change))
         if entry.kind is EntryKind.REFUNDED:
             self._subtract(entry)
         if not entry.kind.is_charge:
@@ -295,7 +294,8 @@ def _hold_parts(hold: Hold) -> tuple[str, ...]:
 def _later_fields(entry: JournalEntry) -> tuple[str, ...]:
     shared = entry.shared_cost
     counted = () if shared is None else ("shared_cost", str(shared.information), str(shared.calls))
-    return (*counted, "reason", entry.reason) if entry.reason else counted
+    acts = (("reason", entry.reason), ("actor", entry.actor), ("change", entry.change))
+    return (*counted, *(part for act in acts if act[1] for part in act))
 
 
 def counted_holds(entry: JournalEntry) -> list[Hold]:

@@ -13,7 +13,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import budget_pb2
 
 from budget_service.ledger.digests import digest
-from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, parse_change
+from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, TemporaryLimit, parse_change
 from budget_service.ledger.requests import (
     ChangeCurrency,
     CloseAccount,
@@ -23,7 +23,6 @@ from budget_service.ledger.requests import (
     ResumeClock,
     SetLimits,
 )
-from budget_service.ledger.requests import parse_move as parse_noted_move
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
 from budget_service.ledger.values import (
@@ -104,7 +103,23 @@ class Listing:
         return digest(field.encode() for field in fields)
 
 
-def parse_set_limits(message: pb.SetLimitsRequest) -> SetLimits:
+@dataclass(frozen=True, slots=True)
+class Administrator:
+    """Who sends a request, as authenticated, and whether every change needs a reason."""
+
+    actor: str
+    needs_reason: bool = False
+
+    def reason(self, text: str) -> str:
+        """Return the reason of a change, which may be empty unless one is needed, or raise InvalidFieldError."""
+        if self.needs_reason and not text:
+            raise InvalidFieldError(
+                "reason", "must say why: the configuration has administration.requires_reason"
+            )
+        return _reason(text) if text else ""
+
+
+def parse_set_limits(message: pb.SetLimitsRequest, sender: Administrator) -> SetLimits:
     """Return the request, or raise InvalidFieldError."""
     if not 1 <= len(message.changes) <= MAX_CHANGED_AT_ONCE:
         raise InvalidFieldError("changes", f"must be 1 to {MAX_CHANGED_AT_ONCE}")
@@ -114,63 +129,80 @@ def parse_set_limits(message: pb.SetLimitsRequest) -> SetLimits:
         raise InvalidFieldError("changes", "must share their first segment")
     if len(set(levels)) < len(levels):
         raise InvalidFieldError("changes", "must name each level once")
-    request_id = parse_id(message.request_id, "request_id")
-    return SetLimits(account=levels[0].level(1), request_id=request_id, changes=changes)
+    return SetLimits(
+        account=levels[0].level(1),
+        request_id=parse_id(message.request_id, "request_id"),
+        actor=sender.actor,
+        changes=changes,
+        reason=sender.reason(message.reason),
+    )
 
 
-def parse_begin_currency(message: pb.BeginCurrencyRequest) -> ChangeCurrency:
+def parse_begin_currency(message: pb.BeginCurrencyRequest, sender: Administrator) -> ChangeCurrency:
     """Return the request, or raise InvalidFieldError."""
     unit_id = parse_unit_id(message.unit_id, "unit_id")
     return ChangeCurrency(
         account=parse_root(message.account),
         request_id=parse_id(message.request_id, "request_id"),
+        actor=sender.actor,
         unit_id=unit_id,
+        reason=sender.reason(message.reason),
     )
 
 
-def parse_withdraw_currency(message: pb.WithdrawCurrencyRequest) -> ChangeCurrency:
+def parse_withdraw_currency(message: pb.WithdrawCurrencyRequest, sender: Administrator) -> ChangeCurrency:
     """Return the request, or raise InvalidFieldError."""
-    request_id = parse_id(message.request_id, "request_id")
-    return ChangeCurrency(account=parse_root(message.account), request_id=request_id, unit_id="")
+    return ChangeCurrency(
+        account=parse_root(message.account),
+        request_id=parse_id(message.request_id, "request_id"),
+        actor=sender.actor,
+        unit_id="",
+        reason=sender.reason(message.reason),
+    )
 
 
-def parse_resume_clock(message: pb.ResumeClockRequest) -> ResumeClock:
+def parse_resume_clock(message: pb.ResumeClockRequest, sender: Administrator) -> ResumeClock:
     """Return the request, or raise InvalidFieldError."""
     if not message.HasField("true_time"):
         raise InvalidFieldError("true_time", "must say what the time is")
     return ResumeClock(
         account=parse_root(message.account),
         request_id=parse_id(message.request_id, "request_id"),
+        actor=sender.actor,
         true_time=_microseconds(message.true_time, "true_time"),
+        reason=sender.reason(message.reason),
     )
 
 
-def parse_refund(message: pb.RefundChargeRequest) -> Refund:
+def parse_refund(message: pb.RefundChargeRequest, sender: Administrator) -> Refund:
     """Return the request without its charge, or raise InvalidFieldError."""
     reason = _reason(message.reason)
     account, release_id = parse_account(message.account), parse_id(message.release_id, "release_id")
-    return without_charge(account, release_id, reason, parse_id(message.request_id, "request_id"))
+    request_id = parse_id(message.request_id, "request_id")
+    return without_charge(account, release_id, reason, request_id, actor=sender.actor)
 
 
-def parse_close(message: pb.CloseAccountRequest) -> CloseAccount:
+def parse_close(message: pb.CloseAccountRequest, sender: Administrator) -> CloseAccount:
     """Return the request, or raise InvalidFieldError."""
     return CloseAccount(
         account=parse_account(message.account),
         request_id=parse_id(message.request_id, "request_id"),
+        actor=sender.actor,
         reason=_reason(message.reason),
     )
 
 
-def parse_reopen(message: pb.ReopenAccountRequest) -> ReopenAccount:
+def parse_reopen(message: pb.ReopenAccountRequest, sender: Administrator) -> ReopenAccount:
     """Return the request, or raise InvalidFieldError."""
     return ReopenAccount(
         account=parse_account(message.account),
         request_id=parse_id(message.request_id, "request_id"),
+        actor=sender.actor,
         reason=_reason(message.reason),
     )
 
 
-def parse_move(message: pb.MoveAccountRequest) -> MoveAccount:
+def parse_move(message: pb.MoveAccountRequest, sender: Administrator) -> MoveAccount:
     """Return the request, or raise InvalidFieldError."""
     account = parse_account(message.account)
     target = Account.parse(message.target.path, "target.path")
@@ -185,6 +217,7 @@ def parse_move(message: pb.MoveAccountRequest) -> MoveAccount:
         account=account,
         target=target,
         request_id=parse_id(message.request_id, "request_id"),
+        actor=sender.actor,
         reason=_reason(message.reason),
     )
 
@@ -203,7 +236,10 @@ def parse_listing(message: pb.ListChargesRequest) -> Listing:
         raise InvalidFieldError("page_size", f"must be between 0 and {MAX_PAGE}")
     start = _microseconds(message.start_time, "start_time") if message.HasField("start_time") else 0
     end = _microseconds(message.end_time, "end_time") if message.HasField("end_time") else None
-    first = Listing(parse_account(message.account), start, end, message.page_size or DEFAULT_PAGE, "")
+    if message.after and not _POSITION.fullmatch(message.after):
+        raise InvalidFieldError("after", "must be the position of an entry, as it was listed")
+    most = message.page_size or DEFAULT_PAGE
+    first = Listing(parse_account(message.account), start, end, most, message.after)
     if not message.page_token:
         return first
     after = _position(message.page_token, first)
@@ -239,14 +275,13 @@ def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
     return message
 
 
-def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
+def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
     """Return an entry of the journal as a message."""
-    is_limit = entry.kind is EntryKind.LIMIT
-    before, after = parse_change(entry.reason) if is_limit else (None, None)
+    before, after = parse_change(entry.change) if entry.kind is EntryKind.LIMIT else (None, None)
     blocks = blocks_of(entry.holds)
-    is_move = entry.kind is EntryKind.MOVE
-    target, reason = parse_noted_move(entry.reason) if is_move else (None, entry.reason)
+    target = Account.of_text(entry.change) if entry.kind is EntryKind.MOVE else None
     return pb.ChargeEntry(
+        position=position,
         account=budget_pb2.Account(path=entry.account.path),
         cost=cost_message(entry.cost, entry.unit_id, blocks),
         kind=_KINDS[entry.kind],
@@ -258,10 +293,11 @@ def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
         shared_cost=None
         if entry.shared_cost is None
         else cost_message(entry.shared_cost, entry.unit_id, blocks),
-        reason="" if is_limit else reason,
+        reason=entry.reason,
         limit_before=None if before is None else _limit_message(before),
         limit_after=None if after is None else _limit_message(after),
         moved_to=None if target is None else budget_pb2.Account(path=target.path),
+        actor=entry.actor,
     )
 
 
@@ -303,7 +339,10 @@ def _limit(message: pb.Limit, field: str) -> Limit:
         maximum = Cost(message.information, message.calls)
     except InvalidFieldError as error:
         raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
-    return Limit(maximum, _MODES[message.mode], _rule(message, field))
+    mode, rule = _MODES[message.mode], _rule(message, field)
+    if not message.HasField("until"):
+        return Limit(maximum, mode, rule)
+    return TemporaryLimit(maximum, mode, rule, until=_microseconds(message.until, f"{field}.until"))
 
 
 def _limit_message(limit: Limit) -> pb.Limit:
@@ -315,6 +354,7 @@ def _limit_message(limit: Limit) -> pb.Limit:
         period=next(sent for sent, period in _PERIODS.items() if period is rule.period),
         sliding_days=rule.days,
         zone=rule.zone,
+        until=timestamp(limit.until) if isinstance(limit, TemporaryLimit) else None,
     )
 
 

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
-from budget_service.ledger.limits import NO_LIMITS
+from budget_service.ledger.limits import NO_LIMITS, lasting_bound
 from budget_service.ledger.outcomes import Answer, Cancelled, ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.requests import AccountRequest
 from budget_service.ledger.requests import SetLimits as ChangedLimits
@@ -34,6 +35,9 @@ SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
 MAX_REQUEST_BYTES = 1024 * 1024
 """The largest request: as many limits as may be set at once, with the longest names, take two thirds of it."""
 
+ActorOf: TypeAlias = Callable[[Context], str]
+"""Says who sends a call, never empty; raises RefusalError if that is not known and has to be."""
+
 
 class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     """The RPCs of `gris.budget.v1.BudgetAdminService`; what they promise is written in the proto."""
@@ -45,6 +49,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         changes: RequestRunner,
         readings: RequestRunner,
         *,
+        actor_of: ActorOf,
         archive: Path | None,
         backups: Path | None,
         tuning: Tuning,
@@ -54,6 +59,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self._limits = LimitCache(store, settings)
         self._changes = changes
         self._readings = readings
+        self._actor_of = actor_of
         self._archive = archive
         self._backups = backups
         self._tuning = tuning
@@ -61,7 +67,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
         """Set or remove limits."""
-        return await self._changes.finish_and_answer(self._set_limits(request), context)
+        return await self._changes.finish_and_answer(self._set_limits(request, context), context)
 
     async def ListCharges(self, request: pb.ListChargesRequest, context: Context) -> pb.ListChargesResponse:
         """List charges."""
@@ -93,46 +99,51 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self, request: pb.BeginCurrencyRequest, context: Context
     ) -> pb.BeginCurrencyResponse:
         """Plan another currency."""
-        return await self._changes.finish_and_answer(self._begin_currency(request), context)
+        return await self._changes.finish_and_answer(self._begin_currency(request, context), context)
 
     async def WithdrawCurrency(
         self, request: pb.WithdrawCurrencyRequest, context: Context
     ) -> pb.WithdrawCurrencyResponse:
         """Withdraw a planned currency."""
-        return await self._changes.finish_and_answer(self._withdraw_currency(request), context)
+        return await self._changes.finish_and_answer(self._withdraw_currency(request, context), context)
 
     async def ResumeClock(self, request: pb.ResumeClockRequest, context: Context) -> pb.ResumeClockResponse:
         """Let the clock of a root continue after the store's clock was wrong."""
-        return await self._changes.finish_and_answer(self._resume_clock(request), context)
+        return await self._changes.finish_and_answer(self._resume_clock(request, context), context)
 
     async def RefundCharge(
         self, request: pb.RefundChargeRequest, context: Context
     ) -> pb.RefundChargeResponse:
         """Refund the charge of a release."""
-        return await self._changes.finish_and_answer(self._refund(request), context)
+        return await self._changes.finish_and_answer(self._refund(request, context), context)
 
     async def CloseAccount(
         self, request: pb.CloseAccountRequest, context: Context
     ) -> pb.CloseAccountResponse:
         """Close an account."""
-        return await self._changes.finish_and_answer(self._close(request), context)
+        return await self._changes.finish_and_answer(self._close(request, context), context)
 
     async def ReopenAccount(
         self, request: pb.ReopenAccountRequest, context: Context
     ) -> pb.ReopenAccountResponse:
         """Open a closed account again."""
-        return await self._changes.finish_and_answer(self._reopen(request), context)
+        return await self._changes.finish_and_answer(self._reopen(request, context), context)
 
     async def MoveAccount(self, request: pb.MoveAccountRequest, context: Context) -> pb.MoveAccountResponse:
         """Move an account to another name."""
-        return await self._changes.finish_and_answer(self._move(request), context)
+        return await self._changes.finish_and_answer(self._move(request, context), context)
 
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
         """Return which configuration is in force."""
         return messages.status_message(self._settings)
 
-    async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
-        request = messages.parse_set_limits(message)
+    def _sender(self, context: Context) -> messages.Administrator:
+        """Return who sends a call. Raises RefusalError."""
+        needs_reason = self._settings.current.configuration.administration.requires_reason
+        return messages.Administrator(self._actor_of(context), needs_reason)
+
+    async def _set_limits(self, message: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
+        request = messages.parse_set_limits(message, self._sender(context))
         await self._require_sound(request)
         answer = await self._store.apply(request, NO_LIMITS)
         outcome = success(answer, LimitsSet, request)
@@ -155,46 +166,55 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         for number, index in unseen.items():
             if request.changes[number][0] not in stored:
                 raise InvalidFieldError(f"changes[{number}].path[{index}]", PROBLEM)
-        # Patterns that are unbounded already must not block other changes.
-        opened = configuration.pattern_opened_by(changes, stored)
+        # Patterns that are unbounded already must not block other changes. What a temporary limit bounds is not bounded
+        # after it.
+        bounds = ((level, lasting_bound(limit)) for level, limit in stored.items())
+        lasting = {level: limit for level, limit in bounds if limit is not None}
+        opened = configuration.pattern_opened_by(changes, lasting)
         if opened is not None:
             raise rpc_errors.RefusalError(rpc_errors.accounts_without_end(opened))
 
-    async def _begin_currency(self, message: pb.BeginCurrencyRequest) -> pb.BeginCurrencyResponse:
-        request = messages.parse_begin_currency(message)
+    async def _begin_currency(
+        self, message: pb.BeginCurrencyRequest, context: Context
+    ) -> pb.BeginCurrencyResponse:
+        request = messages.parse_begin_currency(message, self._sender(context))
         answer = await self._limits.change_currency(request)
         outcome = success(answer, CurrencyChanged, request)
         return pb.BeginCurrencyResponse(begins_at=timestamp(outcome.begins_at), replayed=answer.replayed)
 
-    async def _withdraw_currency(self, message: pb.WithdrawCurrencyRequest) -> pb.WithdrawCurrencyResponse:
-        request = messages.parse_withdraw_currency(message)
+    async def _withdraw_currency(
+        self, message: pb.WithdrawCurrencyRequest, context: Context
+    ) -> pb.WithdrawCurrencyResponse:
+        request = messages.parse_withdraw_currency(message, self._sender(context))
         answer = await self._limits.change_currency(request)
         success(answer, CurrencyChanged, request)
         return pb.WithdrawCurrencyResponse(replayed=answer.replayed)
 
-    async def _resume_clock(self, message: pb.ResumeClockRequest) -> pb.ResumeClockResponse:
-        request = messages.parse_resume_clock(message)
+    async def _resume_clock(self, message: pb.ResumeClockRequest, context: Context) -> pb.ResumeClockResponse:
+        request = messages.parse_resume_clock(message, self._sender(context))
         answer = await self._store.apply(request, NO_LIMITS)
         outcome = success(answer, ClockResumed, request)
         return pb.ResumeClockResponse(ahead=duration(outcome.ahead), replayed=answer.replayed)
 
-    async def _refund(self, message: pb.RefundChargeRequest) -> pb.RefundChargeResponse:
-        request = await with_charge(self._store, messages.parse_refund(message), self._tuning)
+    async def _refund(self, message: pb.RefundChargeRequest, context: Context) -> pb.RefundChargeResponse:
+        request = await with_charge(
+            self._store, messages.parse_refund(message, self._sender(context)), self._tuning
+        )
         answer = await self._limits.apply(request)
         outcome = success(answer, Cancelled, request)
         refunded = cost_message(outcome.returned, outcome.unit_id)
         return pb.RefundChargeResponse(refunded=refunded, replayed=answer.replayed)
 
-    async def _close(self, message: pb.CloseAccountRequest) -> pb.CloseAccountResponse:
-        answer = await self._changed(messages.parse_close(message))
+    async def _close(self, message: pb.CloseAccountRequest, context: Context) -> pb.CloseAccountResponse:
+        answer = await self._changed(messages.parse_close(message, self._sender(context)))
         return pb.CloseAccountResponse(replayed=answer.replayed)
 
-    async def _reopen(self, message: pb.ReopenAccountRequest) -> pb.ReopenAccountResponse:
-        answer = await self._changed(messages.parse_reopen(message))
+    async def _reopen(self, message: pb.ReopenAccountRequest, context: Context) -> pb.ReopenAccountResponse:
+        answer = await self._changed(messages.parse_reopen(message, self._sender(context)))
         return pb.ReopenAccountResponse(replayed=answer.replayed)
 
-    async def _move(self, message: pb.MoveAccountRequest) -> pb.MoveAccountResponse:
-        answer = await self._changed(messages.parse_move(message))
+    async def _move(self, message: pb.MoveAccountRequest, context: Context) -> pb.MoveAccountResponse:
+        answer = await self._changed(messages.parse_move(message, self._sender(context)))
         return pb.MoveAccountResponse(replayed=answer.replayed)
 
     async def _changed(self, request: AccountRequest) -> Answer:
@@ -212,7 +232,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             if listing.matches(entry):
                 if len(found) == listing.most:
                     return pb.ListChargesResponse(charges=found, next_page_token=listing.token(position))
-                found.append(messages.entry_message(entry))
+                found.append(messages.entry_message(entry, each))
             position = each
         return pb.ListChargesResponse(charges=found)
 

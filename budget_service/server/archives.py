@@ -25,6 +25,9 @@ LONGEST_NAME = 120
 # Characters of a digest.
 NAMED_BY = 12
 
+# Written only where an entry has them.
+_OF_ACTS = ("reason", "actor", "change")
+
 
 class NoArchiveError(Exception):
     """A file is no archive, or not a whole one."""
@@ -68,8 +71,9 @@ def entry_line(entry: JournalEntry) -> str:
         fields["policy_statement"] = entry.policy_statement
     if entry.shared_cost is not None:
         fields["shared_cost"] = [entry.shared_cost.information, entry.shared_cost.calls]
-    if entry.reason:
-        fields["reason"] = entry.reason
+    for name in _OF_ACTS:
+        if text := getattr(entry, name):
+            fields[name] = text
     return json.dumps(fields) + "\n"
 
 
@@ -204,7 +208,7 @@ def _entry(line: dict[str, Any]) -> JournalEntry:
             holds=tuple(Hold(*each) for each in line["holds"]),
             policy_statement=line.get("policy_statement", ""),
             shared_cost=None if shared is None else Cost(*shared),
-            reason=line.get("reason", ""),
+            **{name: line.get(name, "") for name in _OF_ACTS},
         )
     except (KeyError, TypeError, ValueError):
         raise NoArchiveError("has a line that is no entry") from None

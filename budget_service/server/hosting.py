@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
@@ -16,6 +17,7 @@ from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from budget_service.regions.lease_maintenance import LeaseMaintenance
+from budget_service.server.actors import actor_of
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.admin_service import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.server.admin_service import BudgetAdminService
@@ -293,7 +295,14 @@ async def administering(
     readings = RequestRunner(None, tuning, names_damage=True)
     reporting = PacedStore(ReportingStore(store, detector).store).store
     service = BudgetAdminService(
-        reporting, settings, changes, readings, archive=archive, backups=backups, tuning=tuning
+        reporting,
+        settings,
+        changes,
+        readings,
+        actor_of=partial(actor_of, security),
+        archive=archive,
+        backups=backups,
+        tuning=tuning,
     )
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(
         service, instrumentation.before(server, recorders)

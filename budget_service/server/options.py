@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from budget_service.configuration.budget_file import ConfigurationError
+from budget_service.configuration.budget_file import Configuration, ConfigurationError
+from budget_service.ledger.values import InvalidFieldError
+from budget_service.server.admin_messages import Administrator
 from budget_service.stores.mark_file import Position
 from gris_serving.options import add_operating_options, address_option
 from gris_serving.security import SecurityOptions, add_security_options
@@ -27,10 +29,7 @@ def parser() -> argparse.ArgumentParser:
         "--store-file", type=Path, help="a file with the store's address, for one that holds a password"
     )
     options.add_argument(
-        "--listen",
-        type=address_option,
-        default="127.0.0.1:50052",
-        help="HOST:PORT; port 0 takes a free one",
+        "--listen", type=address_option, default="127.0.0.1:50052", help="HOST:PORT; port 0 takes a free one"
     )
     options.add_argument(
         "--workers", type=_positive, default=1, help="processes behind one port; SQLite takes exactly one"
@@ -76,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="with --confirm-restored: even if the ledger is not behind its high-water mark",
     )
+    options.add_argument("--reason", default="", help="with --confirm-restored: why; it stays in the journal")
     add_operating_options(options)
     add_security_options(options)
     options.add_argument("--validate", action="store_true", help="only check the configuration and its files")
@@ -93,6 +93,18 @@ def _positive(text: str) -> int:
     if not (text.isdecimal() and 1 <= int(text) <= MAX_WORKERS):
         raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_WORKERS}")
     return int(text)
+
+
+def require_reason(options: argparse.Namespace, configuration: Configuration) -> None:
+    """Return if a restored ledger may be confirmed with this reason, or without one. Raises ConfigurationError."""
+    if options.reason and not options.confirm_restored:
+        raise ConfigurationError("--reason says why --confirm-restored is asked for: give both")
+    if not options.confirm_restored:
+        return
+    try:
+        Administrator("", configuration.administration.requires_reason).reason(options.reason)
+    except InvalidFieldError as error:
+        raise ConfigurationError(f"--reason: {error.problem}") from None
 
 
 def store_address(options: argparse.Namespace) -> str:

@@ -31,6 +31,7 @@ import grpc
 from budget_service.configuration.budget_file import Configuration, ConfigurationError
 from budget_service.configuration.errors import Fault
 from budget_service.configuration.region_file import RegionConfiguration, load_region
+from budget_service.server.actors import local_actor
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.deferred_store import DeferredStore, opened_in_time
 from budget_service.server.failure_detector import FailureDetector
@@ -42,7 +43,7 @@ from budget_service.server.hosting import (
     new_server,
     serving,
 )
-from budget_service.server.options import parser, store_address, worker_arguments
+from budget_service.server.options import parser, require_reason, store_address, worker_arguments
 from budget_service.server.regional_process import RegionParts, require_possible, running
 from budget_service.server.service import MAX_REQUEST_BYTES
 from budget_service.server.settings import LiveSettings, load_settings
@@ -100,6 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
             )
         if options.spend_every_budget and not options.confirm_restored:
             raise ConfigurationError("--spend-every-budget says how --confirm-restored is meant: give both")
+        require_reason(options, settings.current.configuration)
         options.region = None if options.region is None else _region_of(options)
         require_readable(store)
         for listen in filter(None, (options.listen, options.admin_listen)):
@@ -168,6 +170,8 @@ async def _confirm_restored(options: argparse.Namespace, address: str, configura
         address,
         configuration.limit_of,
         configuration.named_levels(),
+        actor=local_actor(),
+        reason=options.reason,
         allow_volatile=configuration.allow_volatile,
         mark=options.mark,
         though_nothing_is_lost=options.spend_every_budget,

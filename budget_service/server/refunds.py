@@ -15,12 +15,13 @@ from budget_service.tuning import DEFAULTS, Tuning
 _CHARGES = (EntryKind.SETTLED, EntryKind.DIRECT)
 
 
-def without_charge(account: Account, release_id: str, reason: str, request_id: str) -> Refund:
+def without_charge(account: Account, release_id: str, reason: str, request_id: str, *, actor: str) -> Refund:
     """Return a refund whose charge is not known (yet); the ledger refuses it, or replays an earlier answer."""
     return Refund(
         account=account,
         request_id=request_id,
         release_id=release_id,
+        actor=actor,
         reason=reason,
         query_id="",
         cost=NOTHING,

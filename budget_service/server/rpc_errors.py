@@ -4,7 +4,7 @@ RESOURCE_EXHAUSTED   BUDGET_EXHAUSTED                     and QuotaFailure; Retr
 NOT_FOUND            ACCOUNT_UNKNOWN
 INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, QUERY_MISMATCH, SUM_OVERFLOW
                                                           and BadRequest naming the field
-FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
+FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, LIMIT_ENDED, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
                      NO_BACKUPS, BACKUP_UNWRITABLE,
@@ -13,6 +13,7 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      MOVED_TOO_OFTEN, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
                      CHARGED_IN_REGION
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC, ROLE_MISSING (another region's name)
+UNAUTHENTICATED      CALLER_UNNAMED, TOKEN_REFUSED
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
 UNAVAILABLE          STORE_UNAVAILABLE, HOME_UNAVAILABLE, OVERLOADED, BUDGET_HELD (no effect; the last two with
                      RetryInfo), OUTCOME_UNKNOWN (retry with the same id)
@@ -61,6 +62,7 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.TOO_MANY_LIMITS: (
         "the root has as many stored limits and closed or moved accounts as it may have: remove some limits first"
     ),
+    Reason.LIMIT_ENDED: "the time until when a limit should hold is over, by the ledger's time",
     Reason.ACCOUNT_CLOSED: "the account, or a level above it, is closed",
     Reason.ACCOUNT_NOT_CLOSED: "the account is not closed itself",
     Reason.ACCOUNT_MOVED: "the account has another name by now; this one stays closed",
@@ -173,6 +175,12 @@ def not_of_region(name: str) -> Status:
 def token_refused(why: str) -> Status:
     """Report that the caller's token, which was accepted when the call came, is not any more."""
     return _status(code_pb2.UNAUTHENTICATED, why, _info("TOKEN_REFUSED"))
+
+
+def caller_unnamed() -> Status:
+    """Report that a caller may change the ledger, and that nobody could say later who did."""
+    message = "the token does not say whose it is (`sub`), and the journal names who changes the ledger"
+    return _status(code_pb2.UNAUTHENTICATED, message, _info("CALLER_UNNAMED"))
 
 
 def region_taken(name: str) -> Status:

@@ -31,7 +31,7 @@ from budget_service.ledger.outcomes import (
     Reserved,
 )
 from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve
-from budget_service.ledger.values import Account, Mode, parse_blocks
+from budget_service.ledger.values import Account, Limit, Mode, parse_blocks
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.limit_history import LimitHistory
@@ -210,21 +210,25 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             ) from None
         except ArchivedStatementsError:
             raise rpc_errors.RefusalError(rpc_errors.statements_archived()) from None
+        stored = (await self._store.limits(account)).limits
         configuration = self._settings.current.configuration
         counts_worst = configuration.counts_worst_cases
         for level, status in zip(message.levels, found.levels, strict=True):
             depth = len(level.path)
-            self._add_largest_limit(level, status, found_statements[depth].limits)
+            history, limit = found_statements[depth].limits, stored.get(account.level(depth))
+            self._add_largest_limit(level, status, history, limit)
             level.policy_statements.extend(found_statements[depth].statements)
             # The configuration applies to future charges, the journal holds the present ones.
             level.worst_case = (
                 counts_worst and depth < account.depth and found_statements[depth].has_worst_cases
             )
 
-    def _add_largest_limit(self, level: pb.Level, status: LevelStatus, history: LimitHistory) -> None:
+    def _add_largest_limit(
+        self, level: pb.Level, status: LevelStatus, history: LimitHistory, stored: Limit | None
+    ) -> None:
         if status.mode is Mode.TRACK:
             return
-        largest = history.largest(status.maximum, self._settings.current.configuration.limit_of)
+        largest = history.largest(status.maximum, self._settings.current.configuration.limit_of, stored)
         if largest is None:
             level.unlimited_before = True
         else:

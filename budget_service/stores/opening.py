@@ -76,6 +76,8 @@ async def confirm_restored(
     limit_of: Callable[[Account], Limit | None],
     named: Iterable[Account],
     *,
+    actor: str,
+    reason: str = "",
     allow_volatile: bool = False,
     mark: Path | None = None,
     though_nothing_is_lost: bool = False,
@@ -83,7 +85,7 @@ async def confirm_restored(
     """Put a restored ledger into use again: spend what is left, and write a new high-water mark.
 
     A ledger that is not behind its high-water mark has lost nothing as far as is known. It is changed only if
-    `though_nothing_is_lost`.
+    `though_nothing_is_lost`. The journal names the `actor` and the `reason`.
 
     Returns:
         On how many levels something was spent.
@@ -98,7 +100,7 @@ async def confirm_restored(
     if path := _sqlite_path(address):
         ledger = SqliteStore.open_restored(path)
         try:
-            count = await write_off(ledger, limit_of, named)
+            count = await write_off(ledger, limit_of, named, actor=actor, reason=reason)
             await ledger.confirm()
         finally:
             await ledger.close()
@@ -106,7 +108,7 @@ async def confirm_restored(
     assert mark is not None, "it was asked for"  # noqa: S101 - for the type checker
     store = await _remote(address).open(address, allow_volatile=allow_volatile)
     try:
-        count = await write_off(store, limit_of, named)
+        count = await write_off(store, limit_of, named, actor=actor, reason=reason)
         await store.confirm(mark)
     finally:
         await store.close()

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from budget_service.ledger.limits import AppliedLimits, StoredLimits
+from budget_service.ledger.limits import AppliedLimits, StoredLimits, phases
 from budget_service.ledger.outcomes import Charged, LimitsSet
 from budget_service.ledger.requests import (
     CancelReservation,
@@ -34,7 +34,9 @@ PAGE = 1000
 LimitOf: TypeAlias = Callable[[Account], Limit | None]
 
 
-async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -> int:
+async def write_off(
+    store: Store, limit_of: LimitOf, named: Iterable[Account], *, actor: str, reason: str = ""
+) -> int:
     """Spend what is left on every level that was used, has a stored limit or is `named`; return on how many.
 
     What was charged in the lost interval is not known. Raises StoreError.
@@ -47,19 +49,26 @@ async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -
     for root in sorted({*await store.roots(), *wanted}):
         stored = await store.all_limits(root)
         # From now on nothing is given back of leases that lapsed before.
-        unchanged = SetLimits(account=Account((root,)), request_id=f"restored-{name}", changes=())
+        unchanged = SetLimits(
+            account=Account((root,)), request_id=f"restored-{name}", actor=actor, changes=()
+        )
         versioned = (await store.apply(unchanged, AppliedLimits((), stored.version))).outcome
         assert isinstance(versioned, LimitsSet)  # noqa: S101 - no limit is added, so that none is refused
         stored = replace(stored, version=versioned.version)
         await _end_reservations(store, root, stored, limit_of, name)
         known = {*await _used(store, root), *stored.limits, *wanted[root]}
         for level in sorted(known, key=lambda each: each.text):
-            limit = stored.limits.get(level) or limit_of(level)
-            if limit is not None:
-                request = WriteOff(account=level, request_id=f"restored-{name}-{level.text}")
-                limits = AppliedLimits((LevelLimit(level, limit),), stored.version)
-                outcome = (await store.apply(request, limits)).outcome
-                count += isinstance(outcome, Charged) and outcome.charged != NOTHING
+            spent = False
+            # After a temporary limit another one holds, of which nothing may be left either.
+            for number, phase in enumerate(phases(stored.limits.get(level))):
+                limit = phase or limit_of(level)
+                if limit is not None:
+                    id_ = f"restored-{name}-{number}-{level.text}"
+                    request = WriteOff(account=level, request_id=id_, actor=actor, reason=reason)
+                    limits = AppliedLimits((LevelLimit(level, limit),), stored.version)
+                    outcome = (await store.apply(request, limits)).outcome
+                    spent |= isinstance(outcome, Charged) and outcome.charged != NOTHING
+            count += spent
     return count
 
 

@@ -15,5 +15,5 @@ limit = admin_pb2.Limit(
     zone="Europe/Berlin",
 )
 change = admin_pb2.LimitChange(path=["demo", "grace"], limit=limit)
-request = admin_pb2.SetLimitsRequest(changes=[change], request_id=str(uuid.uuid4()))
+request = admin_pb2.SetLimitsRequest(changes=[change], reason="a report", request_id=str(uuid.uuid4()))
 print("limits of this root were changed", service.SetLimits(request).version, "times")

@@ -9,6 +9,7 @@ import typer
 from gris_cli.budget.backup import backup
 from gris_cli.budget.charges import charges
 from gris_cli.budget.close import close
+from gris_cli.budget.journal import journal
 from gris_cli.budget.move import move
 from gris_cli.budget.new_currency import new_currency
 from gris_cli.budget.refund import refund
@@ -26,7 +27,7 @@ app = typer.Typer(
 )
 for each in (
     *(show, set_limit, new_currency, resume_clock, refund, close, reopen, move),
-    *(seal, backup, charges, usage, verify, status),
+    *(seal, backup, charges, journal, usage, verify, status),
 ):
     app.command()(each)
 

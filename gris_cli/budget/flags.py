@@ -20,6 +20,9 @@ RootFlag = Annotated[str, typer.Option(metavar="NAME", help="The root account.")
 RequestFlag = Annotated[
     str, typer.Option(metavar="ID", help="The id of an earlier attempt, to retry it; by default a new one.")
 ]
+ReasonFlag = Annotated[
+    str, typer.Option(metavar="TEXT", help="Why; it stays in the journal. budget.yaml may require it.")
+]
 DEFAULT_ADMIN = "localhost:50053"
 UNSOUND = 1
 

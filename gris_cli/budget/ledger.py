@@ -124,6 +124,7 @@ _FLAGS = {
     "release_id": "--release",
     "start_time": "--from, --since",
     "end_time": "--to",
+    "after": "--from",
 }
 _OF_ROOTS = (
     admin_pb2.BeginCurrencyRequest,

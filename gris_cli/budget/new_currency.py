@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, RequestFlag, RootFlag
+from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, ReasonFlag, RequestFlag, RootFlag
 from gris_cli.flag_groups import flag, with_flags
 
 
@@ -14,6 +14,7 @@ def new_currency(
     root: RootFlag,
     unit_id: str = flag("", "The unit_id of dp_service's new policy.", "--unit", metavar="ID"),
     withdraw: bool = flag(False, "Withdraw the plan, before the new currency begins."),
+    reason: ReasonFlag = "",
     request_id: RequestFlag = "",
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: bool,
@@ -29,10 +30,12 @@ def new_currency(
     account = budget_pb2.Account(path=[root])
     begins_at, done = "", f"{root} keeps its currency"
     if withdraw:
-        withdrawal = admin_pb2.WithdrawCurrencyRequest(account=account, request_id=request_id)
+        withdrawal = admin_pb2.WithdrawCurrencyRequest(account=account, reason=reason, request_id=request_id)
         administered(admin, "WithdrawCurrency", withdrawal)
     else:
-        request = admin_pb2.BeginCurrencyRequest(account=account, unit_id=unit_id, request_id=request_id)
+        request = admin_pb2.BeginCurrencyRequest(
+            account=account, unit_id=unit_id, reason=reason, request_id=request_id
+        )
         begins_at = format_timestamp(administered(admin, "BeginCurrency", request).begins_at)
         done = f"{root} counts in {unit_id} from {begins_at} (UTC) on, and in the last one until then"
     print_done(done, {"root": root, "unit_id": unit_id, "begins_at": begins_at}, as_json=as_json)

@@ -11,7 +11,7 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2
 
 from budget_service.server.archives import Checked
 from gris_cli.budget.ledger import format_timestamp
-from gris_data.sheets import Column, Sheet, percent
+from gris_data.sheets import Column, Sheet, percent, sheet_rows
 from pinot_connector.budgets import Cost, Level, questions_left
 
 # What is no charge, in the words of people; each charge is called by the end of its name.
@@ -37,6 +37,10 @@ def currency_facts(found: budget_pb2.GetBudgetResponse) -> dict[str, Any]:
         "currency": found.unit_id or None,
         "next_currency": planned if found.next_unit_id else None,
         "closed": "/".join(found.closed_level) or None,
+        "temporary": [
+            {"account": "/".join(each.path), "until": format_timestamp(each.limit_until)}
+            for each in _temporary(found)
+        ],
         "held_by": [_share_json(each) for each in found.region_shares],
         "lost_by": [_share_json(each) for each in found.lapsed_shares],
         "seconds_ahead": found.clock_ahead.ToTimedelta().total_seconds(),
@@ -57,6 +61,10 @@ def currency_notes(found: budget_pb2.GetBudgetResponse) -> tuple[tuple[str, str]
     if found.closed_level:
         notes.append(("closed", f"{'/'.join(found.closed_level)}: nothing can be asked"))
     notes += [
+        ("temporary", f"the limit of {'/'.join(each.path)} until {format_timestamp(each.limit_until)} (UTC)")
+        for each in _temporary(found)
+    ]
+    notes += [
         (
             f"held by {each.region}",
             f"{_held(each)} until {format_timestamp(each.ends_at)} (UTC); part of reserved",
@@ -75,6 +83,10 @@ def currency_notes(found: budget_pb2.GetBudgetResponse) -> tuple[tuple[str, str]
         ahead = timedelta(seconds=round(seconds))
         notes.append(("clock", f"all moments are those of the ledger, {ahead} ahead of its store's clock"))
     return tuple(notes)
+
+
+def _temporary(found: budget_pb2.GetBudgetResponse) -> list[budget_pb2.Level]:
+    return [each for each in found.levels if each.HasField("limit_until")]
 
 
 def _held(share: budget_pb2.RegionShare) -> str:
@@ -123,7 +135,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
             format_timestamp(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
             _kind_text(each.kind), each.release_id, each.request_id, each.policy_statement,
             each.shared_cost.information if each.HasField("shared_cost") else None,
-            _reason_text(each), *([" ".join(each.cost.blocks)] if has_blocks else ()),
+            each.actor, _change_text(each), each.reason, *([" ".join(each.cost.blocks)] if has_blocks else ()),
         )
         for each in charges
     ]  # fmt: skip
@@ -131,11 +143,18 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
         _text("time", "time (UTC)"), _text("account", "account"), Column("information", "information"),
         Column("calls", "calls"), _text("kind", "kind"), _text("release_id", "release"),
         _text("request_id", "request"), _text("policy_statement", "published"),
-        Column("shared_information", "above"), _text("reason", "reason"),
+        Column("shared_information", "above"), _text("actor", "by"), _text("change", "change"),
+        _text("reason", "reason"),
         *((_text("blocks", "blocks"),) if has_blocks else ()),
     )  # fmt: skip
     more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
     return Sheet(columns, rows, more)
+
+
+def entry_facts(entry: admin_pb2.ChargeEntry) -> dict[str, Any]:
+    """Return an entry of the journal by itself: where it stands, and what `charges_sheet` says of it."""
+    (row,) = sheet_rows(charges_sheet([entry], is_whole=True))
+    return {"position": entry.position, **row}
 
 
 def _kind_text(kind: admin_pb2.ChargeKind) -> str:
@@ -143,13 +162,11 @@ def _kind_text(kind: admin_pb2.ChargeKind) -> str:
     return _NO_CHARGES.get(kind) or names.get(kind, "unknown").removeprefix("CHARGE_KIND_").lower()
 
 
-def _reason_text(entry: admin_pb2.ChargeEntry) -> str:
-    """Return what an administrator has said, or what was changed."""
+def _change_text(entry: admin_pb2.ChargeEntry) -> str:
+    """Return what an administrator has changed of a limit or a name."""
     if entry.kind == admin_pb2.CHARGE_KIND_LIMIT:
         return _limits_text(entry)
-    if entry.kind == admin_pb2.CHARGE_KIND_MOVE:
-        return f"to {'/'.join(entry.moved_to.path)}: {entry.reason}"
-    return entry.reason
+    return f"to {'/'.join(entry.moved_to.path)}" if entry.kind == admin_pb2.CHARGE_KIND_MOVE else ""
 
 
 def _limits_text(entry: admin_pb2.ChargeEntry) -> str:
@@ -165,7 +182,8 @@ def _limit_text(limit: admin_pb2.Limit) -> str:
     period = admin_pb2.Period.Name(limit.period).removeprefix("PERIOD_").lower()
     window = f"{period}:{limit.sliding_days}" if limit.sliding_days else period
     mode = budget_pb2.Mode.Name(limit.mode).removeprefix("MODE_").lower()
-    return f"{limit.information}/{limit.calls} {mode} {window} {limit.zone}"
+    end = f" until {format_timestamp(limit.until)}" if limit.HasField("until") else ""
+    return f"{limit.information}/{limit.calls} {mode} {window} {limit.zone}{end}"
 
 
 def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:

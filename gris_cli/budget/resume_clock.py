@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, RequestFlag, RootFlag
+from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, ReasonFlag, RequestFlag, RootFlag
 from gris_cli.flag_groups import with_flags
 
 
@@ -10,6 +10,7 @@ from gris_cli.flag_groups import with_flags
 def resume_clock(
     *,
     root: RootFlag,
+    reason: ReasonFlag = "",
     request_id: RequestFlag = "",
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: bool,
@@ -20,7 +21,8 @@ def resume_clock(
     from gris_cli.budget.ledger import administered
     from gris_cli.terminal import print_done
 
-    request = admin_pb2.ResumeClockRequest(account=budget_pb2.Account(path=[root]), request_id=request_id)
+    account = budget_pb2.Account(path=[root])
+    request = admin_pb2.ResumeClockRequest(account=account, reason=reason, request_id=request_id)
     request.true_time.GetCurrentTime()
     seconds = administered(admin, "ResumeClock", request).ahead.ToTimedelta().total_seconds()
     done = f"the time of {root} goes on, {seconds:.0f} seconds ahead of its store's clock"

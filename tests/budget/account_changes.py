@@ -54,17 +54,17 @@ async def change(store: Store, request: AccountRequest) -> object:
 
 async def close(store: Store, account: Account, id_: str = "close") -> object:
     """Close an account."""
-    return await change(store, CloseAccount(account=account, request_id=id_, reason="left"))
+    return await change(store, CloseAccount(actor="ops", account=account, request_id=id_, reason="left"))
 
 
 async def reopen(store: Store, account: Account, id_: str = "reopen") -> object:
     """Open an account again."""
-    return await change(store, ReopenAccount(account=account, request_id=id_, reason="is back"))
+    return await change(store, ReopenAccount(actor="ops", account=account, request_id=id_, reason="is back"))
 
 
 async def move(store: Store, source: Account = ANALYST, target: Account = NEW, id_: str = "move") -> object:
     """Move an account."""
-    moving = MoveAccount(account=source, target=target, request_id=id_, reason="a new id")
+    moving = MoveAccount(actor="ops", account=source, target=target, request_id=id_, reason="a new id")
     return await change(store, moving)
 
 

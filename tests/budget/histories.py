@@ -290,7 +290,7 @@ class Player:
         limit = replace(usual, maximum=step.cost + Cost(5, 3)) if step.name else None
         self.stored.pop(level, None)
         self.stored |= {} if limit is None else {level: limit}
-        setting = SetLimits(account=account.level(1), request_id=id_, changes=((level, limit),))
+        setting = SetLimits(actor="ops", account=account.level(1), request_id=id_, changes=((level, limit),))
         return Asked(setting, NO_LIMITS)
 
     def _change_account(self, step: Step, id_: str) -> Asked[Request]:
@@ -300,23 +300,27 @@ class Player:
             target = Account((self.root, NEW_NAMES[step.pick % len(NEW_NAMES)]))
             if target == account:
                 target = Account((self.root, f"{target.path[1]} {len(self.made)}"))
-            moving = MoveAccount(account=account, target=target, request_id=id_, reason="renamed")
+            moving = MoveAccount(
+                actor="ops", account=account, target=target, request_id=id_, reason="renamed"
+            )
             return Asked(moving, NO_LIMITS)
         if step.act is Act.CLOSE:
             level = account if step.pick % 8 else company
-            return Asked(CloseAccount(account=level, request_id=id_, reason="left"), NO_LIMITS)
+            return Asked(CloseAccount(actor="ops", account=level, request_id=id_, reason="left"), NO_LIMITS)
         level = company if company in self.states else account
-        return Asked(ReopenAccount(account=level, request_id=id_, reason="is back"), NO_LIMITS)
+        return Asked(ReopenAccount(actor="ops", account=level, request_id=id_, reason="is back"), NO_LIMITS)
 
     def _administer(self, step: Step, id_: str) -> Asked[Request]:
         if step.act is Act.LOSE:
             last = self.levels(self.accounts()[step.who])[-1]
-            return Asked(WriteOff(account=last.level, request_id=id_), AppliedLimits((last,)))
+            return Asked(WriteOff(actor="ops", account=last.level, request_id=id_), AppliedLimits((last,)))
         unit_id = (OTHER_UNIT, UNIT, OTHER_UNIT, "")[step.pick % 4]
         root = Account((self.root,))
         if step.act is Act.RESUME:
-            return Asked(ResumeClock(account=root, request_id=id_, true_time=self.clock.now), NO_LIMITS)
-        change = ChangeCurrency(account=root, request_id=id_, unit_id=unit_id)
+            return Asked(
+                ResumeClock(actor="ops", account=root, request_id=id_, true_time=self.clock.now), NO_LIMITS
+            )
+        change = ChangeCurrency(actor="ops", account=root, request_id=id_, unit_id=unit_id)
         return Asked(change, AppliedLimits(rules=self.rules))
 
     def _request(self, step: Step) -> Asked[Request] | None:  # noqa: PLR0911 - one for each kind
@@ -364,7 +368,7 @@ class Player:
         if step.act is Act.REFUND and self.refunds and paid:
             last = paid[-1 - step.pick % min(3, len(paid))]
             account = self._now_called(last.account, step)
-            asked = without_charge(account, last.release_id, "wrong", id_)
+            asked = without_charge(account, last.release_id, "wrong", id_, actor="ops")
             return Asked(asked, AppliedLimits(self.levels(account)))
         if step.act in {Act.REPEAT, Act.REUSE} and self.made:
             earlier = self.made[-1 - step.pick % len(self.made)]

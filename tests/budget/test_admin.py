@@ -414,7 +414,7 @@ async def test_a_currency_is_planned_listed_shown_and_withdrawn(admin: AdminStub
     assert (grpc.StatusCode.FAILED_PRECONDITION, "NO_CURRENCY_PLANNED") == (error.code, error.info.reason)
     never = limit(9, 9, period=Period.NEVER)
     await any_store.apply(
-        SetLimits(account=COMPANY, request_id="s", changes=((COLLEAGUE, never),)), NO_LIMITS
+        SetLimits(actor="ops", account=COMPANY, request_id="s", changes=((COLLEAGUE, never),)), NO_LIMITS
     )
     refused = await failure(
         admin.BeginCurrency(
@@ -460,6 +460,7 @@ async def test_an_account_of_earlier_versions_keeps_its_journal_whatever_it_is_c
     assert [list(each.account.path) for each in listed.charges] == [list(HIDDEN.path)]
     assert (await admin.VerifyLedger(pb.VerifyLedgerRequest())).different == 0
     await any_store.apply(
-        SetLimits(account=COMPANY, request_id="s", changes=((HIDDEN, levels[1].limit),)), NO_LIMITS
+        SetLimits(actor="ops", account=COMPANY, request_id="s", changes=((HIDDEN, levels[1].limit),)),
+        NO_LIMITS,
     )
     await admin.SetLimits(pb.SetLimitsRequest(changes=[change], request_id="changed"))

@@ -152,7 +152,9 @@ async def test_limits_that_are_set_in_one_batch_are_all_counted(any_store: Store
     """Three at once, each of which adds one, where two are allowed."""
     at_most_two = AppliedLimits(most_stored=2)
     asked = [
-        SetLimits(account=COMPANY, request_id=name, changes=((Account(("acme", name)), limit(1, 1)),))
+        SetLimits(
+            actor="ops", account=COMPANY, request_id=name, changes=((Account(("acme", name)), limit(1, 1)),)
+        )
         for name in "abc"
     ]
     answers = await asyncio.gather(*(any_store.apply(each, at_most_two) for each in asked))

@@ -190,7 +190,7 @@ async def test_a_moved_account_keeps_what_its_blocks_have_spent(
     neighbour = Account(("acme", "ann+"))
     await any_store.apply(*charge("n", Cost(1, 1), account=neighbour, on=(LevelLimit(neighbour, OWN),)))
     target = Account(("acme", "zoe"))
-    moving = MoveAccount(account=ANALYST, target=target, request_id="m", reason="married")
+    moving = MoveAccount(actor="ops", account=ANALYST, target=target, request_id="m", reason="married")
     assert isinstance(await outcome(any_store, Asked(moving, AppliedLimits())), LimitsSet)
     page = await any_store.balances("acme", "", 1000)
     levels = {level for level, _ in page.balances}
@@ -217,7 +217,7 @@ async def test_a_write_off_leaves_nothing_to_any_block(any_store: Store) -> None
     """Nobody is given for a second time what was lost: not even a block that the ledger has never heard of."""
     await paid(any_store, "a", 6, A)
     await paid(any_store, "all", 1)
-    lost = Asked(WriteOff(account=ANALYST, request_id="w"), AppliedLimits(ON[1:]))
+    lost = Asked(WriteOff(actor="ops", account=ANALYST, request_id="w"), AppliedLimits(ON[1:]))
     found = await outcome(any_store, lost)
     assert isinstance(found, Charged)
     assert found.charged == Cost(9, 10)
@@ -229,7 +229,7 @@ async def test_a_write_off_leaves_nothing_to_any_block(any_store: Store) -> None
 async def test_a_restored_ledger_takes_no_block_for_an_account(any_store: Store) -> None:
     """All levels are written off, once each."""
     await paid(any_store, "a", 6, A)
-    count = await write_off(any_store, lambda level: ABOVE if level == COMPANY else OWN, [])
+    count = await write_off(any_store, lambda level: ABOVE if level == COMPANY else OWN, [], actor="ops")
     assert count == 2
     assert await left(any_store) == dict.fromkeys(("all", "A", "B", "C", "AB"), 0)
 
@@ -239,7 +239,7 @@ async def test_a_refund_is_given_to_those_who_paid(any_store: Store, clock: Step
     await paid(any_store, "a", 6, A, B)
     await paid(any_store, "all", 1)
     clock.step(days=1)
-    asked = await with_charge(any_store, without_charge(ANALYST, "a", "wrong", "refund"))
+    asked = await with_charge(any_store, without_charge(ANALYST, "a", "wrong", "refund", actor="ops"))
     assert asked.blocks == (A, B)
     assert await outcome(any_store, Asked(asked, AppliedLimits(ON))) == Cancelled(Cost(6, 0), UNIT)
     assert await left(any_store) == dict.fromkeys(("all", "A", "B", "C", "AB"), 9)
@@ -403,7 +403,7 @@ async def test_another_division_waits_for_every_block_of_the_one_before(
     clock.step(days=16)
     before = charge("before", Cost(10, 1), on=on, release_id="before").but(blocks=(A,))
     assert isinstance(await outcome(any_store, before), Charged)
-    planned = ChangeCurrency(account=COMPANY, request_id="change", unit_id=OTHER_UNIT)
+    planned = ChangeCurrency(actor="ops", account=COMPANY, request_id="change", unit_id=OTHER_UNIT)
     limits = AppliedLimits((), 0, tuple(each.limit.window for each in on))
     begins = (await any_store.apply(planned, limits)).outcome
     assert isinstance(begins, CurrencyChanged)

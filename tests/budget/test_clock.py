@@ -40,7 +40,7 @@ DAYS = levels(own=limit(10, 5, days=7))
 
 def resume(id_: str, true_time: Microseconds) -> Asked[ResumeClock]:
     """Return a request to let the company's time go on."""
-    return Asked(ResumeClock(account=COMPANY, request_id=id_, true_time=true_time), NO_LIMITS)
+    return Asked(ResumeClock(actor="ops", account=COMPANY, request_id=id_, true_time=true_time), NO_LIMITS)
 
 
 async def reported(store: Store, asked: Asked[Request]) -> Outcome:

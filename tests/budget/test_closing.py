@@ -115,7 +115,7 @@ async def test_an_account_that_is_opened_again_has_what_it_had_spent(any_store: 
 
 async def test_an_account_is_closed_and_opened_once(any_store: Store) -> None:
     """A repeat is the first answer, another request is refused, and one id is one change."""
-    closing = CloseAccount(account=ANALYST, request_id="close", reason="left")
+    closing = CloseAccount(actor="ops", account=ANALYST, request_id="close", reason="left")
     assert Refused(Reason.ACCOUNT_NOT_CLOSED) == await reopen(any_store, ANALYST, "too early")
     assert Answer(LimitsSet(NOON), replayed=False) == await any_store.apply(closing, NO_LIMITS)
     assert Answer(LimitsSet(NOON), replayed=True) == await any_store.apply(closing, NO_LIMITS)

@@ -53,7 +53,10 @@ NOVEMBER = microseconds_of(datetime(2026, 11, 1, tzinfo=UTC))
 def change(id_: str, unit_id: str = OTHER_UNIT, on: tuple[LevelLimit, ...] = MONTH) -> Asked[ChangeCurrency]:
     """Return a request to plan a currency for the company, or none."""
     rules = tuple(each.limit.window for each in on)
-    return Asked(ChangeCurrency(account=COMPANY, request_id=id_, unit_id=unit_id), AppliedLimits(rules=rules))
+    return Asked(
+        ChangeCurrency(actor="ops", account=COMPANY, request_id=id_, unit_id=unit_id),
+        AppliedLimits(rules=rules),
+    )
 
 
 async def reported(store: Store, asked: Asked[Request]) -> Outcome:
@@ -265,7 +268,7 @@ async def test_a_root_with_a_budget_that_is_never_refreshed_keeps_its_currency(a
 async def test_a_plan_made_with_limits_that_have_changed_is_not_taken(any_store: Store) -> None:
     """The moment would be that of other windows."""
     changes = ((ANALYST, limit(5, 5, period=Period.NEVER)),)
-    await any_store.apply(SetLimits(account=COMPANY, request_id="s", changes=changes), NO_LIMITS)
+    await any_store.apply(SetLimits(actor="ops", account=COMPANY, request_id="s", changes=changes), NO_LIMITS)
     with pytest.raises(LimitsChangedError):
         await any_store.apply(*change("c"))
     stored = await any_store.all_limits("acme")

@@ -38,7 +38,7 @@ from tests.support.redis_server import RedisServer
 PAGE_BYTES = 4096
 COPY = (
     "INSERT INTO journal SELECT ?, kind, account, ?, calls, unit_id, request_id, release_id, query_id, time, holds, "
-    "policy_statement, NULL, NULL, reason FROM journal WHERE entry = 1"
+    "policy_statement, NULL, NULL, reason, actor, change FROM journal WHERE entry = 1"
 )
 ANN, BOB = ("acme", "ann"), ("acme", "bob")
 

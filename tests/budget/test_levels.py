@@ -60,7 +60,7 @@ async def test_a_first_limit_counts_what_was_charged_and_reserved_before(any_sto
         await any_store.apply(*charge(f"c{number}", ONE, on=ALONE))
     for number in range(20):
         await any_store.apply(*reserve(f"r{number}", ONE, on=ALONE))
-    setting = SetLimits(account=COMPANY, request_id="first", changes=((COMPANY, PARENT),))
+    setting = SetLimits(actor="ops", account=COMPANY, request_id="first", changes=((COMPANY, PARENT),))
     await any_store.apply(setting, NO_LIMITS)
     now = AppliedLimits(BOTH, (await any_store.limits(COMPANY)).version)
     refused = await any_store.apply(*charge("more", ONE, on=BOTH).by(now))
@@ -243,7 +243,7 @@ async def test_a_changed_limit_leaves_an_entry_with_what_it_was(any_store: Store
         ((COMPANY, None),),
     ]
     for number, changes in enumerate(steps):
-        setting = SetLimits(account=COMPANY, request_id=f"set {number}", changes=changes)
+        setting = SetLimits(actor="ops", account=COMPANY, request_id=f"set {number}", changes=changes)
         await any_store.apply(setting, NO_LIMITS)
     entries = [entry for _, entry in await any_store.journal(COMPANY.root, "", "", 10)]
     assert all(entry.kind is EntryKind.LIMIT and entry.cost == NOTHING for entry in entries)
@@ -252,7 +252,7 @@ async def test_a_changed_limit_leaves_an_entry_with_what_it_was(any_store: Store
         ("set 0", COLLEAGUE, (None, OWN)),
         ("set 1", COMPANY, (PARENT, raised)),
         ("set 2", COMPANY, (raised, None)),
-    ] == [(entry.request_id, entry.account, parse_change(entry.reason)) for entry in entries]
+    ] == [(entry.request_id, entry.account, parse_change(entry.change)) for entry in entries]
     await assert_verified(any_store)
 
 
@@ -266,7 +266,9 @@ async def test_a_refund_is_taken_off_where_there_is_no_limit_too(
         await any_store.apply(*charge(f"c{day}", Cost(3, 1), on=on, release_id=f"rel{day}"))
         clock.step(days=1 - day)
     for day in range(2):
-        refund = await with_charge(any_store, without_charge(ANALYST, f"rel{day}", "wrong", f"back{day}"))
+        refund = await with_charge(
+            any_store, without_charge(ANALYST, f"rel{day}", "wrong", f"back{day}", actor="ops")
+        )
         await any_store.apply(refund, AppliedLimits(on))
         assert (Cost(3 * (1 - day), 1 - day), NOTHING) == await at(any_store, levels(own=own, above=PARENT))
     await assert_verified(any_store)

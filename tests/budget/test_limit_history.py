@@ -28,7 +28,9 @@ TRACKED = limit(1, 1, mode=Mode.TRACK)
 
 async def change(store: Store, level: Account, new: Limit | None, number: int) -> None:
     """Set a limit, or remove it."""
-    request = SetLimits(account=level.level(1), request_id=f"set{number}", changes=((level, new),))
+    request = SetLimits(
+        actor="ops", account=level.level(1), request_id=f"set{number}", changes=((level, new),)
+    )
     await store.apply(request, NO_LIMITS)
 
 

@@ -38,7 +38,7 @@ from tests.support.budget_samples import (
 
 def setting(id_: str, *changes: tuple[Account, Limit | None]) -> Asked[SetLimits]:
     """Return a request to set limits below `acme`."""
-    return Asked(SetLimits(account=COMPANY, request_id=id_, changes=changes), NO_LIMITS)
+    return Asked(SetLimits(actor="ops", account=COMPANY, request_id=id_, changes=changes), NO_LIMITS)
 
 
 async def charged_by(cache: LimitCache, id_: str, cost: Cost, account: Account = ANALYST) -> Answer:

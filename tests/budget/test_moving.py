@@ -31,7 +31,6 @@ from budget_service.ledger.requests import (
     MoveAccount,
     SetLimits,
     WriteOff,
-    parse_move,
 )
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.usage import Usage
@@ -121,7 +120,7 @@ async def test_the_old_name_is_closed_for_good(any_store: Store) -> None:
     await ask(any_store, for_(ANALYST, charge, "c", ONE, release_id="rel", query_id="q"))
     await ask(any_store, for_(ANALYST, reserve, "r", ONE))
     await move(any_store)
-    back = await with_charge(any_store, without_charge(ANALYST, "rel", "wrong", "back"))
+    back = await with_charge(any_store, without_charge(ANALYST, "rel", "wrong", "back", actor="ops"))
     for asked in (
         for_(ANALYST, reserve, "a", NOTHING),
         for_(ANALYST, charge, "b", ONE, release_id="rel", query_id="q"),
@@ -136,7 +135,7 @@ async def test_the_old_name_is_closed_for_good(any_store: Store) -> None:
     assert moved == await move(any_store, id_="again")
     assert Refused(Reason.TARGET_USED) == await move(any_store, NEW, ANALYST, id_="home")
     again = await any_store.apply(
-        MoveAccount(account=ANALYST, target=NEW, request_id="move", reason="a new id"), NO_LIMITS
+        MoveAccount(actor="ops", account=ANALYST, target=NEW, request_id="move", reason="a new id"), NO_LIMITS
     )
     assert Answer(LimitsSet(NOON), replayed=True) == again
     states = (await any_store.all_limits("acme")).states
@@ -155,7 +154,7 @@ async def test_an_account_moves_only_where_nothing_is(any_store: Store) -> None:
     await ask(any_store, for_(used, charge, "bob", NOTHING))
     for number, account in enumerate((below, resembles, pattern)):
         await ask(any_store, charge(f"below {number}", ONE, account=account, on=levels(account)))
-    setting = SetLimits(account=COMPANY, request_id="set", changes=((limited, OWN),))
+    setting = SetLimits(actor="ops", account=COMPANY, request_id="set", changes=((limited, OWN),))
     await any_store.apply(setting, NO_LIMITS)
     await close(any_store, closed)
     for number, target in enumerate((used, limited, closed, above)):
@@ -175,7 +174,9 @@ async def test_an_account_moves_only_where_nothing_is(any_store: Store) -> None:
 async def test_a_stored_limit_moves_with_its_account(any_store: Store) -> None:
     """Also if the account was never used; the old name has none any more."""
     own = limit(3, 3, period=Period.DAY)
-    setting = SetLimits(account=COMPANY, request_id="set", changes=((ANALYST, own), (COMPANY, ABOVE)))
+    setting = SetLimits(
+        actor="ops", account=COMPANY, request_id="set", changes=((ANALYST, own), (COMPANY, ABOVE))
+    )
     await any_store.apply(setting, NO_LIMITS)
     assert LimitsSet(NOON + 1) == await move(any_store)
     stored = await any_store.all_limits("acme")
@@ -202,7 +203,7 @@ async def test_an_account_may_move_several_times(any_store: Store) -> None:
     own = Usage(NOON, 1, 2)
     await audit.measure(any_store, THIRD, own)
     assert usage == own
-    asked = await with_charge(any_store, without_charge(THIRD, "rel", "wrong", "back"))
+    asked = await with_charge(any_store, without_charge(THIRD, "rel", "wrong", "back", actor="ops"))
     assert (
         Cancelled(Cost(3, 1), UNIT) == (await ask(any_store, Asked(asked, AppliedLimits(on(THIRD))))).outcome
     )
@@ -216,9 +217,11 @@ async def test_an_account_may_move_several_times(any_store: Store) -> None:
 async def test_what_was_written_off_under_an_earlier_name_is_not_given_back(any_store: Store) -> None:
     """Else budget that returns could be spent a second time."""
     await ask(any_store, for_(ANALYST, charge, "c", Cost(3, 1), release_id="rel"))
-    await any_store.apply(WriteOff(account=ANALYST, request_id="w"), AppliedLimits(on(ANALYST)[1:]))
+    await any_store.apply(
+        WriteOff(actor="ops", account=ANALYST, request_id="w"), AppliedLimits(on(ANALYST)[1:])
+    )
     await move(any_store)
-    asked = await with_charge(any_store, without_charge(NEW, "rel", "wrong", "back"))
+    asked = await with_charge(any_store, without_charge(NEW, "rel", "wrong", "back", actor="ops"))
     refused = (await ask(any_store, Asked(asked, AppliedLimits(on(NEW))))).outcome
     assert Refused(Reason.NOT_PAID) == refused
     await assert_sound(any_store)
@@ -241,10 +244,10 @@ async def test_what_is_stored_of_accounts_is_bounded_with_their_limits(any_store
     few = replace(NO_LIMITS, most_stored=3)
     too_many = Refused(Reason.TOO_MANY_LIMITS)
     await ask(any_store, for_(ANALYST, charge, "c", ONE))
-    setting = SetLimits(account=COMPANY, request_id="set", changes=((COMPANY, ABOVE),))
+    setting = SetLimits(actor="ops", account=COMPANY, request_id="set", changes=((COMPANY, ABOVE),))
     await any_store.apply(setting, few)
-    moving = MoveAccount(account=ANALYST, target=NEW, request_id="move", reason="x")
-    closing = CloseAccount(account=COLLEAGUE, request_id="close", reason="x")
+    moving = MoveAccount(actor="ops", account=ANALYST, target=NEW, request_id="move", reason="x")
+    closing = CloseAccount(actor="ops", account=COLLEAGUE, request_id="close", reason="x")
     assert too_many == (await any_store.apply(moving, replace(few, most_stored=2))).outcome
     assert LimitsSet(NOON + 1) == (await any_store.apply(replace(moving, request_id="m"), few)).outcome
     assert too_many == (await any_store.apply(closing, few)).outcome
@@ -256,7 +259,7 @@ async def test_what_is_stored_of_accounts_is_bounded_with_their_limits(any_store
 async def test_a_move_and_what_is_asked_with_it_come_one_after_the_other(any_store: Store) -> None:
     """In one batch: what is decided before it moves too, and what comes behind it finds the old name closed."""
     stored = (await any_store.limits(ANALYST)).applied_to(ANALYST, on(ANALYST))
-    moving = MoveAccount(account=ANALYST, target=NEW, request_id="move", reason="x")
+    moving = MoveAccount(actor="ops", account=ANALYST, target=NEW, request_id="move", reason="x")
     found = await asyncio.gather(
         any_store.apply(for_(ANALYST, charge, "before", ONE).request, stored),
         any_store.apply(for_(ANALYST, reserve, "held", ONE).request, stored),
@@ -283,7 +286,7 @@ async def test_what_is_used_for_the_first_time_beside_a_move_is_not_overlooked(a
     ):
         asked = charge(f"first {number}", ONE, account=account, on=levels(account))
         target = Account(("acme", f"{NEW.path[-1]}{number or ''}"))
-        moving = MoveAccount(account=ANALYST, target=target, request_id=f"m{number}", reason="x")
+        moving = MoveAccount(actor="ops", account=ANALYST, target=target, request_id=f"m{number}", reason="x")
         _, answer = await asyncio.gather(any_store.apply(*asked), any_store.apply(moving, NO_LIMITS))
         assert Refused(refusal) == answer.outcome
     await assert_sound(any_store)
@@ -357,7 +360,7 @@ async def test_an_entry_that_was_slipped_into_the_journal_is_found(
     """The balances and states are still those of before."""
     store = MemoryStore(clock)
     await ask(store, for_(ANALYST, charge, "c", ONE))
-    slipped = replace(store.entries[-1], kind=kind, cost=NOTHING, holds=(), reason="acme/eve\nx")
+    slipped = replace(store.entries[-1], kind=kind, cost=NOTHING, holds=(), actor="x", change="acme/eve")
     store.entries.append(slipped)
     found = Verification()
     await verify(store, "acme", found)
@@ -383,9 +386,3 @@ def test_the_state_of_an_account_is_the_same_after_it_was_written() -> None:
         assert state == parse_state(state_text(state))
     with pytest.raises(ValueError, match="state"):
         parse_state("shut/ann")
-
-
-def test_the_reason_of_a_move_holds_its_target() -> None:
-    """In the first line, which no name and no reason has a second one of."""
-    moving = MoveAccount(account=ANALYST, target=THIRD, request_id="m", reason="because: >")
-    assert (THIRD, "because: >") == parse_move(moving.noted_reason)

@@ -231,7 +231,7 @@ async def test_count_noise_cannot_change_in_the_middle_of_a_window(
     await any_store.apply(*first)
     gaussian = charge("gaussian", Cost(1, 0), on=BOTH, unit_id=OTHER_UNIT, policy_statement="gaussian")
     assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(*gaussian)).outcome
-    planned = ChangeCurrency(account=COMPANY, request_id="plan", unit_id=OTHER_UNIT)
+    planned = ChangeCurrency(actor="ops", account=COMPANY, request_id="plan", unit_id=OTHER_UNIT)
     await any_store.apply(planned, AppliedLimits(rules=(BOTH[0].limit.window,)))
     still = charge("early", Cost(1, 0), on=BOTH, unit_id=OTHER_UNIT, policy_statement="gaussian")
     assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(*still)).outcome

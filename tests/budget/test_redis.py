@@ -243,8 +243,8 @@ async def test_a_program_that_still_runs_when_the_schema_moves_changes_nothing(
         else:
             await client.set("gris:schema", schema)
         kept = {key: await client.dump(key) for key in await client.keys("gris:*")}
-        reported = ResumeClock(account=COMPANY, request_id="t", true_time=clock.now)
-        limits = SetLimits(account=COMPANY, request_id="s", changes=((ANALYST, limit(9, 9)),))
+        reported = ResumeClock(actor="ops", account=COMPANY, request_id="t", true_time=clock.now)
+        limits = SetLimits(actor="ops", account=COMPANY, request_id="s", changes=((ANALYST, limit(9, 9)),))
         for request in (
             charge("c"),
             reserve("r"),

@@ -33,7 +33,9 @@ from tests.support.redis_server import RedisServer
 
 PREFIX = "gris:{acme}:"
 CHARGE = charge("c", Cost(1, 1), release_id="rel", query_id="q")
-LIMITS = Asked(SetLimits(account=COMPANY, request_id="s", changes=((ANALYST, limit(9, 9)),)), NO_LIMITS)
+LIMITS = Asked(
+    SetLimits(actor="ops", account=COMPANY, request_id="s", changes=((ANALYST, limit(9, 9)),)), NO_LIMITS
+)
 # A change of a root with a charge of the day before that reads or writes a key.
 CHANGES: dict[str, Asked[Any]] = {
     **dict.fromkeys(("root", "turn", "balances", "days:acme/ann", "reservations", "ends", "journal"), CHARGE),

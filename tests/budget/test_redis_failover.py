@@ -144,7 +144,9 @@ async def test_a_fail_over_that_lost_a_charge_is_noticed_at_once(pair: Pair, *, 
         for mark in (pair.mark, other):
             with pytest.raises(StoreUnusableError, match="behind its mark"):
                 await open_store(pair.address, allow_volatile=False, mark=mark)
-        assert await confirm_restored(pair.address, lambda _: ON[0].limit, [], mark=pair.mark) > 0
+        assert (
+            await confirm_restored(pair.address, lambda _: ON[0].limit, [], mark=pair.mark, actor="ops") > 0
+        )
         await until_checked(store)
 
 

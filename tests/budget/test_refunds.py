@@ -53,7 +53,7 @@ async def refunded(
     on: tuple[LevelLimit, ...] = ON,
 ) -> Any:
     """Give back a release; return what is answered."""
-    asked = without_charge(account, release_id, "wrong rows", id_)
+    asked = without_charge(account, release_id, "wrong rows", id_, actor="ops")
     return (await store.apply(await with_charge(store, asked), AppliedLimits(on))).outcome
 
 
@@ -91,7 +91,7 @@ async def test_a_refund_takes_a_charge_off_every_level_once(any_store: Store) ->
     await any_store.apply(*charge("c", Cost(3, 1), on=ON, settles="r", release_id="rel"))
     assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
     assert [Cost(4, 1)] * 2 == await spent(any_store)
-    asked = Asked(without_charge(ANALYST, "rel", "wrong rows", "back"), AppliedLimits(ON))
+    asked = Asked(without_charge(ANALYST, "rel", "wrong rows", "back", actor="ops"), AppliedLimits(ON))
     again = await any_store.apply(*asked)
     assert (Cancelled(Cost(3, 1), UNIT), True) == (again.outcome, again.replayed)
     assert NOT_PAID == await refunded(any_store, "twice")
@@ -178,7 +178,7 @@ async def test_only_what_counts_is_given_back(any_store: Store, clock: SteppedCl
 async def test_a_stale_look_at_the_journal_gives_back_no_more_than_was_charged(any_store: Store) -> None:
     """The ledger decides: a request that says more than its span has is refused, and changes nothing."""
     await any_store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel"))
-    asked = await with_charge(any_store, without_charge(ANALYST, "rel", "x", "more"))
+    asked = await with_charge(any_store, without_charge(ANALYST, "rel", "x", "more", actor="ops"))
     too_much = replace(asked, cost=Cost(4, 1))
     assert NOT_PAID == (await any_store.apply(too_much, AppliedLimits(ON))).outcome
     assert [Cost(3, 1)] * 2 == await spent(any_store)
@@ -193,7 +193,7 @@ async def test_what_was_charged_before_a_write_off_is_not_given_back(
     await any_store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel"))
     clock.step(days=1)
     level = next(each for each in ON if each.level == lost_at)
-    await any_store.apply(WriteOff(account=lost_at, request_id="w"), AppliedLimits((level,)))
+    await any_store.apply(WriteOff(actor="ops", account=lost_at, request_id="w"), AppliedLimits((level,)))
     before = await spent(any_store)
     assert NOT_PAID == await refunded(any_store, "back")
     assert before == await spent(any_store)
@@ -210,7 +210,7 @@ async def test_a_refund_that_was_answered_before_a_write_off_is_repeated(
     """A repeat gives nothing back, and says what was said: also a day later, as of everything that moves budget."""
     await any_store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel"))
     assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
-    await any_store.apply(WriteOff(account=ANALYST, request_id="w"), AppliedLimits(ON[1:]))
+    await any_store.apply(WriteOff(actor="ops", account=ANALYST, request_id="w"), AppliedLimits(ON[1:]))
     clock.step(days=1)
     assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
 

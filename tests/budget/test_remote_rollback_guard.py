@@ -122,7 +122,9 @@ async def test_data_that_was_put_back_is_refused_until_it_is_confirmed(remote: R
         await store.apply(*charge("a", Cost(3, 1)))
         await store.check()
     with pytest.raises(StoreUnusableError, match=r"not behind its mark.*--spend-every-budget"):
-        await confirm_restored(remote.address, CONFIGURATION.limit_of, [ANALYST], mark=remote.mark)
+        await confirm_restored(
+            remote.address, CONFIGURATION.limit_of, [ANALYST], mark=remote.mark, actor="ops"
+        )
     backup = await asyncio.to_thread(remote.copied)
     async with opened(remote) as store:
         await store.apply(*charge("lost", Cost(6, 1)))
@@ -134,8 +136,11 @@ async def test_data_that_was_put_back_is_refused_until_it_is_confirmed(remote: R
                 pass
     named = CONFIGURATION.named_levels()
     with pytest.raises(StoreUnusableError, match="--mark"):
-        await confirm_restored(remote.address, CONFIGURATION.limit_of, named)
-    assert await confirm_restored(remote.address, CONFIGURATION.limit_of, named, mark=remote.mark) == 3
+        await confirm_restored(remote.address, CONFIGURATION.limit_of, named, actor="ops")
+    assert (
+        await confirm_restored(remote.address, CONFIGURATION.limit_of, named, mark=remote.mark, actor="ops")
+        == 3
+    )
     async with opened(remote) as store:
         (status,) = (await store.read(ANALYST, levels())).levels
         assert (status.spent, status.remaining) == (Cost(10, 5), NOTHING)
@@ -170,7 +175,7 @@ async def test_data_that_is_put_back_under_a_running_service_is_noticed(remote: 
             for each in (store, other):
                 with pytest.raises(StoreUnusableError, match="set back"):
                     await until_checked(each)
-            await confirm_restored(remote.address, CONFIGURATION.limit_of, [], mark=remote.mark)
+            await confirm_restored(remote.address, CONFIGURATION.limit_of, [], mark=remote.mark, actor="ops")
             for each in (store, other):
                 await until_checked(each)
             checking.cancel()
@@ -188,7 +193,9 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
         await until_checked(store)
         at_backup = marked(remote.mark)
         version = (
-            await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(lost,)), NO_LIMITS)
+            await store.apply(
+                SetLimits(actor="ops", account=COMPANY, request_id="s", changes=(lost,)), NO_LIMITS
+            )
         ).outcome
         async with connected(address) as stub:
             await until_answered(lambda: stub.UpdateBudget(charging(cost(20, 1))))
@@ -198,8 +205,8 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
                 await until_checked(store)
             theirs = pb.GetBudgetRequest(account=account(COLLEAGUE.path))
             await until_unavailable(lambda: stub.GetBudget(theirs))
-            await confirm_restored(remote.address, CONFIGURATION.limit_of, [], mark=remote.mark)
-            asked = SetLimits(account=COMPANY, request_id="t", changes=(kept,))
+            await confirm_restored(remote.address, CONFIGURATION.limit_of, [], mark=remote.mark, actor="ops")
+            asked = SetLimits(actor="ops", account=COMPANY, request_id="t", changes=(kept,))
             assert version != (await store.apply(asked, NO_LIMITS)).outcome
             refused = await failure(until_answered(lambda: stub.UpdateBudget(charging(cost(20, 1)))))
             assert refused.code is grpc.StatusCode.RESOURCE_EXHAUSTED

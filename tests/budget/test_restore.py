@@ -86,7 +86,7 @@ async def confirmed(
     """Confirm a restored ledger."""
     store = SqliteStore.open_restored(path, clock)
     async with closing(store):
-        count = await write_off(store, limit_of, named)
+        count = await write_off(store, limit_of, named, actor="ops")
         await store.confirm()
     return count
 
@@ -109,7 +109,9 @@ async def test_a_backup_from_before_a_lower_limit_is_refused(tmp_path: Path, clo
         shutil.copyfile(path, backup)
         async with closing(SqliteStore.open(path, clock)) as store:
             change = (ANALYST, limit(4, 4))
-            await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(change,)), NO_LIMITS)
+            await store.apply(
+                SetLimits(actor="ops", account=COMPANY, request_id="s", changes=(change,)), NO_LIMITS
+            )
         newer = path.read_bytes()
         shutil.copyfile(backup, path)
         with pytest.raises(StoreUnusableError, match=r"changes of limits.*--confirm-restored"):
@@ -216,7 +218,9 @@ async def test_a_stored_limit_is_the_one_that_is_spent(tmp_path: Path, clock: St
     path = tmp_path / "ledger.db"
     async with closing(SqliteStore.open(path, clock)) as store:
         change = (COLLEAGUE, limit(4, 4))
-        await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(change,)), NO_LIMITS)
+        await store.apply(
+            SetLimits(actor="ops", account=COMPANY, request_id="s", changes=(change,)), NO_LIMITS
+        )
         asked = reserve("r", Cost(1, 1), account=COLLEAGUE, on=levels(COLLEAGUE, own=limit(4, 4)))
         await store.apply(*asked.by(AppliedLimits(asked.limits.levels, clock.now)))
     mark_path(path).unlink()
@@ -239,7 +243,7 @@ async def test_what_was_held_in_a_restored_ledger_never_returns(
     theirs = reserve("lapses", Cost(3, 1), account=COLLEAGUE, on=on(COLLEAGUE), ttl_seconds=1)
     await any_store.apply(*theirs.but(forfeits=forfeits))
     clock.step(seconds=5)
-    await write_off(any_store, CONFIGURATION.limit_of, CONFIGURATION.named_levels())
+    await write_off(any_store, CONFIGURATION.limit_of, CONFIGURATION.named_levels(), actor="ops")
     over = Refused(Reason.RESERVATION_OVER)
     assert over == await asked_now(any_store, charge("s", settles="open", on=on(ANALYST)))
     clock.step(seconds=600)
@@ -300,17 +304,17 @@ async def test_a_ledger_that_is_not_behind_its_mark_is_not_spent_by_mistake(
     """Confirmed by the wrong command it keeps what is left; only who says so in words spends it."""
     address, named = f"sqlite:{tmp_path}/ledger.db", [ANALYST]
     with pytest.raises(StoreUnusableError, match="no ledger"):
-        await confirm_restored(address, CONFIGURATION.limit_of, named)
+        await confirm_restored(address, CONFIGURATION.limit_of, named, actor="ops")
     assert not (tmp_path / "ledger.db").exists()
     async with closing(SqliteStore.open(tmp_path / "ledger.db")) as store:
         await store.apply(*charge("a", Cost(3, 1), on=on(ANALYST)))
     for _ in range(2):
         with pytest.raises(StoreUnusableError, match=r"not behind its mark.*--spend-every-budget"):
-            await confirm_restored(address, CONFIGURATION.limit_of, named)
+            await confirm_restored(address, CONFIGURATION.limit_of, named, actor="ops")
     async with closing(SqliteStore.open(tmp_path / "ledger.db")) as store:
         (_, own) = (await store.read(ANALYST, on(ANALYST))).levels
         assert own.remaining == Cost(7, 4)
-    asked = confirm_restored(address, CONFIGURATION.limit_of, named, though_nothing_is_lost=True)
+    asked = confirm_restored(address, CONFIGURATION.limit_of, named, though_nothing_is_lost=True, actor="ops")
     assert await asked == 2
 
 

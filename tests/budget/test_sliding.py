@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from budget_service.ledger.outcomes import Charged, Exhausted, Held, Reserved
-from budget_service.ledger.requests import parse_move
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, blocks_of
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Period, WindowRule, datetime_of
@@ -216,7 +215,7 @@ def names_at_first(entries: Iterable[JournalEntry]) -> dict[Account, Account]:
     found: dict[Account, Account] = {}
     for each in entries:
         if each.kind is EntryKind.MOVE:
-            found[parse_move(each.reason)[0]] = found.get(each.account, each.account)
+            found[Account.of_text(each.change)] = found.get(each.account, each.account)
     return found
 
 

@@ -380,8 +380,9 @@ def _row(number: int, entry: JournalEntry) -> tuple[object, ...]:
     ids = (entry.request_id, entry.release_id, entry.query_id)
     holds = ",".join(f"[{hold.depth},{hold.window_start}]" for hold in entry.holds)
     cost = (entry.cost.information, entry.cost.calls, entry.unit_id)
-    counted = (entry.time, f"[{holds}]", entry.policy_statement, None, None, "")
-    return (number, entry.kind.value, entry.account.text, *cost, *ids, *counted)
+    counted = (entry.time, f"[{holds}]", entry.policy_statement, None, None)
+    act = (entry.reason, entry.actor, entry.change)
+    return (number, entry.kind.value, entry.account.text, *cost, *ids, *counted, *act)
 
 
 async def test_open_reservations_lapse_by_the_time_of_the_ledger(tmp_path: Path, clock: SteppedClock) -> None:
@@ -390,7 +391,9 @@ async def test_open_reservations_lapse_by_the_time_of_the_ledger(tmp_path: Path,
         clock.step(days=365)
         await store.apply(*reserve("held", Cost(1, 1), ttl_seconds=60))
         clock.step(days=-365)
-        await store.apply(ResumeClock(account=COMPANY, request_id="resumed", true_time=clock.now), NO_LIMITS)
+        await store.apply(
+            ResumeClock(actor="ops", account=COMPANY, request_id="resumed", true_time=clock.now), NO_LIMITS
+        )
         assert await store.open_reservations([ANALYST.root]) == 1
         clock.step(seconds=61)
         assert await store.open_reservations([ANALYST.root]) == 0

@@ -57,10 +57,10 @@ async def administered(store: Store) -> None:
     for index, account in enumerate((ANALYST, COLLEAGUE)):
         await store.apply(*charge(f"c{index}", account=account))
     for request in (
-        CloseAccount(account=COLLEAGUE, request_id="1", reason="left"),
-        CloseAccount(account=COMPANY, request_id="2", reason="a mistake"),
-        ReopenAccount(account=COMPANY, request_id="3", reason="a mistake"),
-        MoveAccount(account=ANALYST, target=ZOE, request_id="4", reason="renamed"),
+        CloseAccount(actor="ops", account=COLLEAGUE, request_id="1", reason="left"),
+        CloseAccount(actor="ops", account=COMPANY, request_id="2", reason="a mistake"),
+        ReopenAccount(actor="ops", account=COMPANY, request_id="3", reason="a mistake"),
+        MoveAccount(actor="ops", account=ANALYST, target=ZOE, request_id="4", reason="renamed"),
     ):
         await store.apply(request, NO_LIMITS)
 
@@ -127,7 +127,7 @@ async def test_states_that_change_while_they_are_verified_are_no_difference(
         found = await read(root)
         if more:
             account = more.pop()
-            closing_ = CloseAccount(account=account, request_id=account.text, reason="left")
+            closing_ = CloseAccount(actor="ops", account=account, request_id=account.text, reason="left")
             await any_store.apply(closing_, NO_LIMITS)
         return found
 

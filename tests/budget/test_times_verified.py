@@ -123,16 +123,16 @@ async def test_a_clock_that_had_jumped_ahead_is_no_difference(any_store: Store, 
         charge("too much", Cost(11, 1)),
         reserve("r"),
         reserve("forfeited", forfeits=True),
-        Asked(SetLimits(account=COMPANY, request_id="none", changes=()), NO_LIMITS),
-        Asked(CloseAccount(account=ANALYST, request_id="close", reason="left"), NO_LIMITS),
-        Asked(ReopenAccount(account=ANALYST, request_id="reopen", reason="is back"), NO_LIMITS),
+        Asked(SetLimits(actor="ops", account=COMPANY, request_id="none", changes=()), NO_LIMITS),
+        Asked(CloseAccount(actor="ops", account=ANALYST, request_id="close", reason="left"), NO_LIMITS),
+        Asked(ReopenAccount(actor="ops", account=ANALYST, request_id="reopen", reason="is back"), NO_LIMITS),
     ]
     for months, asked in enumerate(done, 2):
         clock.now = NOON + months * 40 * DAY
         await any_store.apply(*asked)
         clock.now = NOON
         assert await differences(any_store) == []
-    resumed = ResumeClock(account=COMPANY, request_id="ahead", true_time=NOON)
+    resumed = ResumeClock(actor="ops", account=COMPANY, request_id="ahead", true_time=NOON)
     await any_store.apply(resumed, NO_LIMITS)
     clock.step(seconds=5)
     assert await differences(any_store) == []
@@ -149,9 +149,9 @@ async def test_a_refusal_that_touches_no_balance_leaves_the_time_of_the_root(
     by = AppliedLimits(levels(), rules=(levels()[-1].limit.window,))
     clock.now += YEAR
     for request in (
-        ResumeClock(account=COMPANY, request_id="1", true_time=NOON),
-        ReopenAccount(account=ANALYST, request_id="2", reason="a mistake"),
-        ChangeCurrency(account=COMPANY, request_id="3", unit_id=""),
+        ResumeClock(actor="ops", account=COMPANY, request_id="1", true_time=NOON),
+        ReopenAccount(actor="ops", account=ANALYST, request_id="2", reason="a mistake"),
+        ChangeCurrency(actor="ops", account=COMPANY, request_id="3", unit_id=""),
     ):
         assert await refused(any_store, Asked(request, by))
     to_closed = replace(charge("4").limits, closed=ANALYST)

@@ -70,7 +70,7 @@ FINGERPRINTS: list[tuple[Request, str]] = [
         "8fa2f7e2acceebf21e723dfdf7805ca092118e9d9eb6013f26f463ded141c691",
     ),
     (
-        WriteOff(account=ANALYST, request_id="id"),
+        WriteOff(actor="ops", account=ANALYST, request_id="id"),
         "66059ee0ce34f4b579b0becb4e12320867db226ad520a897c837bc47ed3acd0f",
     ),
     (
@@ -78,6 +78,7 @@ FINGERPRINTS: list[tuple[Request, str]] = [
             account=ANALYST,
             request_id="id",
             release_id="rel",
+            actor="ops",
             reason="wrong rows",
             query_id="q",
             cost=Cost(4, 1),
@@ -89,6 +90,7 @@ FINGERPRINTS: list[tuple[Request, str]] = [
     ),
     (
         SetLimits(
+            actor="ops",
             account=COMPANY,
             request_id="id",
             changes=((ANALYST, limit(10, 5, days=7, zone="Asia/Kolkata")), (COMPANY, None)),
@@ -96,11 +98,11 @@ FINGERPRINTS: list[tuple[Request, str]] = [
         "e7d3b320824e8dc8ae25054293602e82d899edccccce8eca53374e9050ecaa82",
     ),
     (
-        ChangeCurrency(account=COMPANY, request_id="id", unit_id=UNIT),
+        ChangeCurrency(actor="ops", account=COMPANY, request_id="id", unit_id=UNIT),
         "ba63ca874095bc431c0324ab705d43a03d1408f275e4deee0bdaf60249d96055",
     ),
     (
-        ResumeClock(account=COMPANY, request_id="id", true_time=5),
+        ResumeClock(actor="ops", account=COMPANY, request_id="id", true_time=5),
         "924ad59dcdbe84a733cd7ef461fdaea149eb944f542bbd786b2b8fb3ec6aea57",
     ),
 ]

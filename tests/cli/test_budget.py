@@ -6,6 +6,8 @@ import asyncio
 import json
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -71,6 +73,7 @@ def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.Capt
         "currency": UNIT,
         "next_currency": None,
         "closed": None,
+        "temporary": [],
         "held_by": [],
         "lost_by": [],
     }
@@ -232,11 +235,69 @@ def test_a_limit_that_is_set_holds_at_once_and_can_be_removed(
     change = ("set-limit", "--account", "acme/cid", "--admin", ledger.admin_address)
     limit = ("--information", "10", "--calls", "2", "--window", "sliding:30", "--zone", "Europe/Berlin")
     shown = ("show", "--account", "acme/cid", "--budget", ledger.address)
-    version = reported(capsys, *change, *limit)["version"]
+    version = reported(capsys, *change, *limit, "--reason", "a report")["version"]
     assert [10, 2] == [level["limit"] for level in reported(capsys, *shown)["levels"][-2:]]
     removed = reported(capsys, *change, "--remove")
     assert (True, True) == (removed["removed"], 0 < version < removed["version"])
     assert [1_000_000] * 2 == [level["limit"] for level in reported(capsys, *shown)["levels"][-2:]]
+    listed = reported(capsys, "charges", "--account", "acme/cid", "--admin", ledger.admin_address)["charges"]
+    assert ["a report", ""] == [each["reason"] for each in listed]
+    assert all("unauthenticated" == each["actor"] and "is " in each["change"] for each in listed)
+
+
+def test_a_temporary_limit_is_shown_with_its_end(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    """For people and for programs, and in the list of changes; one that is over is refused in words."""
+    assert ledger.admin_address is not None
+    admin = ("--admin", ledger.admin_address)
+    change = ("set-limit", "--account", "acme/tim", "--information", "10", "--calls", "2", *admin)
+    until = (datetime.now(UTC) + DAY).replace(microsecond=0)
+    shown = f"{until:%Y-%m-%d %H:%M:%S}"
+    assert shown == reported(capsys, *change, "--until", until.isoformat())["until"]
+    show = ["budget", "show", "--account", "acme/tim", "--budget", ledger.address]
+    assert [{"account": "acme/tim", "until": shown}] == reported(capsys, *show[1:])["temporary"]
+    assert main(show) == 0
+    assert f"the limit of acme/tim until {shown} (UTC)" in " ".join(capsys.readouterr().out.split())
+    (listed,) = reported(capsys, "charges", "--account", "acme/tim", *admin)["charges"]
+    assert listed["change"].endswith(f"is 10/2 enforce month UTC until {shown}")
+    assert main(["budget", *change, "--until", "2026-01-01"]) == 2
+    assert "is over, by the ledger's time" in " ".join(capsys.readouterr().err.split())
+    assert main(["budget", "set-limit", "--account", "acme/tim", "--remove", "--until", shown, *admin]) == 2
+    assert "without --remove" in " ".join(capsys.readouterr().err.split())
+    assert reported(capsys, "set-limit", "--account", "acme/tim", "--remove", *admin)["until"] is None
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_a_journal_is_streamed_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each entry, with who did it; what is written later comes by itself, and nothing comes twice."""
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--admin-listen", "127.0.0.1:0") as running:
+        asyncio.run(_charge_all(running.address))
+        assert running.admin_address is not None
+        admin = ("--root", "acme", "--admin", running.admin_address)
+        command = [sys.executable, "-m", "gris_cli", "budget", "journal", *admin, "--json", "--follow"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+            assert following.stdout is not None
+            first = [json.loads(following.stdout.readline()) for _ in COSTS]
+            change = ("set-limit", "--account", "acme/ann", "--remove", "--reason", "too much")
+            reported(capsys, *change, "--admin", running.admin_address)
+            later = json.loads(following.stdout.readline())
+            following.send_signal(signal.SIGINT)
+            assert following.wait(20) == 130
+        assert ["r0", "r1", "r2"] == [each["request_id"] for each in first]
+        assert ("limit changed", "unauthenticated", "too much") == tuple(
+            later[key] for key in ("kind", "actor", "reason")
+        )
+        resumed = ["budget", "journal", *admin, "--from", first[1]["position"]]
+        assert main([*resumed, "--json"]) == 0
+        assert [first[2], later] == [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert main(resumed) == 0
+        assert ["direct", "too much"] == [
+            word
+            for line in capsys.readouterr().out.splitlines()
+            for word in ("direct", "too much")
+            if word in line
+        ]
+        assert main(["budget", "journal", *admin, "--from", "x"]) == 2
+        assert "--from: must be the position" in " ".join(capsys.readouterr().err.split())
 
 
 def test_what_regions_hold_or_lost_and_how_far_the_clock_is_ahead_is_told_to_programs_too() -> None:
@@ -441,8 +502,10 @@ def test_an_account_is_closed_opened_and_moved(ledger: Service, capsys: pytest.C
     assert {"account": "acme/mia", "moved_to": "acme/u-1"} == moved
     listed = reported(capsys, "charges", "--account", "acme/u-1", *admin)["charges"]
     assert [
-        ("direct", ""), ("closed", "left"), ("reopened", "is back"), ("moved", "to acme/u-1: new ids"),
+        ("direct", ""), ("closed", "left"), ("reopened", "is back"), ("moved", "new ids"),
     ] == [(each["kind"], each["reason"]) for each in listed]  # fmt: skip
+    assert ["", "unauthenticated"] == [each["actor"] for each in listed[:2]]
+    assert ["", "to acme/u-1"] == [each["change"] for each in listed[2:]]
     new = ("show", "--account", "acme/u-1", "--budget", ledger.address)
     assert 4 == reported(capsys, *new)["levels"][-2]["spent"]
     assert 1 == reported(capsys, *new, "--history", *admin)["history"][0]["charges"]

@@ -72,6 +72,7 @@ NOT_SHOWN = {
     "Level.previous_currency": _IN_GUARANTEE,
     "Level.largest_limit": _IN_GUARANTEE,
     "Level.unlimited_before": _IN_GUARANTEE,
+    "Level.limit_until": "is for administrators",
     "DescribeGuaranteeResponse.epsilon_per": _OF_CURRENCY,
     "DescribeGuaranteeResponse.delta_per_call": _OF_CURRENCY,
     "DescribeGuaranteeResponse.count_noise": _OF_CURRENCY,

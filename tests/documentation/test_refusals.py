@@ -36,6 +36,7 @@ STATUSES = [
     rpc_errors.not_lending(),
     rpc_errors.charged_in_region(),
     rpc_errors.region_taken("north"),
+    rpc_errors.caller_unnamed(),
     rpc_errors.no_balances(),
     rpc_errors.too_many_statements(1000),
     rpc_errors.statements_archived(),

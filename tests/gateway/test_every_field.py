@@ -98,6 +98,7 @@ SHOWN_TO_CALLERS = {
 }
 
 _FOR_THE_GUARANTEE = "only in what DescribeGuarantee is made from"
+_IN_GET_BUDGET = "only in GetBudgetResponse"
 RESULT_LEFT_OUT = {
     "remaining.worst_case": _FOR_THE_GUARANTEE,
     "remaining.policy_statements": _FOR_THE_GUARANTEE,
@@ -107,6 +108,8 @@ RESULT_LEFT_OUT = {
     "remaining.largest_limit.blocks": _FOR_THE_GUARANTEE,
     "remaining.unlimited_before": _FOR_THE_GUARANTEE,
     "remaining.previous_currency": "only in GetBudgetResponse, and no charge is made in two currencies",
+    "remaining.limit_until.seconds": _IN_GET_BUDGET,
+    "remaining.limit_until.nanos": _IN_GET_BUDGET,
     "replayed": "the gateway sets it where it gives an earlier result, and a client's value does not say it",
 }
 

@@ -154,6 +154,8 @@ def read_entry(row: dict[str, Any]) -> JournalEntry:
         policy_statement=text.unescaped(row["policy_statement"]),
         shared_cost=_shared_cost(row["shared_information"], row["shared_calls"]),
         reason=text.unescaped(row["reason"]),
+        actor=text.unescaped(row["actor"]),
+        change=row["change"],
     )
     require_well_formed(entry)
     return entry

@@ -307,6 +307,8 @@ def _entry_row(entry: JournalEntry) -> dict[str, Any]:
         "shared_information": None if shared is None else shared.information,
         "shared_calls": None if shared is None else shared.calls,
         "reason": escaped(entry.reason),
+        "actor": escaped(entry.actor),
+        "change": entry.change,
         **_cost_fields(entry.cost),
     }
 

@@ -45,7 +45,7 @@ _RESERVATION = (
 )
 _ENTRY = (
     "root, kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds, "
-    "policy_statement, shared_information, shared_calls, reason"
+    "policy_statement, shared_information, shared_calls, reason, actor, change"
 )
 
 

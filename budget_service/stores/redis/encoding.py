@@ -200,6 +200,8 @@ def parse_entry(_position: str, fields: list[str]) -> JournalEntry:
         policy_statement=kept.get("policy_statement", ""),
         shared_cost=_shared_cost(kept),
         reason=kept.get("reason", ""),
+        actor=kept.get("actor", ""),
+        change=kept.get("change", ""),
     )
     require_well_formed(entry)
     return entry

@@ -123,8 +123,9 @@ def _entry(journal: str, entry: JournalEntry) -> Command:
     if entry.shared_cost is not None:
         shared = entry.shared_cost
         more += ("shared_information", str(shared.information), "shared_calls", str(shared.calls))
-    if entry.reason:
-        more += ("reason", entry.reason)
+    for act in (("reason", entry.reason), ("actor", entry.actor), ("change", entry.change)):
+        if act[1]:
+            more += act
     return (
         *("XADD", journal, "*", "kind", entry.kind.value, "account", entry.account.text),
         *("information", str(entry.cost.information), "calls", str(entry.cost.calls)),

@@ -34,7 +34,8 @@ SHARED_LEVELS = " + ".join([f"({IS_BELOW})"] * MAX_SEGMENTS)
 # Of what differs within a group only the time is looked at, and there the oldest matters. Changes of limits differ.
 GROUPED = (
     "SELECT count(*), sum(entry <= ?), min(entry), kind, account, information, calls, unit_id, request_id, "  # noqa: S608
-    "release_id, query_id, min(time), holds, policy_statement, shared_information, shared_calls, reason "
+    "release_id, query_id, min(time), holds, policy_statement, shared_information, shared_calls, reason, "
+    "actor, change "
     f"FROM (SELECT * FROM journal WHERE {OF_ROOT} AND entry < ? ORDER BY entry DESC LIMIT ?) "
     f"GROUP BY {SHARED_LEVELS}, length(account) - length(replace(account, '/', '')), kind, holds, "
     "policy_statement, shared_information IS NULL, shared_information = information AND shared_calls = calls, "

@@ -17,7 +17,7 @@ from budget_service.stores.schema_steps import steps_from
 from budget_service.stores.sqlite.integrity import require_sound
 from budget_service.tuning import DEFAULTS
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 CACHE_KIBIBYTES = 192 * 1024
 # Some 40 MB. SQLite's own thousand pages hold a few commits of charges on many accounts, and to move them into the file
 # takes two more turns of the disk, for which all callers wait.
@@ -78,7 +78,7 @@ SCHEMA = (
         information INTEGER NOT NULL, calls INTEGER NOT NULL, unit_id TEXT NOT NULL, request_id TEXT NOT NULL,
         release_id TEXT NOT NULL, query_id TEXT NOT NULL, time INTEGER NOT NULL, holds TEXT NOT NULL,
         policy_statement TEXT NOT NULL DEFAULT '', shared_information INTEGER, shared_calls INTEGER,
-        reason TEXT NOT NULL DEFAULT '')""",
+        reason TEXT NOT NULL DEFAULT '', actor TEXT NOT NULL DEFAULT '', change TEXT NOT NULL DEFAULT '')""",
     # The entries of one root in order; an index holds the number of the row.
     "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal

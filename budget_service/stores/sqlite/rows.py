@@ -23,7 +23,7 @@ RESERVATION = (
 # All but its number.
 JOURNAL = (
     "kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds, "
-    "policy_statement, shared_information, shared_calls, reason"
+    "policy_statement, shared_information, shared_calls, reason, actor, change"
 )
 
 
@@ -128,14 +128,15 @@ def journal_row(entry: JournalEntry) -> tuple[Any, ...]:
     counted = (entry.time, holds_text(entry.holds), entry.policy_statement)
     each = entry.shared_cost
     shared = (None, None) if each is None else (each.information, each.calls)
-    return (entry.kind.value, entry.account.text, *cost, *ids, *counted, *shared, entry.reason)
+    act = (entry.reason, entry.actor, entry.change)
+    return (entry.kind.value, entry.account.text, *cost, *ids, *counted, *shared, *act)
 
 
 @reads("journal")
 def read_entry(_number: int, kind: str, account: str, *fields: Any) -> JournalEntry:
     """Return the entry of a row."""
     information, calls, unit_id, request_id, release_id, query_id, time, holds, *more = fields
-    policy_statement, *shared, reason = more
+    policy_statement, *shared, reason, actor, change = more
     entry = JournalEntry(
         kind=EntryKind(kind),
         account=Account.of_text(account),
@@ -149,6 +150,8 @@ def read_entry(_number: int, kind: str, account: str, *fields: Any) -> JournalEn
         policy_statement=policy_statement,
         shared_cost=None if shared[0] is None else Cost(*shared),
         reason=reason,
+        actor=actor,
+        change=change,
     )
     require_well_formed(entry)
     return entry

@@ -129,6 +129,7 @@ class Home:
                 settings,
                 RequestRunner(None, DEFAULTS),
                 RequestRunner(None, DEFAULTS),
+                actor_of=lambda _: "ops",
                 archive=None,
                 backups=None,
                 tuning=DEFAULTS,

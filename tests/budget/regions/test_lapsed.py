@@ -118,7 +118,7 @@ async def test_a_ledger_that_was_written_off_gives_nothing_back(tmp_path: Path) 
     """What was written off stands for lost charges, and the share may have been given back and spent before."""
     home = Home(tmp_path / "home.db")
     eu = await outage(home)
-    await write_off(home.store, CONFIGURATION.limit_of, CONFIGURATION.named_levels())
+    await write_off(home.store, CONFIGURATION.limit_of, CONFIGURATION.named_levels(), actor="ops")
     await settled(eu)
     assert await home.counted() == (1000, 0)
     await home.store.close()
@@ -133,7 +133,7 @@ async def test_a_share_that_is_open_when_a_ledger_is_written_off_is_not_returned
     await home.borrow(LEASE)
     if reported:
         await home.report(LEASE, cost(5))
-    await write_off(home.store, CONFIGURATION.limit_of, CONFIGURATION.named_levels())
+    await write_off(home.store, CONFIGURATION.limit_of, CONFIGURATION.named_levels(), actor="ops")
     for seconds in (0, 59, 1, 3600):
         home.ledger.now += seconds * SECOND
         found = await home.give_back(LEASE, reported, was_granted=True, charged=cost(5 * reported, reported))
@@ -147,7 +147,7 @@ async def test_a_region_that_has_a_share_goes_on_when_its_home_was_written_off(t
     """What it reports then shows that it had not given the share back; so it does once, after that."""
     home = Home(tmp_path / "home.db")
     await home.borrow(LEASE)
-    await write_off(home.store, CONFIGURATION.limit_of, CONFIGURATION.named_levels())
+    await write_off(home.store, CONFIGURATION.limit_of, CONFIGURATION.named_levels(), actor="ops")
     assert (await home.report(LEASE, cost(3))).is_known
     returned = (await home.give_back(LEASE, 1, was_granted=True)).returned.information
     assert await home.counted() == (1000 - returned, 0) == (1000 - SHARE + 3, 0)

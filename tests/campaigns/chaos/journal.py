@@ -16,12 +16,12 @@ from tests.campaigns.chaos.history import Amount, Entry
 CONNECTOR_RELEASE = "connector-"
 CONNECTORS = ("roomy", "connector")
 COLUMNS = ("kind", "request_id", "release_id", "query_id", "account", "information", "calls", "holds")
-MORE = ("shared_information", "shared_calls", "reason")
+MORE = ("shared_information", "shared_calls", "change")
 
 POSTGRES_JOURNAL = """
 SELECT kind, request_id, release_id, query_id, account, information, calls,
        (SELECT coalesce(json_agg(json_build_array(level, window_start)), '[]')::text FROM unnest(holds)),
-       shared_information, shared_calls, reason
+       shared_information, shared_calls, change
 FROM gris.journal ORDER BY entry
 """
 
@@ -60,7 +60,7 @@ READERS = {
 
 
 def _entry(line: Sequence[Any]) -> Entry:
-    kind, request_id, release_id, query_id, account, information, calls, holds, *shares, reason = line
+    kind, request_id, release_id, query_id, account, information, calls, holds, *shares, change = line
     shared = None if shares[0] is None else Amount(*map(int, shares))
     path = tuple(account.split("/"))
     counted = [_hold(*each) for each in json.loads(holds)]
@@ -71,7 +71,7 @@ def _entry(line: Sequence[Any]) -> Entry:
     if path[:2] == CONNECTORS:
         request_id = f"{CONNECTOR_RELEASE}{query_id}" if is_forfeited else release_id
     cost = Amount(int(information), int(calls))
-    limit = _limit(reason) if kind == "limit" else None
+    limit = _limit(change) if kind == "limit" else None
     return Entry(request_id, path, cost, depths, is_forfeited, shared, kind, limit, blocks)
 
 

@@ -125,6 +125,8 @@ CREATE TABLE gris.journal (
   shared_information bigint,
   shared_calls bigint,
   reason text NOT NULL DEFAULT '',
+  actor text NOT NULL DEFAULT '',
+  change text NOT NULL DEFAULT '',
   PRIMARY KEY (root, entry)
 );
 

@@ -54,20 +54,22 @@ CHARGE_KIND_REOPEN: ChargeKind
 CHARGE_KIND_MOVE: ChargeKind
 
 class Limit(_message.Message):
-    __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone")
+    __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone", "until")
     INFORMATION_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
     PERIOD_FIELD_NUMBER: _ClassVar[int]
     SLIDING_DAYS_FIELD_NUMBER: _ClassVar[int]
     ZONE_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
     information: int
     calls: int
     mode: _budget_pb2.Mode
     period: Period
     sliding_days: int
     zone: str
-    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ..., period: _Optional[_Union[Period, str]] = ..., sliding_days: _Optional[int] = ..., zone: _Optional[str] = ...) -> None: ...
+    until: _timestamp_pb2.Timestamp
+    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ..., period: _Optional[_Union[Period, str]] = ..., sliding_days: _Optional[int] = ..., zone: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class LimitChange(_message.Message):
     __slots__ = ("path", "limit")
@@ -78,12 +80,14 @@ class LimitChange(_message.Message):
     def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ...) -> None: ...
 
 class SetLimitsRequest(_message.Message):
-    __slots__ = ("changes", "request_id")
+    __slots__ = ("changes", "request_id", "reason")
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     changes: _containers.RepeatedCompositeFieldContainer[LimitChange]
     request_id: str
-    def __init__(self, changes: _Optional[_Iterable[_Union[LimitChange, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    reason: str
+    def __init__(self, changes: _Optional[_Iterable[_Union[LimitChange, _Mapping]]] = ..., request_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class SetLimitsResponse(_message.Message):
     __slots__ = ("version", "replayed")
@@ -94,7 +98,7 @@ class SetLimitsResponse(_message.Message):
     def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
 
 class ChargeEntry(_message.Message):
-    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to")
+    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to", "position", "actor")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -108,6 +112,8 @@ class ChargeEntry(_message.Message):
     LIMIT_BEFORE_FIELD_NUMBER: _ClassVar[int]
     LIMIT_AFTER_FIELD_NUMBER: _ClassVar[int]
     MOVED_TO_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     cost: _cost_pb2.Cost
     kind: ChargeKind
@@ -121,21 +127,25 @@ class ChargeEntry(_message.Message):
     limit_before: Limit
     limit_after: Limit
     moved_to: _budget_pb2.Account
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
+    position: str
+    actor: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., position: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
 
 class ListChargesRequest(_message.Message):
-    __slots__ = ("account", "start_time", "end_time", "page_size", "page_token")
+    __slots__ = ("account", "start_time", "end_time", "page_size", "page_token", "after")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
     page_size: int
     page_token: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    after: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., after: _Optional[str] = ...) -> None: ...
 
 class ListChargesResponse(_message.Message):
     __slots__ = ("charges", "next_page_token")
@@ -244,14 +254,16 @@ class BackUpLedgerResponse(_message.Message):
     def __init__(self, file: _Optional[str] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class BeginCurrencyRequest(_message.Message):
-    __slots__ = ("account", "unit_id", "request_id")
+    __slots__ = ("account", "unit_id", "request_id", "reason")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     unit_id: str
     request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., unit_id: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+    reason: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., unit_id: _Optional[str] = ..., request_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class BeginCurrencyResponse(_message.Message):
     __slots__ = ("begins_at", "replayed")
@@ -262,12 +274,14 @@ class BeginCurrencyResponse(_message.Message):
     def __init__(self, begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., replayed: bool = ...) -> None: ...
 
 class WithdrawCurrencyRequest(_message.Message):
-    __slots__ = ("account", "request_id")
+    __slots__ = ("account", "request_id", "reason")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    reason: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class WithdrawCurrencyResponse(_message.Message):
     __slots__ = ("replayed",)
@@ -298,14 +312,16 @@ class GetStatusResponse(_message.Message):
     def __init__(self, configuration_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., refused_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., faults: _Optional[_Iterable[_Union[ConfigurationFault, _Mapping]]] = ...) -> None: ...
 
 class ResumeClockRequest(_message.Message):
-    __slots__ = ("account", "true_time", "request_id")
+    __slots__ = ("account", "true_time", "request_id", "reason")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     TRUE_TIME_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     true_time: _timestamp_pb2.Timestamp
     request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., true_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    reason: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., true_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class ResumeClockResponse(_message.Message):
     __slots__ = ("ahead", "replayed")

@@ -28,11 +28,13 @@ if _version_not_supported:
 class BudgetAdminServiceStub(object):
     """What the administrator of a ledger may do. It is a separate service, so that it can be protected separately, and it
     is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
+    What changes the ledger is an entry of the journal, with who did it: the name by which the caller was authenticated.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
     NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
-    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
+    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry. UNAUTHENTICATED with
+    reason CALLER_UNNAMED: the caller's token has the role, and no `sub` that says whose it is.
     """
 
     def __init__(self, channel):
@@ -116,11 +118,13 @@ class BudgetAdminServiceStub(object):
 class BudgetAdminServiceServicer(object):
     """What the administrator of a ledger may do. It is a separate service, so that it can be protected separately, and it
     is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
+    What changes the ledger is an entry of the journal, with who did it: the name by which the caller was authenticated.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
     NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
-    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
+    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry. UNAUTHENTICATED with
+    reason CALLER_UNNAMED: the caller's token has the role, and no `sub` that says whose it is.
     """
 
     def SetLimits(self, request, context):
@@ -128,7 +132,8 @@ class BudgetAdminServiceServicer(object):
         every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
         with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
         enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-        moved accounts. The journal has an entry for each limit.
+        moved accounts; LIMIT_ENDED: a temporary limit would be over already. The journal has an entry for each limit, and none
+        for its end.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -336,11 +341,13 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
 class BudgetAdminService(object):
     """What the administrator of a ledger may do. It is a separate service, so that it can be protected separately, and it
     is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
+    What changes the ledger is an entry of the journal, with who did it: the name by which the caller was authenticated.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
     NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
-    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
+    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry. UNAUTHENTICATED with
+    reason CALLER_UNNAMED: the caller's token has the role, and no `sub` that says whose it is.
     """
 
     @staticmethod
