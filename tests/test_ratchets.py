@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 42_611,
-    "budget_service": 20_415,
+    "budget_service": 20_741,
     "pinot_connector": 21_890,
     "gris_gateway": 3_558,
     "gris_console": 3_850,
@@ -28,15 +28,15 @@ LINES = {
     "gris_postgres": 3_173,
     "gris_data": 8_615,
     "gris_lab": 5_723,
-    "gris_cli": 10_334,
-    "gris_serving": 4_059,
+    "gris_cli": 10_432,
+    "gris_serving": 4_090,
 }
-LINES_OF_TESTS = 137_778
-OPTIONAL_FIELDS = 505
+LINES_OF_TESTS = 138_683
+OPTIONAL_FIELDS = 506
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 139_220
+WORDS = 139_885
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {
