@@ -102,7 +102,8 @@ class PublishedKeys:
             self._is_started = True
             self._instrumentation = instrumentation
             following = (weakref.ref(self), self._wanted)
-            weakref.finalize(self, self._wanted.set)
+            # At the end of the program it would bring one more fetch.
+            weakref.finalize(self, self._wanted.set).atexit = False
             threading.Thread(target=_follow, args=following, name=THREAD, daemon=True).start()
 
     def value(self) -> tuple[VerificationKey, ...]:

@@ -7,6 +7,8 @@ import hmac
 import json
 import logging
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -527,6 +529,24 @@ def test_nothing_is_fetched_for_a_verifier_that_nobody_has_started_or_still_has(
         return not threads()
 
     until(has_ended)
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_a_program_that_ends_asks_nobody_once_more(server: KeyServer, authority: Authority) -> None:
+    """The thread waits for its next refresh then, and must not take the end of the program for a reason."""
+    address = settings_of(server, authority).key_address()
+    program = f"""
+import atexit, time
+atexit.register(time.sleep, 0.5)
+from gris_serving.instrumentation import NOTHING
+from gris_serving.published_keys import KeyAddress, PublishedKeys, RefreshLimits
+keys = PublishedKeys({address!r}, RefreshLimits(early_seconds=0))
+keys.start(NOTHING)
+while not keys.value():
+    time.sleep(0.01)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ("", [KEYS]) == (ended.stderr, server.asked)
 
 
 def test_plain_http_is_for_this_machine_alone(key: Issuer, authority: Authority) -> None:
