@@ -421,11 +421,11 @@ async def test_who_changes_an_actor_or_a_reason_in_the_store_is_found(
             await archive(store, "acme", tmp_path)
 
 
-@pytest.mark.parametrize("is_sealed", [True, False])
-async def test_who_removes_an_actor_from_the_store_is_found(ledger: Ledger, is_sealed: bool) -> None:
+@pytest.mark.parametrize("has_checkpoint", [True, False])
+async def test_who_removes_an_actor_from_the_store_is_found(ledger: Ledger, has_checkpoint: bool) -> None:
     """In every store, with or without a checkpoint: an act of nobody cannot be read."""
     async with closing(await ledger.open()) as store:
-        if is_sealed:
+        if has_checkpoint:
             await make_checkpoint(store, "acme")
     await ledger.change("actor", "")
     async with closing(await ledger.open()) as store:
