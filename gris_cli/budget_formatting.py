@@ -55,7 +55,8 @@ def format_guarantee(guarantee: AccountGuarantee) -> str:
     if holds.guarantee is None:
         return (
             f"nothing bounds what {account} is shown: {level} is refreshed too often while its own budget lasts, more "
-            "was spent there than its limit allows, it had no limit at first, or the previous currency counts there"
+            "was spent there than its limit allows, it had no limit at first, or one of other windows, or the previous "
+            "currency counts there"
         )
     if holds.guarantee.delta >= 1:
         return f"nothing bounds what {account} is shown: delta reaches 1 for {_format_limit(holds.limit)}"

@@ -257,13 +257,15 @@ class PostgresServer:
     async def _admitted(self, wire: Wire, account: str | None) -> tuple[Admitted, tuple[str, ...]]:
         """Return what admits the statements of a caller who is known, and whose budget pays.
 
-        A certificate speaks for the account that is named beside it. Without a name, as where it has no such account,
-        the password says who asks: an application with its own certificate may pass its analysts' tokens.
+        A certificate speaks for its own account, if that is named beside it. For any other one, and without a name, the
+        password says who asks: an application with its own certificate may pass its analysts' tokens, and each of these
+        is verified.
         """
         if account is not None and wire.certificate is not None:
-            admitted = partial(self._admitting.admitted, Sender(certificate=wire.certificate), account)
+            admitted = partial(self._admitting.admitted, Sender(certificate=wire.certificate))
             try:
-                return admitted, await _paying(admitted)
+                if "/".join(own := await _paying(admitted)) == account:
+                    return admitted, own
             except HttpRefusalError as error:
                 if error.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
                     raise error_of(error) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 Client_co = TypeVar("Client_co", covariant=True)
@@ -18,7 +18,7 @@ class Sender:
         certificate: The certificate (PEM) that TLS has verified on its connection; None: there is none.
     """
 
-    authorization: tuple[str, ...] = ()
+    authorization: tuple[str, ...] = field(default=(), repr=False)
     certificate: bytes | None = None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -45,25 +46,30 @@ _CALLER = re.compile(r"[0-9a-f]{32}")
 def certificate_names(context: Context) -> frozenset[str]:
     """Return the alternative names of the client's certificate, each with its kind: "uri:...", "dns:...", "email:...".
 
-    The certificate was verified during the handshake. The names are read from the certificate itself: those that
+    The certificate was verified during the handshake. Once it has expired it has no names: connections last, and gRPC
+    resumes TLS sessions without verifying anything again. The names are read from the certificate itself: those that
     gRPC passes on end at the first zero byte, so that "uri:app\\0.evil.example" would pass for "uri:app". A certificate
     whose names cannot be read has none. The kind is part of the name: an authority may let anyone choose an e-mail
     address that reads like another's URI.
     """
-    shown = context.auth_context().get(CERTIFICATE_KEY, ())
-    return frozenset().union(*map(_names_in, shown))
+    now = datetime.now(UTC)
+    shown = map(_names_in, context.auth_context().get(CERTIFICATE_KEY, ()))
+    return frozenset(name for names, expires_at in shown if now <= expires_at for name in names)
 
 
 @lru_cache(_KNOWN_CERTIFICATES)
-def _names_in(pem: bytes) -> frozenset[str]:
+def _names_in(pem: bytes) -> tuple[frozenset[str], datetime]:
+    """Return the names in a certificate, and until when it is valid."""
     try:
-        extensions = load_pem_x509_certificate(pem).extensions
-        named = extensions.get_extension_for_class(SubjectAlternativeName).value
+        certificate = load_pem_x509_certificate(pem)
+        expires_at = certificate.not_valid_after_utc
+        named = certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
     except _UNREADABLE:
-        return frozenset()
-    return frozenset(
+        return frozenset(), datetime.min.replace(tzinfo=UTC)
+    names = (
         f"{kind}:{name}" for kind, of_kind in _KINDS.items() for name in named.get_values_for_type(of_kind)
     )
+    return frozenset(names), expires_at
 
 
 def bearer_token(context: Context) -> str | None:

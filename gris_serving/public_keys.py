@@ -86,11 +86,12 @@ def keys_of_set(content: bytes, source: str) -> tuple[VerificationKey, ...]:
         SecurityError: It is none, or it is not safe to use any key of it.
     """
     try:
-        entries = [entry for entry in json.loads(content)["keys"] if entry.get("use", "sig") == "sig"]
+        entries = json.loads(content)["keys"]
         # A shared secret could be guessed, and anyone who holds a private key can sign for everyone.
         if len(entries) > MAX_KEYS or any(entry.get("kty") == "oct" or "d" in entry for entry in entries):
             raise ValueError
-        keys = tuple(map(_jwk, filter(_is_known, entries)))
+        signing = (entry for entry in entries if entry.get("use", "sig") == "sig")
+        keys = tuple(map(_jwk, filter(_is_known, signing)))
         if len(keys) != len({key.key_id for key in keys}):
             raise ValueError
     except _UNREADABLE:

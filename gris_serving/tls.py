@@ -148,6 +148,9 @@ def _context(files: TlsFiles) -> ssl.SSLContext:
         if files.client_ca is not None:
             context.load_verify_locations(files.client_ca)
             context.verify_mode = ssl.CERT_REQUIRED
+            # A session that is resumed verifies no certificate again, not against another authority and not its dates.
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
+            context.num_tickets = 0
     except (OSError, ssl.SSLError):
         raise SecurityError(f"{files.certificate}: expected files that TLS can use") from None
     return context

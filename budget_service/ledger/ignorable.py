@@ -32,8 +32,9 @@ PROBLEM = "must have no invisible character, unless the configuration writes thi
 
 def first_ignorable(path: Sequence[str]) -> int | None:
     """Return the index of the first segment that has such a character, None if there is none."""
-    return next((index for index, segment in enumerate(path) if _has_ignorable(segment)), None)
+    return next((index for index, segment in enumerate(path) if has_ignorable(segment)), None)
 
 
-def _has_ignorable(segment: str) -> bool:
-    return not segment.isascii() and not _IGNORABLE.isdisjoint(segment)
+def has_ignorable(text: str) -> bool:
+    """Return whether a text has such a character."""
+    return not text.isascii() and not _IGNORABLE.isdisjoint(text)

@@ -6,6 +6,7 @@ import os
 import pwd
 from urllib.parse import quote
 
+from budget_service.ledger.ignorable import has_ignorable
 from budget_service.server.request_runner import Context
 from budget_service.server.rpc_errors import RefusalError, caller_unnamed, token_refused
 from gris_serving.authorisation import Role
@@ -14,6 +15,9 @@ from gris_serving.tokens import TokenError
 
 UNAUTHENTICATED = "unauthenticated"
 """Who calls a service that asks nobody who they are. No name that is authenticated has no kind before it."""
+
+MOST_CHARACTERS = 256
+"""The longest name of an administrator: of a certificate, or of a token's subject with its kind."""
 
 
 def actor_of(security: Security, context: Context) -> str:
@@ -28,7 +32,7 @@ def actor_of(security: Security, context: Context) -> str:
         raise RefusalError(token_refused(str(error))) from None
     if names is None:
         return UNAUTHENTICATED
-    if not names:
+    if not names or any(len(each) > MOST_CHARACTERS for each in names):
         raise RefusalError(caller_unnamed())
     return " ".join(map(_escaped, names))
 
@@ -44,7 +48,9 @@ def local_actor() -> str:
 
 def _escaped(name: str) -> str:
     # Nobody passes for several, or for somebody whose name looks the same.
-    return "".join(
-        each if each.isprintable() and each not in " %" else quote(each, errors="surrogatepass")
-        for each in name
-    )
+    return "".join(each if _is_plain(each) else quote(each, errors="surrogatepass") for each in name)
+
+
+def _is_plain(character: str) -> bool:
+    # The blank pattern of Braille is printable, and looks like a space.
+    return character.isprintable() and character not in " %\u2800" and not has_ignorable(character)

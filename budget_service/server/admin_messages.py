@@ -13,6 +13,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import budget_pb2
 
 from budget_service.ledger.digests import digest
+from budget_service.ledger.ignorable import has_ignorable
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, TemporaryLimit, parse_change
 from budget_service.ledger.requests import (
     ChangeCurrency,
@@ -322,7 +323,7 @@ def difference_message(found: Difference) -> pb.Difference:
 def _reason(text: str) -> str:
     if not 1 <= len(text) <= MAX_REASON_CHARACTERS:
         raise InvalidFieldError("reason", f"must have 1 to {MAX_REASON_CHARACTERS} characters")
-    if has_invisible(text):
+    if has_invisible(text) or has_ignorable(text):
         raise InvalidFieldError("reason", "must have no control character and no invisible one")
     return text
 

@@ -12,7 +12,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
-from budget_service.ledger.limits import NO_LIMITS, lasting_bound
+from budget_service.ledger.limits import NO_LIMITS, TemporaryLimit, lasting_bound, phases
 from budget_service.ledger.outcomes import Answer, Cancelled, ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.requests import AccountRequest
 from budget_service.ledger.requests import SetLimits as ChangedLimits
@@ -170,7 +170,13 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         # after it.
         bounds = ((level, lasting_bound(limit)) for level, limit in stored.items())
         lasting = {level: limit for level, limit in bounds if limit is not None}
-        opened = configuration.pattern_opened_by(changes, lasting)
+        afterwards = {
+            level: phases(stored.get(level))[-1] if isinstance(limit, TemporaryLimit) else limit
+            for level, limit in changes.items()
+        }
+        opened = configuration.pattern_opened_by(changes, lasting) or configuration.pattern_opened_by(
+            afterwards, lasting
+        )
         if opened is not None:
             raise rpc_errors.RefusalError(rpc_errors.accounts_without_end(opened))
 

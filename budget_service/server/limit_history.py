@@ -13,7 +13,7 @@ from typing import TypeAlias
 from budget_service.ledger.limits import NO_END, TemporaryLimit, in_force, parse_change
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost, Limit, Mode
-from budget_service.ledger.windows import Microseconds
+from budget_service.ledger.windows import Microseconds, Period
 from budget_service.server.messages import LONGEST_TTL
 
 # The limit that the configuration has for a level; None if it has none.
@@ -27,10 +27,11 @@ class LimitHistory:
     changes: tuple[JournalEntry, ...] = ()
     first_charge: Microseconds | None = None
 
-    def largest(self, present: Cost, configured: Configured, stored: Limit | None = None) -> Cost | None:
+    def largest(self, present: Limit, configured: Configured, stored: Limit | None = None) -> Cost | None:
         """Return the largest limit that counts, unit by unit; None if the level had no limit that was enforced.
 
-        A limit of the configuration is taken for what it always was: its changes are in no journal.
+        A limit of the configuration is taken for what it always was: its changes are in no journal. One with windows of
+        its own bounds nothing in the present one, in which several of them may have ended.
 
         Args:
             present: The limit that is enforced now.
@@ -39,10 +40,10 @@ class LimitHistory:
         """
         known = [*self._earlier(configured), *_ended(stored, NO_END)]
         earlier = [limit for limit, until in known if self._counts(limit, until)]
-        enforced = [limit.maximum for limit in earlier if limit is not None and limit.mode is Mode.ENFORCE]
+        enforced = [limit.maximum for limit in earlier if limit is not None and _bounds(limit, present)]
         if len(enforced) < len(earlier):
             return None
-        enforced.append(present)
+        enforced.append(present.maximum)
         return Cost(max(each.information for each in enforced), max(each.calls for each in enforced))
 
     def _earlier(self, configured: Configured) -> Iterator[tuple[Limit | None, Microseconds]]:
@@ -64,3 +65,9 @@ def _ended(limit: Limit | None, by: Microseconds) -> Iterator[tuple[Limit, Micro
     """Give a temporary limit that may have ended by some time, with that end: no entry has it."""
     if isinstance(limit, TemporaryLimit) and limit.until <= by:
         yield limit, limit.until
+
+
+def _bounds(limit: Limit, present: Limit) -> bool:
+    """Return whether an earlier limit bounds what was spent in the window of the present one."""
+    is_as_long = limit.window == present.window or limit.window.period is Period.NEVER
+    return limit.mode is Mode.ENFORCE and is_as_long

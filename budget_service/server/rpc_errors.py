@@ -179,7 +179,7 @@ def token_refused(why: str) -> Status:
 
 def caller_unnamed() -> Status:
     """Report that a caller may change the ledger, and that nobody could say later who did."""
-    message = "the token does not say whose it is (`sub`), and the journal names who changes the ledger"
+    message = "expected a name of at most 256 characters (`sub` of a token): the journal says who changes the ledger"
     return _status(code_pb2.UNAUTHENTICATED, message, _info("CALLER_UNNAMED"))
 
 

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from budget_service.configuration.budget_file import Expired
 from budget_service.ledger.account_statement import AccountStatement, check
+from budget_service.ledger.limits import in_force
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -24,17 +25,15 @@ from budget_service.ledger.outcomes import (
     CurrencyChanged,
     Exhausted,
     Held,
-    LevelStatus,
     LimitsSet,
     Reason,
     Refused,
     Reserved,
 )
 from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve
-from budget_service.ledger.values import Account, Limit, Mode, parse_blocks
+from budget_service.ledger.values import Account, Cost, Mode, parse_blocks
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
-from budget_service.server.limit_history import LimitHistory
 from budget_service.server.policy_statements import (
     ArchivedStatementsError,
     TooManyStatementsError,
@@ -199,6 +198,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _add_statements(
         self, message: pb.GetBudgetResponse, account: Account, found: AccountStatement
     ) -> None:
+        # Before the journal: a limit that is replaced in between is then in one of the two.
+        stored = (await self._store.limits(account)).limits
         try:
             async with self._reader_slot():
                 found_statements = await policy_statements_of(
@@ -210,29 +211,21 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             ) from None
         except ArchivedStatementsError:
             raise rpc_errors.RefusalError(rpc_errors.statements_archived()) from None
-        stored = (await self._store.limits(account)).limits
         configuration = self._settings.current.configuration
         counts_worst = configuration.counts_worst_cases
         for level, status in zip(message.levels, found.levels, strict=True):
             depth = len(level.path)
-            history, limit = found_statements[depth].limits, stored.get(account.level(depth))
-            self._add_largest_limit(level, status, history, limit)
+            limit = stored.get(account.level(depth))
+            present = in_force(limit, found.time) or configuration.limit_of(account.level(depth))
+            if status.mode is not Mode.TRACK:
+                history = found_statements[depth].limits
+                largest = present and history.largest(present, configuration.limit_of, limit)
+                _add_largest_limit(level, largest)
             level.policy_statements.extend(found_statements[depth].statements)
             # The configuration applies to future charges, the journal holds the present ones.
             level.worst_case = (
                 counts_worst and depth < account.depth and found_statements[depth].has_worst_cases
             )
-
-    def _add_largest_limit(
-        self, level: pb.Level, status: LevelStatus, history: LimitHistory, stored: Limit | None
-    ) -> None:
-        if status.mode is Mode.TRACK:
-            return
-        largest = history.largest(status.maximum, self._settings.current.configuration.limit_of, stored)
-        if largest is None:
-            level.unlimited_before = True
-        else:
-            level.largest_limit.CopyFrom(responses.cost_message(largest, level.limit.unit_id))
 
     @asynccontextmanager
     async def _reader_slot(self) -> AsyncIterator[None]:
@@ -295,3 +288,10 @@ def success(answer: Answer, kind: type[Success], request: Request) -> Success:
             extra={"event": "release.mismatched"},
         )
     raise rpc_errors.RefusalError(rpc_errors.refused(outcome))
+
+
+def _add_largest_limit(level: pb.Level, largest: Cost | None) -> None:
+    if largest is None:
+        level.unlimited_before = True
+    else:
+        level.largest_limit.CopyFrom(responses.cost_message(largest, level.limit.unit_id))

@@ -225,6 +225,7 @@ CALLERS: tuple[tuple[tuple[x509.GeneralName, ...], dict[str, Any] | None, str], 
     ((OPS,), {"gris_roles": ["admin"]}, "dns:ops.example.org"),
     ((APP,), {"sub": "a dns:ops.example.org", "gris_roles": ["admin"]}, "sub:a%20dns:ops.example.org"),
     ((APP,), {"sub": "a%20\u202eé\n", "gris_roles": ["admin"]}, "sub:a%2520%E2%80%AEé%0A"),
+    ((APP,), {"sub": "a\ufe0f\u3164\u2800", "gris_roles": ["admin"]}, "sub:a%EF%B8%8F%E3%85%A4%E2%A0%80"),
 )
 
 
@@ -247,7 +248,7 @@ async def test_the_actor_is_who_was_authenticated(
     assert expected == store.entries[-1].actor
 
 
-@pytest.mark.parametrize("subject", [None, "", "  ", 7])
+@pytest.mark.parametrize("subject", [None, "", "  ", 7, "a" * 253])
 async def test_a_token_that_does_not_say_whose_it_is_changes_nothing(
     tmp_path: Path, clock: SteppedClock, subject: object
 ) -> None:

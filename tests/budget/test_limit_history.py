@@ -9,6 +9,7 @@ from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
+from budget_service.ledger.windows import Period
 from budget_service.server.policy_statements import policy_statements_of
 from budget_service.stores.interface import Store
 from tests.budget.policy_service import stub_on
@@ -40,9 +41,7 @@ async def largest(
     """Return the largest limit that counts at a level of the analyst."""
     on = (LevelLimit(level, present),)
     found = await policy_statements_of(store, ANALYST, (await store.read(ANALYST, on)).levels)
-    return found[level.depth].limits.largest(
-        present.maximum, lambda asked: of_file if asked == level else None
-    )
+    return found[level.depth].limits.largest(present, lambda asked: of_file if asked == level else None)
 
 
 async def spend(store: Store, present: Limit, name: str = "a", by: Account = ANALYST) -> None:
@@ -114,6 +113,22 @@ async def test_where_none_was_stored_the_file_has_been_in_force(
     assert Cost(30, 7) == await largest(any_store, SMALL, of_file=OTHER)
     await change(any_store, ANALYST, None, 2)
     assert Cost(30, 7) == await largest(any_store, OTHER, of_file=OTHER)
+
+
+async def test_a_limit_with_windows_of_its_own_bounds_nothing(any_store: Store, clock: SteppedClock) -> None:
+    """Within a month a limit of each day may have been used up many times; one that is never refreshed may not."""
+    by_day, for_ever = limit(30, 3, period=Period.DAY), limit(40, 4, period=Period.NEVER)
+    await change(any_store, ANALYST, by_day, 0)
+    await spend(any_store, by_day)
+    clock.step(days=1)
+    await change(any_store, ANALYST, for_ever, 1)
+    assert await largest(any_store, SMALL) is None
+    assert by_day.window != SMALL.window
+    clock.step(days=31)
+    await spend(any_store, for_ever, "b")
+    clock.step(days=1)
+    await change(any_store, ANALYST, SMALL, 2)
+    assert Cost(40, 4) == await largest(any_store, SMALL)
 
 
 async def test_the_service_says_it_with_the_policy_statements(any_store: Store, clock: SteppedClock) -> None:

@@ -250,9 +250,7 @@ async def largest(store: Store, present: Limit) -> Cost | None:
     """Return the largest limit that the analyst had in the window, as the service finds it."""
     levels = (await store.read(ANALYST, (LevelLimit(ANALYST, present),))).levels
     history: LimitHistory = (await policy_statements_of(store, ANALYST, levels))[2].limits
-    return history.largest(
-        present.maximum, CONFIGURATION.limit_of, (await store.limits(ANALYST)).limits[ANALYST]
-    )
+    return history.largest(present, CONFIGURATION.limit_of, (await store.limits(ANALYST)).limits[ANALYST])
 
 
 @pytest.mark.parametrize("is_replaced", [True, False])
@@ -337,6 +335,12 @@ async def test_what_it_bounds_is_not_bounded_after_it(clock: SteppedClock) -> No
         await changed("open", open_, "acme")
         await changed("bounded for a while", bound, "acme")
         error = await failure(changed("open the other", open_, "acme", "eu"))
+        assert "ACCOUNTS_WITHOUT_END" == error.info.reason
+        both = [
+            pb.LimitChange(path=["acme"], limit=bound),
+            pb.LimitChange(path=["acme", "eu"], limit=open_),
+        ]
+        error = await failure(admin.SetLimits(pb.SetLimitsRequest(changes=both, request_id="both")))
         assert "ACCOUNTS_WITHOUT_END" == error.info.reason
 
 

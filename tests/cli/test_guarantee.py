@@ -59,7 +59,8 @@ def reported_of(
         (
             reported_of(Sharing.COSTS, UNBOUNDED),
             "nothing bounds what acme/ana is shown: acme is refreshed too often while its own budget lasts, more was "
-            "spent there than its limit allows, it had no limit at first, or the previous currency counts there",
+            "spent there than its limit allows, it had no limit at first, or one of other windows, or the previous "
+            "currency counts there",
             f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
         ),
         (
@@ -85,7 +86,8 @@ def reported_of(
         (
             reported_of(Sharing.COSTS, UNBOUNDED, BudgetGuarantee(("acme", "ana"), FINE.limit, None)),
             "nothing bounds what acme/ana is shown: acme is refreshed too often while its own budget lasts, more was "
-            "spent there than its limit allows, it had no limit at first, or the previous currency counts there",
+            "spent there than its limit allows, it had no limit at first, or one of other windows, or the previous "
+            "currency counts there",
             "more was spent than its limit allows, it had none at first, or the previous currency counts",
         ),
     ],

@@ -188,6 +188,11 @@ def test_a_token_counts_before_the_certificate_of_its_connection(with_tokens: Ga
         connected(with_tokens, portal, user="-", password=expired)
     with pytest.raises(psycopg.OperationalError):
         connected(with_tokens, portal, user="app/globex")
+    # It may pay for the accounts below its own, and nobody who states one of these goes unverified.
+    with pytest.raises(psycopg.OperationalError, match="not valid"):
+        connected(with_tokens, portal, user=ACCOUNT, password="x")
+    with connected(with_tokens, portal, user="app/acme") as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
     with connected(with_tokens, portal, user="app/globex", password=token) as connection:
         assert connection.execute(COUNT).fetchone()
 

@@ -267,6 +267,7 @@ def faults(server: KeyServer, key: Issuer) -> Mapping[str, tuple[Answer, str]]:
         "far too much in pieces": (drips(b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 100_000), "too_large"),
         "too many keys": (keys(*(entry | {"kid": str(number)} for number in range(101))), "keys"),
         "a private key": (keys(other, private | {"kid": key.key_id}), "keys"),
+        "a private key for another use": (keys(entry, private | {"kid": "b", "use": "enc"}), "keys"),
         "a shared key": (keys(entry, {"kty": "oct", "k": "AAAA", "kid": "b"}), "keys"),
         "two keys of one id": (keys(entry, other | {"kid": key.key_id}), "keys"),
         "a short key": (keys(entry, brief | {"kid": "short"}), "keys"),
@@ -280,8 +281,8 @@ def faults(server: KeyServer, key: Issuer) -> Mapping[str, tuple[Answer, str]]:
 FAULTS = (
     "an error", "nothing there", "no content", "another place here", "another host", "a page", "a certificate",
     "nothing", "half of it", "endless lists", "too much", "far too much in pieces", "too many keys", "a private key",
-    "a shared key", "two keys of one id", "a short key", "a drip of content", "a drip of headers",
-    "a drip without a length", "no words of HTTP",
+    "a private key for another use", "a shared key", "two keys of one id", "a short key", "a drip of content",
+    "a drip of headers", "a drip without a length", "no words of HTTP",
 )  # fmt: skip
 
 

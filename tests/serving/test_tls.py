@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -309,3 +310,50 @@ async def test_pythons_own_tls_serves_new_files_and_new_authorities_too(tmp_path
     assert [b"seen", b""] == [await seen(new, new), await seen(new, old_again)]
     server.close()
     await server.wait_closed()
+
+
+def test_no_session_is_resumed_where_certificates_are_verified(tmp_path: Path) -> None:
+    """It would be as whom it began, whatever has become of the authority and of the certificate's dates."""
+    authority = Authority.new(tmp_path)
+    serving, known = server_context(files_of(authority)), authority.client(dns("a"), file="known")
+    for version, expected in ((ssl.TLSVersion.TLSv1_3, False), (ssl.TLSVersion.TLSv1_2, None)):
+        context = ssl.create_default_context(cafile=str(authority.ca_file))
+        context.load_cert_chain(str(known.certificate_file), str(known.key_file))
+        context.maximum_version = version
+        first = shaken(serving, context, None)
+        if expected is None:
+            assert first is None
+        else:
+            assert first is not None
+            again = shaken(serving, context, first.session)
+            assert again is not None
+            assert again.session_reused is expected
+
+
+def shaken(serving: ssl.SSLContext, context: ssl.SSLContext, session: Any) -> ssl.SSLObject | None:
+    """Return the client's side of a connection, None if there is no agreement."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = serving.wrap_bio(to_server, to_client, server_side=True)
+    client = context.wrap_bio(to_client, to_server, server_hostname="localhost", session=session)
+    for _ in range(5):
+        for side in (client, server):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLError:
+                return None
+    server.write(b"x")
+    assert client.read(1) == b"x"
+    return client
+
+
+def test_an_expired_certificate_has_no_names(tmp_path: Path) -> None:
+    """Also on a connection that began before, or was resumed."""
+    authority = Authority.new(tmp_path)
+    for valid_for, expected in ((timedelta(minutes=1), {"dns:a"}), (timedelta(seconds=-1), set())):
+        known = authority.client(dns("a"), valid_for=valid_for)
+        assert known.certificate_file is not None
+        shown = {"x509_pem_cert": [known.certificate_file.read_bytes()]}
+        context: Any = SimpleNamespace(auth_context=lambda shown=shown: shown)
+        assert certificate_names(context) == expected

@@ -58,6 +58,7 @@ class Authority:
         *names: x509.GeneralName,
         file: str = "client",
         extension: x509.ExtensionType | None = None,
+        valid_for: datetime.timedelta = DAY,
     ) -> Credentials:
         """Write a certificate with these alternative names, or one extension, and return credentials that show it."""
         key = ec.generate_private_key(ec.SECP256R1())
@@ -71,7 +72,7 @@ class Authority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - DAY)
-            .not_valid_after(now + DAY)
+            .not_valid_after(now + valid_for)
         )
         if names:
             extension = x509.SubjectAlternativeName(names)
