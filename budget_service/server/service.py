@@ -219,7 +219,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             present = in_force(limit, found.time) or configuration.limit_of(account.level(depth))
             if status.mode is not Mode.TRACK:
                 history = found_statements[depth].limits
-                largest = present and history.largest(present, configuration.limit_of, limit)
+                largest = None
+                if present is not None:
+                    largest = history.largest(present, configuration.limit_of, limit)
                 _add_largest_limit(level, largest)
             level.policy_statements.extend(found_statements[depth].statements)
             # The configuration applies to future charges, the journal holds the present ones.
