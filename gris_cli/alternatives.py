@@ -27,10 +27,7 @@ def _cells(alternative: Alternative) -> Iterator[str]:
     yield "chosen" if alternative.chosen else ""
     yield way_of(alternative.parameters)
     yield formats.cost(alternative.worst_case_cost)
-    if expected.found_mostly is None:
-        yield "any count"
-    else:
-        yield f"{expected.found_mostly}{'' if expected.is_fixed else ' above the rest'}"
+    yield expected.found_text or "any count"
     yield "" if expected.mean_error is None else f"{expected.mean_error:.3g}"
     yield _FINDS[alternative.finds_all]
 

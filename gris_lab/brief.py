@@ -14,6 +14,8 @@ from gris_lab.budgets import Budget, with_table
 from gris_lab.workload import Answered, Query, Refusal, carried
 from gris_lab.workload import Budget as Limit
 from pinot_connector import formats
+from pinot_connector.parameters import Bounded, CountNoise, Gumbel
+from pinot_connector.results import Explanation
 
 LISTED = 10
 MOST_QUESTIONS = 12
@@ -22,6 +24,7 @@ D_BAR = 1000
 _PRIORS = (Fraction(1, 2), Fraction(1, 100))
 # What a bound of more than this leaves open, is everything.
 _CERTAIN = 0.999
+_MOST_ODDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def questions_sheet(found: Sequence[Answered], budgets: Sequence[NamedBudget]) -
             Column("information", "units", _thousands),
             Column("calls", "calls"),
             Column("mean_error", "a count is off by, on average", _thousands),
-            Column("found_mostly", "members for a name to be found (95 %)", _thousands),
+            Column("found_mostly", "counted members for a name to be found (95 %)", is_text=True),
             *(Column(each.name, f"a month, {each.name}", _thousands) for each in budgets),
         ),
         list(_question_rows(found, budgets)),
@@ -87,7 +90,7 @@ def _question_rows(found: Sequence[Answered], budgets: Sequence[NamedBudget]) ->
             each.cost.information,
             each.cost.calls,
             None if accuracy is None else accuracy.mean_error,
-            None if accuracy is None else accuracy.found_mostly,
+            "" if accuracy is None else accuracy.found_text,
             *(_fits(each, budget.budget) for budget in budgets),
         )
 
@@ -110,8 +113,8 @@ def odds_sheet(budgets: Sequence[NamedBudget], found: Sequence[Answered]) -> She
         (
             Column("answers", "all that is shown in", is_text=True),
             Column("epsilon", "epsilon", _upwards),
-            Column("delta", "delta", lambda value: f"{value:.2g}"),
-            Column("odds", "odds change at most by a factor of", lambda value: f"{value:,.3g}"),
+            Column("delta", "delta", _one_in),
+            Column("odds", "odds change at most by a factor of", _factor),
             Column("half", "who thought 1 in 2, thinks at most", _chance),
             Column("hundredth", "who thought 1 in 100, thinks at most", _chance),
         ),
@@ -157,7 +160,20 @@ def _upwards(value: Cell) -> str:
 def _chance(value: Cell) -> str:
     if not isinstance(value, float) or value > _CERTAIN:
         return "anything"
-    return f"{100 * value:.3g} in 100"
+    return f"{formats.rounded_up(100 * value, 3)} in 100"
+
+
+def _factor(value: Cell) -> str:
+    if not isinstance(value, float) or value > _MOST_ODDS:
+        return f"more than {_MOST_ODDS:,}"
+    return formats.rounded_up(value, 4)
+
+
+def _one_in(value: Cell) -> str:
+    """Return a probability as people say it, never less than it is."""
+    if not isinstance(value, float) or not value:
+        return "0"
+    return f"1 in {float(formats.rounded_down(1 / Fraction(value), 2)):,.0f}"
 
 
 def _thousands(value: Cell) -> str:
@@ -166,9 +182,11 @@ def _thousands(value: Cell) -> str:
     return f"{value:,}" if isinstance(value, int) else plainly(value)
 
 
-def known_attacks_sheet(budget: Budget) -> Sheet:
-    """Return what the attacks reach by which the paper chose its parameters."""
-    mean = averaging(budget.epsilon_per, DAYS).discrete
+def known_attacks_sheet(budget: Budget, found: Sequence[Answered]) -> Sheet:
+    """Return what the attacks reach by which the paper chose its parameters, the first by the least noise."""
+    mean = max(
+        (_averaged(each.outcome) for each in found if isinstance(each.outcome, Explanation)), default=0.0
+    )
     alone = unique_member(budget.epsilon_per, budget.delta, calls=budget.calls, d_bar=D_BAR).unk_gumb
     return Sheet(
         (
@@ -177,9 +195,24 @@ def known_attacks_sheet(budget: Budget) -> Sheet:
         ),
         [
             (
-                f"the mean of {DAYS} daily answers on unchanged data, each with new noise, is the exact count",
+                f"the mean of {DAYS} answers to one of these questions, each with new noise, is the exact count",
                 mean,
             ),
             ("a name that only one member has is shown in any call of the month, at most", alone),
         ],
     )
+
+
+def _averaged(question: Explanation) -> float:
+    """Return how likely the mean of many answers, each with new noise, rounds to the count; 0: it shows none."""
+    parameters, scale = question.parameters, question.parameters.noise_scale
+    if scale is None:
+        return 0.0
+    kind = parameters.kind
+    is_gaussian = isinstance(kind, Bounded) or (
+        isinstance(kind, Gumbel) and kind.count_noise is CountNoise.GAUSSIAN
+    )
+    if not is_gaussian:
+        return averaging(2 / scale, DAYS).discrete
+    # A mean of so many draws is normal, as nearly as is shown.
+    return math.erf(math.sqrt(DAYS / 8) / float(scale))

@@ -20,18 +20,19 @@ _PARTS = {
         "What can an attacker gain?",
         "The attacker knows all rows of everybody but one member, and wants to know whether a certain thing is true of "
         "that member. However clever the questions, the answers change the odds by no more than this factor, but for a "
-        "probability of delta. Bounds add up the worst of every answer, spent on one member; where a bound says "
-        "“anything”, it excludes nothing, and the attacks below say more.",
+        "probability of delta; epsilon is the logarithm of the factor. Bounds add up the worst of every answer, spent "
+        "on one member; where a bound says “anything”, it excludes nothing, and the attacks below say more.",
     ),
     "attacks": (
         "What do attacks that are known reach?",
         "Those by which the parameters of LinkedIn's system were chosen (Rogers et al. 2020, arXiv:2002.05839, "
-        "section 8), with the budget as stated.",
+        "section 8), with the budget as stated. For the first the question counts whose noise withstands it least.",
     ),
     "questions": (
         "What can an analyst ask, and how exact is it?",
         "The most that each question costs by this policy, and how many of it alone each budget pays for in a month. "
-        "A name is found with 95 % if it has so many members more than the names that are cut off.",
+        "A name is found with 95 % if it has so many members, or so many more than the names that are cut off "
+        "(“above the rest”).",
     ),
     "deployments": (
         "What have others published?",
@@ -46,7 +47,7 @@ def brief_sheets(budgets: Sequence[NamedBudget], found: Sequence[Answered]) -> d
     stated = budgets[len(budgets) // 2].budget
     return {
         "odds": odds_sheet(budgets, found),
-        "attacks": known_attacks_sheet(stated),
+        "attacks": known_attacks_sheet(stated, found),
         "questions": questions_sheet(found, budgets),
         "deployments": deployments_sheet(stated),
     }

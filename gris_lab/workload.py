@@ -37,7 +37,7 @@ MONTH_DAYS = Fraction(487, 16)
 MOST_QUERIES = 1000
 _PIECE = re.compile(
     r"""(?P<quoted>'(?:[^']|'')*+'?|"(?:[^"]|"")*+"?|`(?:[^`]|``)*+`?)
-      | (?P<comment>--[^\r\n]*|/\*.*?(?:\*/|\Z))
+      | (?P<comment>--[^\r\n]*|/\*.*?\*/)
       | (?P<space>\s++)
       | (?P<end>;)
       | (?P<other>[^\s;'"`/-]++|.)""",

@@ -169,6 +169,13 @@ class Accuracy:
     ordered_mostly: int | None
     prices: tuple[ExpectedPrice, ...]
 
+    @property
+    def found_text(self) -> str:
+        """From which count on an element is found with 95 %, for people; empty where there is no threshold."""
+        if self.found_mostly is None:
+            return ""
+        return f"{self.found_mostly:,}{'' if self.is_fixed else ' above the rest'}"
+
 
 @dataclass(frozen=True)
 class Alternative:

@@ -19,24 +19,24 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 42_611,
-    "budget_service": 20_762,
-    "pinot_connector": 21_890,
+    "budget_service": 20_764,
+    "pinot_connector": 21_897,
     "gris_gateway": 3_558,
     "gris_console": 3_850,
     "gris_mcp": 2_745,
     "gris_broker": 576,
     "gris_postgres": 3_175,
-    "gris_data": 8_615,
-    "gris_lab": 5_723,
-    "gris_cli": 10_433,
+    "gris_data": 8_617,
+    "gris_lab": 5_757,
+    "gris_cli": 10_436,
     "gris_serving": 4_101,
 }
-LINES_OF_TESTS = 138_780
+LINES_OF_TESTS = 138_828
 OPTIONAL_FIELDS = 506
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 139_959
+WORDS = 139_973
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -27,6 +27,11 @@ _BudgetArgument = Annotated[
 ]
 
 
+_LONGEST_MONTH = 31
+# All that a month touches: it may begin and end within a week.
+_MOST_WINDOWS = {"day": _LONGEST_MONTH, "week": 6, "month": 1, "never": 1}
+
+
 @with_flags
 def brief(
     *,
@@ -68,15 +73,13 @@ def _stated(policy: Policy, path: Path) -> Budget:
     """Return what the accounts with the longest path may spend in a month, as the policy's currency makes it worth."""
     from gris_cli.plan.workload import budgets_of
     from gris_lab.budgets import Budget
-    from gris_lab.workload import MONTH_DAYS
 
     limits = list(budgets_of(path, "BUDGET"))
     deepest = max(each.name.count("/") for each in limits)
     account = max(
         (each for each in limits if each.name.count("/") == deepest), key=lambda each: "*" in each.name
     )
-    # All windows that a month touches.
-    windows = math.ceil(MONTH_DAYS / account.days) if account.days else 1
+    windows = _MOST_WINDOWS.get(account.window) or math.ceil(_LONGEST_MONTH / account.days)
     currency = policy.currency
     return Budget(
         currency.epsilon_per,

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gris_cli.flag_groups import flag, required, with_flags
-from gris_cli.inputs import file_errors, named_by, number
+from gris_cli.inputs import file_errors, number
 from gris_cli.plan.flags import CALLS, INFORMATION, AudienceFlag
 
 if TYPE_CHECKING:
     from gris_lab.trial import Trial
-    from gris_lab.workload import Answered, Budget
+    from gris_lab.workload import Answered, Budget, Query
     from pinot_connector.audiences import Audience
 
 ONCE = Fraction(1)
@@ -109,8 +109,8 @@ def workload(
     from gris_lab import workload as lab
 
     rate, budgets = budget.rate(), budget.budgets()
-    with file_errors(queries), named_by("FILE"):
-        asked = lab.queries_of(_text_of(queries))
+    with file_errors(queries):
+        asked = _queries_of(queries)
     asking = audience_of(audience)
     found = lab.answers(policy, asked, asking, now=int(time.time()))
     costs = lab.costs_of(found)
@@ -136,8 +136,14 @@ def _tried(
         return trials(found, policy, engine, audience)
 
 
-def _text_of(path: Path) -> str:
+def _queries_of(path: Path) -> list[Query]:
+    from gris_data.errors import InputError
+    from gris_lab.workload import queries_of
+
     try:
-        return path.read_text(encoding="utf-8")
+        # Editors begin a file with a mark of UTF-8, which is no part of its first query.
+        return queries_of(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError:
         raise typer.BadParameter(f"{path}: expected a text in UTF-8") from None
+    except InputError as error:
+        raise typer.BadParameter(f"{path}: {error}") from None

@@ -161,10 +161,7 @@ def _cells(each: Answered) -> Iterator[str]:
         if accuracy is None or accuracy.mean_error is None
         else formats.number(round(accuracy.mean_error, 1))
     )
-    if accuracy is None or accuracy.found_mostly is None:
-        yield ""
-    else:
-        yield f"{accuracy.found_mostly:,}{'' if accuracy.is_fixed else ' above the rest'}"
+    yield "" if accuracy is None else accuracy.found_text
 
 
 def _budget_cells(each: Carried) -> Iterator[str]:

@@ -201,7 +201,9 @@ def _asked(sql: str, policy: Policy | None, now: int) -> Priced | Refused:
     except (QuestionError, RefusedByPolicyError, UnusableParametersError) as error:
         return Refused(str(error).splitlines()[0])
     is_kept = resolution.parameters.consistency is Consistency.KEYED
-    return Priced(kind.mechanism.worst_case_cost(), kind.noise_scale or Fraction(0), plan.query_id, is_kept)
+    # Of sums and quantiles the noise is another one, for which keys are compared.
+    noise = kind.noise_scale if "COUNT(" in sql else None
+    return Priced(kind.mechanism.worst_case_cost(), noise or Fraction(0), plan.query_id, is_kept)
 
 
 def _questions(views: Sequence[Policy | None], now: int) -> Iterator[tuple[str, str]]:

@@ -103,7 +103,7 @@ def test_a_month_has_all_windows_that_it_touches(capsys: pytest.CaptureFixture[s
     """A budget of each day is 31 of them a month, one that is never renewed is itself; the deepest accounts count."""
     budget, out = tmp_path / "budget.yaml", tmp_path / "brief.html"
     top = "accounts:\n  - {path: [a], limit: {information: 7, calls: 7}}\n"
-    for window, months in (("day", 31), ("week", 5), ("month", 1), ("never", 1)):
+    for window, months in (("day", 31), ("week", 6), ("month", 1), ("never", 1)):
         budget.write_text(
             f"{top}  - {{path: [a, b], limit: {{information: 30, calls: 3}}, window: {window}}}\n"
         )
@@ -127,3 +127,40 @@ def test_what_cannot_be_read_or_written_is_named(
     """By its argument or flag."""
     assert main(["plan", "brief", "--out", str(tmp_path / "brief.html"), *map(str, words)]) == 2
     assert named in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_mean_of_answers_is_by_the_noise_of_the_policy(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Of Gaussian totals, which cost more units, it is nearer to the count than of one unit's Laplace noise."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("""
+epsilon_per: 0.15
+delta: 1e-10
+count_noise: gaussian
+tables:
+  visits:
+    member: patient
+    measures: {distinct_members: true}
+    contributions: {bound: in_query, delta_0: 2, units: 14}
+    columns:
+      patient: {type: int64}
+      ward: {type: string, group_by: true}
+""")
+    out = tmp_path / "brief.html"
+    found = briefed(capsys, out, policy, BUDGET)["attacks"][0]["chance"]
+    explained = run_json(
+        capsys, "plan", "workload", _written(tmp_path, "SELECT COUNT(DISTINCT patient) FROM visits"),
+        "--policy", policy,
+    )  # fmt: skip
+    scale = explained["queries"][0]["explanation"]["parameters"]["bounded"]["noise_scale"]
+    assert found == pytest.approx(math.erf(math.sqrt(30 / 8) / float(Fraction(scale))), rel=1e-6)
+    assert found > 0.5
+    laplace = briefed(capsys, out)["attacks"][0]["chance"]
+    assert 0.11 == pytest.approx(laplace, abs=0.01)
+
+
+def _written(folder: Path, sql: str) -> Path:
+    path = folder / "queries.sql"
+    path.write_text(sql)
+    return path

@@ -103,6 +103,14 @@ def test_where_answers_do_not_repeat_the_same_question_is_paid_each_time(
     assert "free, but for line 4, 6, 7, 8, which is paid each time" in said
 
 
+def test_nothing_of_a_file_is_passed_over(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A comment that does not end hides no query: it is refused at its place; a mark of UTF-8 refuses none."""
+    asked = "SELECT COUNT(DISTINCT member_id) FROM cofacts_feedback"
+    rows = planned(capsys, tmp_path, f"\ufeff{asked};\n/* open\n{asked};")["queries"]
+    assert [True, False] == [row["answered"] for row in rows]
+    assert "line 2, column 1: a comment that does not end" in rows[1]["refusal"]["message"]
+
+
 def test_a_refusal_has_the_service_s_words_at_its_place_in_the_file(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -215,7 +223,11 @@ def test_queries_of_an_audience_are_asked_as_it(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("sql", "flags", "named"),
     [
-        ("-- nothing; here\n; SELECT 1", ("--policy", str(POLICY)), "FILE: expected 1 to 1,000 statements"),
+        (
+            "-- nothing; here\n; SELECT 1",
+            ("--policy", str(POLICY)),
+            "dashboard.sql: expected 1 to 1,000 statements",
+        ),
         (";".join([SOME] * 1001), ("--policy", str(POLICY)), "got 1,001"),
         (SOME, ("--policy", "/nowhere.yaml"), "--policy: /nowhere.yaml: No such file"),
         (SOME, ("--policy", str(ROOT / "examples" / "budget.yaml")), "--policy"),
