@@ -140,17 +140,17 @@ delta: 1e-10
 count_noise: gaussian
 tables:
   visits:
-    member: patient
+    member: person
     measures: {distinct_members: true}
     contributions: {bound: in_query, delta_0: 2, units: 14}
     columns:
-      patient: {type: int64}
+      person: {type: int64}
       ward: {type: string, group_by: true}
 """)
     out = tmp_path / "brief.html"
     found = briefed(capsys, out, policy, BUDGET)["attacks"][0]["chance"]
     explained = run_json(
-        capsys, "plan", "workload", _written(tmp_path, "SELECT COUNT(DISTINCT patient) FROM visits"),
+        capsys, "plan", "workload", _written(tmp_path, "SELECT COUNT(DISTINCT person) FROM visits"),
         "--policy", policy,
     )  # fmt: skip
     scale = explained["queries"][0]["explanation"]["parameters"]["bounded"]["noise_scale"]
