@@ -37,8 +37,9 @@ class Failure:
 
 @asynccontextmanager
 async def connected(address: str) -> AsyncIterator[budget_pb2_grpc.BudgetServiceAsyncStub]:
-    """Give a stub on a channel that is closed in the end."""
-    async with grpc.aio.insecure_channel(address) as channel:
+    """Give a stub on a channel that is closed in the end, and shares nothing: a killed server may have had the port."""
+    alone = [("grpc.use_local_subchannel_pool", 1)]
+    async with grpc.aio.insecure_channel(address, options=alone) as channel:
         yield stub_of(channel)
 
 
