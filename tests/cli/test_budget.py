@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -274,7 +274,12 @@ def test_a_journal_is_streamed_and_resumed(tmp_path: Path, capsys: pytest.Captur
         assert running.admin_address is not None
         admin = ("--root", "acme", "--admin", running.admin_address)
         command = [sys.executable, "-m", "gris_cli", "budget", "journal", *admin, "--json", "--follow"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        # Where tests run in the background interrupts are ignored, and commands inherit that.
+        ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+        with ExitStack() as stack:
+            following = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            stack.callback(following.kill)
+            signal.signal(signal.SIGINT, ignored)
             assert following.stdout is not None
             first = [json.loads(following.stdout.readline()) for _ in COSTS]
             change = ("set-limit", "--account", "acme/ann", "--remove", "--reason", "too much")
