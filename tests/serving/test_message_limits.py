@@ -83,7 +83,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     certificate, key = authority.server()
     words = ["--tls-certificate", certificate, "--tls-key", key, "--access", folder / "access.yaml"]
     admin = ["--admin-listen", "127.0.0.1:0"]
-    token = issuer.token_file(AUDIENCE, gris_roles=["read", "spend", "admin"])
+    token = issuer.token_file(AUDIENCE, sub="reader", gris_roles=["read", "spend", "admin"])
     with pytest.MonkeyPatch.context() as patched:
         # A fork's memory is not what the service would have by itself.
         patched.setenv(EXEC, "1")
