@@ -11,8 +11,7 @@ from dp_service.queries.tables import Policy
 from gris_data.sheets import Cell, Column, Sheet, plainly
 from gris_lab.accounting.attacks import averaging, unique_member
 from gris_lab.budgets import Budget, with_table
-from gris_lab.workload import Answered, Query, Refusal, carried
-from gris_lab.workload import Budget as Limit
+from gris_lab.workload import Answered, Limit, Query, Refusal, carried
 from pinot_connector import formats
 from pinot_connector.parameters import Bounded, CountNoise, Gumbel
 from pinot_connector.results import Explanation

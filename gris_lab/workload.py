@@ -220,14 +220,15 @@ def _summed(counted: Sequence[Cost], payer: tuple[str, ...]) -> Cost:
 
 
 @dataclass(frozen=True)
-class Budget:
-    """A limit of units and calls, renewed after a window of so many days; 0: never."""
+class Limit:
+    """A limit of units and calls, renewed after a window of so many days; 0: never. It may be recorded alone."""
 
     name: str
     information: int
     calls: int
     window: str
     days: Fraction
+    is_enforced: bool = True
 
 
 @dataclass(frozen=True)
@@ -249,12 +250,12 @@ class Lasting:
 class Carried:
     """How far a budget goes: how often all queries fit into it, each time on new data, and for whom or how long."""
 
-    budget: Budget
+    budget: Limit
     fits: int
     goes: Renewed | Lasting
 
 
-def carried(costs: Sequence[Cost], budget: Budget, rate: Fraction) -> Carried:
+def carried(costs: Sequence[Cost], budget: Limit, rate: Fraction) -> Carried:
     """Return how far a budget goes at a rate of refreshes a month, for queries that cost something."""
     fits = min(
         limit // each

@@ -21,7 +21,7 @@ _BudgetArgument = Annotated[
     Path,
     typer.Argument(
         metavar="BUDGET",
-        help="A budget.yaml: of its limits that of the accounts with the longest path counts.",
+        help="A budget.yaml: of its enforced limits that of the accounts with the longest path counts.",
         dir_okay=False,
     ),
 ]
@@ -74,7 +74,10 @@ def _stated(policy: Policy, path: Path) -> Budget:
     from gris_cli.plan.workload import budgets_of
     from gris_lab.budgets import Budget
 
-    limits = list(budgets_of(path, "BUDGET"))
+    # What is recorded alone bounds nothing.
+    limits = [each for each in budgets_of(path, "BUDGET") if each.is_enforced]
+    if not limits:
+        raise typer.BadParameter(f"BUDGET: {path}: expected a limit that is enforced")
     deepest = max(each.name.count("/") for each in limits)
     account = max(
         (each for each in limits if each.name.count("/") == deepest), key=lambda each: "*" in each.name

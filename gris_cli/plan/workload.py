@@ -16,7 +16,7 @@ from gris_cli.plan.flags import CALLS, INFORMATION, AudienceFlag
 
 if TYPE_CHECKING:
     from gris_lab.trial import Trial
-    from gris_lab.workload import Answered, Budget, Query
+    from gris_lab.workload import Answered, Limit, Query
     from pinot_connector.audiences import Audience
 
 ONCE = Fraction(1)
@@ -45,14 +45,14 @@ class BudgetFlags:
             raise typer.BadParameter("--refreshes-per-month: expected a number above 0")
         return self.refreshes_per_month
 
-    def budgets(self) -> list[Budget]:
+    def budgets(self) -> list[Limit]:
         """Return the limits: those of the file, or the one that flags state."""
-        from gris_lab.workload import MONTH_DAYS, Budget
+        from gris_lab.workload import MONTH_DAYS, Limit
 
         if self.budget_config is None:
             information = INFORMATION if self.information is None else self.information
             calls = CALLS if self.calls is None else self.calls
-            return [Budget("an account", information, calls, "month", MONTH_DAYS)]
+            return [Limit("an account", information, calls, "month", MONTH_DAYS)]
         if self.information is not None or self.calls is not None:
             raise typer.BadParameter(
                 "--budget-config says --information and --calls; they cannot be given with it"
@@ -60,10 +60,10 @@ class BudgetFlags:
         return list(budgets_of(self.budget_config))
 
 
-def budgets_of(path: Path, flag: str = "--budget-config") -> Iterator[Budget]:
+def budgets_of(path: Path, flag: str = "--budget-config") -> Iterator[Limit]:
     """Yield the limits of a budget.yaml, which `flag` names in errors."""
     from budget_service.configuration.budget_file import ConfigurationError, load_configuration
-    from gris_lab.workload import MONTH_DAYS, Budget
+    from gris_lab.workload import MONTH_DAYS, Limit
 
     try:
         entries = load_configuration(path).accounts
@@ -73,8 +73,9 @@ def budgets_of(path: Path, flag: str = "--budget-config") -> Iterator[Budget]:
     for each in entries:
         window = f"{each.days} days" if each.days else each.window
         length = Fraction(each.days) if each.days else days[each.window]
-        name = "/".join(each.path) + ("" if each.mode == "enforce" else " (recorded alone)")
-        yield Budget(name, each.limit.information, each.limit.calls, window, length)
+        is_enforced = each.mode == "enforce"
+        name = "/".join(each.path) + ("" if is_enforced else " (recorded alone)")
+        yield Limit(name, each.limit.information, each.limit.calls, window, length, is_enforced)
 
 
 _FileArgument = Annotated[

@@ -111,6 +111,22 @@ def test_a_month_has_all_windows_that_it_touches(capsys: pytest.CaptureFixture[s
         assert odds[-2]["epsilon"] == pytest.approx(worth(30 * months, 3 * months), rel=1e-9)
 
 
+def test_a_limit_that_is_recorded_alone_bounds_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The budget is the one above it that is enforced; without one there is nothing to tell."""
+    budget, out = tmp_path / "budget.yaml", tmp_path / "brief.html"
+    tracked = "  - {path: [a, b], limit: {information: 7, calls: 7}, mode: track}\n"
+    budget.write_text(
+        f"accounts:\n{tracked}  - {{path: [a], limit: {{information: 30, calls: 3}}, window: month}}\n"
+    )
+    odds = briefed(capsys, out, POLICY, budget)["odds"]
+    assert odds[-2]["epsilon"] == pytest.approx(worth(30, 3), rel=1e-9)
+    budget.write_text(f"accounts:\n{tracked}")
+    assert main(["plan", "brief", str(POLICY), str(budget), "--out", str(out)]) == 2
+    assert "expected a limit that is enforced" in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [

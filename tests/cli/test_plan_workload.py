@@ -15,7 +15,7 @@ from dp_service.server.served_policy import ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
 from gris_cli.__main__ import main
 from gris_data.errors import InputError
-from gris_lab.workload import MONTH_DAYS, Budget, Lasting, Renewed, carried, queries_of
+from gris_lab.workload import MONTH_DAYS, Lasting, Limit, Renewed, carried, queries_of
 from pinot_connector.budgets import Cost
 from pinot_connector.results import explanation_of
 from tests.support.command_line import run_json, run_text
@@ -187,7 +187,7 @@ def test_a_budget_goes_as_far_as_its_scarcer_unit(
     costs: list[Cost], window: Fraction, expected: tuple[int, Renewed | Lasting]
 ) -> None:
     """How often all queries fit, how often a month, for how many accounts and months at ten refreshes a month."""
-    found = carried(costs, Budget("b", 3000, 300, "", window), Fraction(10))
+    found = carried(costs, Limit("b", 3000, 300, "", window), Fraction(10))
     assert expected == (found.fits, found.goes)
 
 
