@@ -133,8 +133,8 @@ def _guesses_sheet(attacked: Attack, k: int) -> Sheet:
             (
                 "Gris",
                 f"the two answers are ({rounded_up(attacked.epsilon)}, {rounded_up(attacked.delta, 2)})-differentially "
-                f"private for every member: they change anybody's odds by a factor of {upwards(attacked.odds)} at most, "
-                "whatever else is known",
+                f"private for every member: they change anybody's odds by a factor of {upwards(attacked.odds)} at "
+                "most, whatever else is known",
             ),
         ),
     )
