@@ -9,6 +9,7 @@ from typing import Any
 
 from gris_gateway.accounts import AccountError, Caller, checked_segment
 from gris_gateway.configuration import AccountRule, AudienceRule, IdentityRules
+from gris_gateway.in_process_context import InProcessContext
 from gris_serving.identity import Context, bearer_token, certificate_names
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.tokens import TokenError, TokenVerifier
@@ -55,6 +56,8 @@ class Callers:
             UnknownCallerError: There is neither a token nor a certificate.
             NoAccountError: No rule gives the caller one account, or its account an audience where there are any.
         """
+        if isinstance(context, InProcessContext) and context.caller is not None:
+            return context.caller
         caller = self._identified(context)
         return replace(caller, audience=_audience(self._audiences, caller.own)) if self._audiences else caller
 

@@ -11,7 +11,8 @@ from http import HTTPStatus
 from gris_gateway.accounts import AccountError, Caller, OutOfReachError
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError
-from gris_gateway.in_process import InProcessCalls, InProcessContext, RegisteredMethods
+from gris_gateway.in_process import InProcessCalls, RegisteredMethods
+from gris_gateway.in_process_context import InProcessContext
 from gris_gateway.rate_limits import Limiter, TooManyError
 from gris_serving.admitting import Sender
 from gris_serving.refusals import HttpRefusalError
@@ -27,9 +28,9 @@ log = logging.getLogger(__name__)
 class FaceAdmission:
     """Admits requests as the gateway admits its callers: by the same tokens, certificates and rules.
 
-    A request is identified here before it is read, and once more, as every call is, when it calls the gateway's RPCs:
-    there it takes its turn with all calls of its caller. Requests have limits of their own besides, for most of them,
-    such as those that list tools or tables, call no RPC.
+    The sender of a request is identified here, before it is read. Where it calls the gateway's RPCs, it takes its turn
+    with all calls of its caller. Requests have limits of their own besides, for most of them, such as those that list
+    tools or tables, call no RPC.
 
     Args:
         name: What the log calls the server whose requests these are.
@@ -75,7 +76,7 @@ class FaceAdmission:
             async with self._requests.entered(caller.name) as request:
                 # Every request counts against the rate.
                 await request.turn()
-                calls = InProcessCalls(self._methods, self._admission, sender)
+                calls = InProcessCalls(self._methods, self._admission, caller)
                 guard = None if self._guards is None else self._guards.of(caller.name)
                 yield AsyncGatewayClient(calls, account=paying, max_per_hour=guard)
         except TooManyError as error:

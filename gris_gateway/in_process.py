@@ -1,27 +1,25 @@
 """Calls of the gateway's RPCs from inside its own process, for servers that speak another protocol than gRPC.
 
 Such a call is admitted, counted, logged and answered by the very handlers that gRPC calls, so that its caller is
-identified, limited and charged as any other.
+limited and charged as any other.
 """
 
 # ruff: noqa: N802, ASYNC109 - the names of the RPCs are the proto's, and their arguments those of gRPC
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import grpc
 from google.protobuf.message import Message
 
+from gris_gateway.accounts import Caller
 from gris_gateway.admission import GatewayAdmission
+from gris_gateway.in_process_context import InProcessContext, Metadata
 from gris_gateway.upstream_health import SERVICE_NAME
-from gris_serving.admitting import Sender
-from gris_serving.identity import CERTIFICATE_KEY
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
 
 
 class _Details(NamedTuple):
@@ -52,99 +50,19 @@ class RegisteredMethods:
         return self._handlers.get(details.method)
 
 
-class InProcessContext:
-    """The context of a call that no connection carries: what handlers ask of it, and how they end it.
-
-    Args:
-        metadata: What the caller sends with the call.
-        seconds: How long the call may take; None: any time.
-        certificate: That of the caller's own connection; None: none.
-    """
-
-    def __init__(
-        self, metadata: Metadata, seconds: float | None = None, certificate: bytes | None = None
-    ) -> None:
-        self._metadata = metadata
-        self._certificate = certificate
-        self._deadline = None if seconds is None else time.monotonic() + seconds
-        self._code = grpc.StatusCode.OK
-        self._details = ""
-        self._trailing: Metadata = ()
-        self.answers: list[Any] = []
-
-    @classmethod
-    def of(cls, sender: Sender, metadata: Metadata = (), seconds: float | None = None) -> InProcessContext:
-        """Return the context of a sender's call."""
-        shown = (("authorization", value) for value in sender.authorization)
-        return cls((*metadata, *shown), seconds, sender.certificate)
-
-    def invocation_metadata(self) -> Metadata:
-        """Return what the caller sent with the call."""
-        return self._metadata
-
-    def auth_context(self) -> Mapping[str, Sequence[bytes]]:
-        """Return the certificate as gRPC does."""
-        return {} if self._certificate is None else {CERTIFICATE_KEY: (self._certificate,)}
-
-    def time_remaining(self) -> float | None:
-        """Return how much time is left."""
-        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
-
-    def code(self) -> grpc.StatusCode:
-        """Return how the call ended."""
-        return self._code
-
-    def details(self) -> str:
-        """Return the message that it ended with."""
-        return self._details
-
-    def trailing_metadata(self) -> Metadata:
-        """Return what it ended with besides."""
-        return self._trailing
-
-    async def send_initial_metadata(self, _: Metadata) -> None:
-        """Do nothing: there is nothing to begin."""
-
-    async def write(self, message: Any) -> None:
-        """Keep an answer for the caller."""
-        self.answers.append(message)
-
-    async def abort(
-        self, code: grpc.StatusCode, details: str = "", trailing_metadata: Metadata = ()
-    ) -> NoReturn:
-        """End the call."""
-        self._code, self._details, self._trailing = code, details, tuple(trailing_metadata)
-        raise grpc.aio.AbortError
-
-    async def abort_with_status(self, status: grpc.Status) -> NoReturn:
-        """End the call."""
-        await self.abort(status.code, status.details, tuple(status.trailing_metadata or ()))
-
-    @staticmethod
-    def out_of_time() -> grpc.aio.AioRpcError:
-        """Return what gRPC would raise at a caller whose deadline has passed."""
-        nothing = grpc.aio.Metadata()
-        return grpc.aio.AioRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, nothing, nothing)
-
-    def error(self) -> grpc.aio.AioRpcError:
-        """Return what gRPC would raise at the caller."""
-        trailing = grpc.aio.Metadata(*self._trailing)
-        return grpc.aio.AioRpcError(self._code, grpc.aio.Metadata(), trailing, details=self._details)
-
-
 class InProcessCalls:
     """The RPCs of the gateway for one caller in its process.
 
     Args:
         methods: The handlers.
         admission: What admits their calls.
-        sender: How the caller identifies itself; it goes no further than the admission.
+        caller: The caller, who has just been identified.
     """
 
-    def __init__(self, methods: RegisteredMethods, admission: GatewayAdmission, sender: Sender) -> None:
+    def __init__(self, methods: RegisteredMethods, admission: GatewayAdmission, caller: Caller) -> None:
         self._methods = methods
         self._admission = admission
-        self._sender = sender
+        self._caller = caller
 
     async def Ask(self, request: Message, *, timeout: float, metadata: Metadata) -> AsyncIterator[Any]:
         """Answer a question."""
@@ -181,7 +99,7 @@ class InProcessCalls:
         Raises:
             AioRpcError: It ended otherwise.
         """
-        context = InProcessContext.of(self._sender, metadata, seconds)
+        context = InProcessContext(metadata, seconds, caller=self._caller)
         # As gRPC does, in a task of its own: handlers set variables of its context.
         calling = asyncio.create_task(self._called(f"/{SERVICE_NAME}/{name}", request, context))
         try:

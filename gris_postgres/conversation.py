@@ -42,6 +42,8 @@ MOST_PORTALS = 10
 _BYTES_OF_A_VALUE = 50
 _UNREAD_BYTES = 2**20
 _ROWS_AT_ONCE = 1000
+# Only after these does a client wait for what it is sent.
+_AWAITED = messages.Query | messages.FunctionCall | messages.Sync | messages.Flush
 
 
 @dataclass
@@ -103,6 +105,7 @@ class Conversation:
         frames: asyncio.Queue[bytes | Exception] = asyncio.Queue(1)
         reading = asyncio.create_task(self._read(frames))
         try:
+            await self._wire.sent(self._rules.write_seconds)
             while not self._stopping:
                 frame = await frames.get()
                 if isinstance(frame, Exception):
@@ -111,7 +114,8 @@ class Conversation:
                 if isinstance(message, messages.Terminate):
                     return
                 await self._answer(message)
-                await self._wire.sent(self._rules.write_seconds)
+                if isinstance(message, _AWAITED) or self._skipping or self._wire.unread > _UNREAD_BYTES:
+                    await self._wire.sent(self._rules.write_seconds)
             self._end()
         except asyncio.CancelledError:
             self._end()
@@ -204,7 +208,8 @@ class Conversation:
                 self._wire.send(answer.described)
             await self._send_rows(answer, 0)
             self._complete(answer, answer.sent)
-            await self._wire.sent(self._rules.write_seconds)
+            if self._wire.unread > _UNREAD_BYTES:
+                await self._wire.sent(self._rules.write_seconds)
             # A text may have thousands of statements: others have their turn.
             await asyncio.sleep(0)
 

@@ -270,6 +270,7 @@ class PostgresServer:
                 if error.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
                     raise error_of(error) from None
         wire.send(messages.AuthenticationCleartextPassword())
+        await wire.sent(self._rules.login_seconds)
         password = wire.taken(await wire.frame(MAX_PASSWORD_BYTES))
         if not isinstance(password, messages.PasswordMessage) or not isinstance(password.password, str):
             raise Malformed("expected a password")

@@ -23,6 +23,7 @@ MAX_PASSWORD_BYTES = 65_536
 _LENGTH = struct.Struct("!I")
 _SIGNED_LENGTH, _COUNT = struct.Struct("!i"), struct.Struct("!H")
 _NULL = -1
+_BYTES_AT_ONCE = 8192
 
 
 class ConnectionOver(Exception):  # noqa: N818 - it is no error
@@ -66,6 +67,7 @@ class Wire:
         self._protocol = BackendConnection()
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self._unwritten = bytearray()
         self.certificate: bytes | None = None
 
     async def beginning(self) -> PGMessage:
@@ -151,19 +153,27 @@ class Wire:
 
     @property
     def unread(self) -> int:
-        """How many bytes are written that have not been sent."""
-        return self._open_writer.transport.get_write_buffer_size()
+        """How many bytes of messages have not been sent."""
+        return self._open_writer.transport.get_write_buffer_size() + len(self._unwritten)
 
     def send(self, *messages: BackendMessage) -> None:
-        """Write messages, without waiting for who reads them."""
-        self._open_writer.write(b"".join(map(self._protocol.send, messages)))
+        """Take messages to be written, without waiting for who reads them: together, and at the latest by `sent`."""
+        for each in messages:
+            self._unwritten += self._protocol.send(each)
+        if len(self._unwritten) >= _BYTES_AT_ONCE:
+            self._write()
+
+    def _write(self) -> None:
+        self._open_writer.write(bytes(self._unwritten))
+        self._unwritten.clear()
 
     async def sent(self, seconds: float) -> None:
-        """Wait until little of what was written is unread.
+        """Write all messages, and wait until little of them is unread.
 
         Raises:
             ConnectionOver: The client has left, or does not read.
         """
+        self._write()
         try:
             async with asyncio.timeout(seconds):
                 await self._open_writer.drain()
@@ -180,7 +190,9 @@ class Wire:
         """Close it, without waiting for what is unread."""
         if self._writer is None:
             self._peer.close()
-        elif self._writer.transport.get_write_buffer_size():
+            return
+        self._write()
+        if self._writer.transport.get_write_buffer_size():
             # What was refused is read yet by who waits for it; a client that reads nothing is not waited for.
             asyncio.get_running_loop().call_later(1, self._writer.transport.abort)
             self._writer.close()

@@ -53,9 +53,13 @@ def bound_socket(name: str, listen: str) -> socket.socket:
     host = host.removeprefix("[").removesuffix("]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, int(port)), family=family)
+        listening = socket.create_server((host, int(port)), family=family)
     except OSError as error:
         raise SecurityError(f"{name}.listen: cannot listen on {listen}: {error.strerror}") from None
+    # Accepted connections inherit it. asyncio sets it only where a socket's protocol was named, and without it an
+    # answer in two parts waits for the other side's delayed acknowledgement of the first: 40 ms on Linux.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def _is_shared(family: int, address: tuple[object, ...]) -> bool:

@@ -8,9 +8,11 @@ publishes them: at an address that the configuration pins, or at the one that th
 
 from __future__ import annotations
 
+import hashlib
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import jwt
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -30,6 +32,7 @@ from gris_serving.published_keys import (
 from gris_serving.reloading_files import ReloadingFiles
 
 MAX_TOKEN_CHARACTERS = 8192
+_MOST_VERIFIED = 1000
 
 _OF_PUBLISHED_KEYS = frozenset(("ca_file", "keys_refresh_seconds", "keys_max_age_seconds"))
 
@@ -86,6 +89,14 @@ class TokenError(Exception):
     """A token that is not accepted; the message says why and shows nothing of it."""
 
 
+class _Verified(NamedTuple):
+    """What a token says, its keys, and when it expires."""
+
+    claims: Mapping[str, Any]
+    keys: tuple[VerificationKey, ...]
+    until: float
+
+
 class TokenVerifier:
     """Verifies tokens as the settings say. A key file is reloaded when it changes.
 
@@ -110,6 +121,8 @@ class TokenVerifier:
         self._settings = settings
         self._published = _published(settings, before, limits)
         self._keys = _keys_in_file(settings) if self._published is None else self._published.value
+        # A caller shows the same token with each call: its signature is verified once under the same keys.
+        self._verified: dict[bytes, _Verified] = {}
 
     def start(self, instrumentation: Instrumentation = NOTHING) -> None:
         """Begin to fetch keys that are published, in the background, and report how that goes."""
@@ -125,7 +138,7 @@ class TokenVerifier:
         if len(token) > MAX_TOKEN_CHARACTERS:
             raise TokenError(f"expected a token of at most {MAX_TOKEN_CHARACTERS} characters")
         try:
-            return self._claims(token)
+            return self._claims_once(token)
         except jwt.ExpiredSignatureError:
             raise TokenError("the token has expired") from None
         except jwt.InvalidAudienceError:
@@ -135,6 +148,17 @@ class TokenVerifier:
         # Older versions of PyJWT do not catch the errors of deep nesting and of endless numbers.
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError, UnsupportedAlgorithm):
             raise TokenError("the token is not valid") from None
+
+    def _claims_once(self, token: str) -> Mapping[str, Any]:
+        digest, keys = hashlib.sha256(token.encode()).digest(), self._keys()
+        known = self._verified.get(digest)
+        if known is not None and known.keys is keys and time.time() < known.until:
+            return known.claims
+        claims = self._claims(token)
+        if len(self._verified) >= _MOST_VERIFIED:
+            self._verified.clear()
+        self._verified[digest] = _Verified(claims, keys, int(claims["exp"]) + self._settings.leeway_seconds)
+        return claims
 
     def _claims(self, token: str) -> Mapping[str, Any]:
         header = jwt.get_unverified_header(token)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
+from operator import attrgetter, methodcaller
+from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 # The largest integer that a double holds with all below it.
@@ -25,25 +27,32 @@ def to_json(value: object) -> Any:
     Raises:
         TypeError: a value of another type.
     """
-    match value:
-        case Enum():
-            return value.value
-        case None | float() | str():
-            return value
-        case int() | Fraction():
-            return _number(value)
-        case datetime.date():
-            return value.isoformat()
-        case Sequence():
-            return [to_json(item) for item in value]
-        case _ if is_dataclass(value):
-            held = ((*named, getattr(value, named[0])) for named in _fields(type(value)))  # type: ignore[arg-type]
-            return {
-                _snake(type(part).__name__) if is_choice else name: to_json(part)
-                for name, is_choice, part in held
-            }
-        case _:
-            raise TypeError(f"{type(value).__name__} has no plain form")
+    return _conversion(type(value))(value)
+
+
+@cache
+def _conversion(kind: Any) -> Callable[[Any], Any]:
+    """Returns what converts values of a type."""
+    if issubclass(kind, Enum):
+        return attrgetter("value")
+    if issubclass(kind, NoneType | float | str):
+        return lambda value: value
+    if issubclass(kind, int | Fraction):
+        return _number
+    if issubclass(kind, datetime.date):
+        return methodcaller("isoformat")
+    if issubclass(kind, Sequence):
+        return lambda items: [to_json(item) for item in items]
+    if is_dataclass(kind):
+        return partial(_entries, _fields(kind))
+    raise TypeError(f"{kind.__name__} has no plain form")
+
+
+def _entries(named: Iterable[tuple[str, bool]], value: Any) -> dict[str, Any]:
+    held = ((name, is_choice, getattr(value, name)) for name, is_choice in named)
+    return {
+        _snake(type(part).__name__) if is_choice else name: to_json(part) for name, is_choice, part in held
+    }
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import socket
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gris_serving.listening import ListeningError, require_free
+from gris_serving.listening import ListeningError, bound_socket, require_free
 from tests.support.rings import needs
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +54,22 @@ def test_workers_of_one_service_share_their_port() -> None:
         first.bind(("127.0.0.1", 0))
         first.listen()
         require_free(f"127.0.0.1:{first.getsockname()[1]}")
+
+
+async def test_no_part_of_an_answer_waits_for_another_to_be_acknowledged() -> None:
+    """Connections that asyncio accepts send at once what is written."""
+    delays: list[int] = []
+
+    def accepted(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = writer.get_extra_info("socket")
+        delays.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    async with await asyncio.start_server(accepted, sock=bound_socket("broker", "127.0.0.1:0")) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        await reader.read()
+        writer.close()
+    assert delays == [1]
 
 
 @pytest.fixture

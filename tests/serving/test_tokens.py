@@ -63,6 +63,27 @@ def test_a_sound_token_is_believed(issuer: Issuer) -> None:
     assert "ana" == verifier(issuer).claims(issuer.token(AUDIENCE, sub="ana"))["sub"]
 
 
+def test_a_token_that_was_believed_expires(issuer: Issuer) -> None:
+    """Under five seconds of leeway."""
+    end = int(time.time()) + 1
+    token, believing = issuer.token(AUDIENCE, sub="ana", exp=end - 5), verifier(issuer)
+    assert believing.claims(token)["sub"] == "ana"
+    time.sleep(max(0.0, end + 0.05 - time.time()))
+    with pytest.raises(TokenError, match="expired"):
+        believing.claims(token)
+
+
+def test_a_token_that_was_believed_is_verified_again_under_other_keys(issuer: Issuer, tmp_path: Path) -> None:
+    """Its key is replaced in the file."""
+    token, believing = issuer.token(AUDIENCE, sub="ana"), verifier(issuer)
+    assert believing.claims(token)["sub"] == "ana"
+    other = tmp_path / "other"
+    other.mkdir()
+    issuer.key_file.write_bytes(Issuer(other).key_file.read_bytes())
+    with pytest.raises(TokenError, match="not valid"):
+        believing.claims(token)
+
+
 @pytest.mark.parametrize(
     ("claims", "complaint"),
     [
