@@ -1,0 +1,20 @@
+(* What is proved, and on which axioms: printed by `make proofs`. *)
+Require Import Reals.
+From Gris Require Import adaptive calls.
+
+Print law.
+Print bounded_range.
+Print convex.
+Print gaussian.
+Print allowed.
+Print keeps.
+Check theorem_A.
+Check private.
+Check range_and_mean.
+Check pure_composition.
+Print admitted.
+Check theorem_C.
+Check private_with_calls.
+Print Assumptions private.
+Print Assumptions pure_composition.
+Print Assumptions private_with_calls.

@@ -1,0 +1,45 @@
+"""Wrong forms of what is proved: in each file one text, and what is written instead of it. Coq refuses every one."""
+
+from __future__ import annotations
+
+MUTANTS = {
+    "adaptive": {
+        "a unit costs nothing": ("u i = 1%nat) -> allowed", "u i = O) -> allowed"),
+        "the other law has another mass": ("law n M /\\ law n M' /\\", "law n M /\\ law n M /\\"),
+        "a unit has twice the range": ("<= exp e * (M j * M' i)", "<= exp (2 * e) * (M j * M' i)"),
+        "a free step may change": ("-> M' i = M i) -> (forall", "-> M' i <= exp e * M i) -> (forall"),
+        "the table lies below 1 - x": ("-> Rmax 0 (1 - x) <= V k x", "-> Rmax 0 (1 - 2 * x) <= V k x"),
+        "a unit more makes the table less": (
+            "V_monotone : forall k x, 0 <= x -> V k x <= V (S k) x",
+            "V_monotone : forall k x, 0 <= x -> V (S k) x <= V k x",
+        ),
+        "the recursion holds at its ends": (
+            "0 <= x -> 0 <= t <= e ->\n  p t",
+            "0 <= x -> 0 <= t <= e -> t = 0 ->\n  p t",
+        ),
+        "the table is concave": ("\n  f y <= (b - y)", "\n  f y >= (b - y)"),
+        "units are not counted": ("keeps (next i) (K - u i)", "keeps (next i) K"),
+        "an event counts twice": ("0 <= S h <= 1", "0 <= S h <= 2"),
+        "Gaussian noise costs a unit less": ("u i = v) -> allowed", "u i = pred v) -> allowed"),
+        "the last unit is forgotten": (
+            "exp epsilon * P' t S + V K (exp epsilon)",
+            "exp epsilon * P' t S + V (pred K) (exp epsilon)",
+        ),
+    },
+    "calls": {
+        "a call has twice the mass": ("over q b <= INR calls * delta", "over q b <= INR calls * (2 * delta)"),
+        "calls have no limit": ("(calls <= l)%nat", "(0 <= l)%nat"),
+        "calls are not counted": ("(K - spent q h) (l - calls)", "(K - spent q h) l"),
+        "more factors than units": ("(c h <= spent q h <= K)%nat", "(spent q h <= c h <= K)%nat"),
+        "more than the whole law": ("0 <= g h <= 1 /\\", "0 <= g h <= 2 /\\"),
+        "the rest counts twice": ("<= g h * chance q h + b h", "<= g h * chance q h + 2 * b h"),
+        "a choice has a larger factor": ("<= (1 + delta) ^ c h * R_' h", "<= (1 + 2 * delta) ^ c h * R_' h"),
+        "what is released has another mass": ("over q R_ = 1 /\\", "over q R_ = 2 /\\"),
+        "the factor is forgotten": (
+            "released t S - x * ((1 + delta) ^ K * released' t S)",
+            "released t S - x * released' t S",
+        ),
+        "the calls are forgotten": ("<= V K x + INR l * delta.\nProof", "<= V K x.\nProof"),
+        "a question's units have twice the range": ("keeps e G q K /\\", "keeps (2 * e) G q K /\\"),
+    },
+}
