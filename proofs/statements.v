@@ -1,6 +1,6 @@
 (* What is proved, and on which axioms: printed by `make proofs`. *)
 Require Import Reals.
-From Gris Require Import adaptive calls.
+From Gris Require Import adaptive calls prices.
 
 Print law.
 Print bounded_range.
@@ -15,6 +15,16 @@ Check pure_composition.
 Print admitted.
 Check theorem_C.
 Check private_with_calls.
+Check half_private.
+Check merged.
+Check laplace_unit.
+Check choice_unit.
+Check unk_gumb_keeps.
+Check unk_gumb_spent.
 Print Assumptions private.
 Print Assumptions pure_composition.
 Print Assumptions private_with_calls.
+Print Assumptions merged.
+Print Assumptions laplace_unit.
+Print Assumptions unk_gumb_keeps.
+Print Assumptions unk_gumb_spent.

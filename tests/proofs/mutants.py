@@ -42,4 +42,39 @@ MUTANTS = {
         "the calls are forgotten": ("<= V K x + INR l * delta.\nProof", "<= V K x.\nProof"),
         "a question's units have twice the range": ("keeps e G q K /\\", "keeps (2 * e) G q K /\\"),
     },
+    "prices": {
+        "a noisy count has all of e": ("M i <= exp (e / 2) * M' i /\\ M'", "M i <= exp e * M' i /\\ M'"),
+        "noise has half of its scale": (":= exp (- (e / 2) *", ":= exp (- e *"),
+        "a member moves a count by 2 tau": ("Rabs (c' - c) <= tau ->\n", "Rabs (c' - c) <= 2 * tau ->\n"),
+        "a member moves utilities either way": (
+            "exists d, 0 <= d <= e /\\ w' i = w i",
+            "exists d, - e <= d <= e /\\ w' i = w i",
+        ),
+        "a member moves utilities by 2 e": (
+            "exists d, 0 <= d <= e /\\ w i = w' i",
+            "exists d, 0 <= d <= 2 * e /\\ w i = w' i",
+        ),
+        "a choice is no law": ("then w i / weight_left n w left else", "then w i else"),
+        "a choice costs nothing": (
+            "(choice (S n) (w' x) left) (fun _ => 1%nat)",
+            "(choice (S n) (w' x) left) (fun _ => O)",
+        ),
+        "a count costs nothing": ("(noise' i) (fun _ => 1%nat)", "(noise' i) (fun _ => O)"),
+        "the index is forgotten": (
+            "unk_gumb_keeps k K : (2 * k + 1 <= K)",
+            "unk_gumb_keeps k K : (2 * k <= K)",
+        ),
+        "bottom can be used up": (
+            "if Nat.eqb i n then counts met else peel",
+            "if false then counts met else peel",
+        ),
+        "an element may weigh nothing": (
+            "w_positive : forall x i, 0 < w x i",
+            "w_positive : forall x i, 0 <= w x i",
+        ),
+        "a draw is given away": (
+            "spent (unk_gumb k) h = length h",
+            "spent (unk_gumb k) h = pred (length h)",
+        ),
+    },
 }
