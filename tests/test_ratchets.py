@@ -31,12 +31,12 @@ LINES = {
     "gris_cli": 10_440,
     "gris_serving": 4_129,
 }
-LINES_OF_TESTS = 139_513
+LINES_OF_TESTS = 139_538
 OPTIONAL_FIELDS = 506
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 141_060
+WORDS = 141_115
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -77,4 +77,23 @@ MUTANTS = {
             "spent (unk_gumb k) h = pred (length h)",
         ),
     },
+    "blocks": {
+        "nothing is counted": ("if of b then (own b + c)%nat else own b", "own b"),
+        "the other blocks pay": (
+            "if of b then (own b + c)%nat else own b",
+            "if of b then own b else (own b + c)%nat",
+        ),
+        "what is asked for need not fit": ("(own b + price i <= K)%nat", "(own b <= K)%nat"),
+        "the next question forgets the price": ("(with_price own of (price i)) K", "own K"),
+        "another block's answer may change": ("-> M' i = M i) /\\\n", "-> M' i <= 2 * M i) /\\\n"),
+        "the member pays nothing": ("(fun i => if of b then price i else O)", "(fun _ => O)"),
+        "the member pays for the next block": (
+            "if of b then price i else O",
+            "if of (S b) then price i else O",
+        ),
+        "units have twice the range": ("allowed e G n M M' price", "allowed (2 * e) G n M M' price"),
+        "questions of other blocks are the steps": ("(if of b then allowed", "(if negb (of b) then allowed"),
+        "a unit less is kept": ("(paid_by t) (K - own b).", "(paid_by t) (K - own b - 1)."),
+        "the other law has another mass": ("law n M /\\ law n M' /\\", "law n M /\\ law n M /\\"),
+    },
 }

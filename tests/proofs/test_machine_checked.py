@@ -31,6 +31,7 @@ QUICK = {
     "the recursion holds at its ends",
     "calls are not counted",
     "the index is forgotten",
+    "nothing is counted",
 }
 
 
