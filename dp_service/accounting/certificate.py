@@ -250,11 +250,11 @@ class Certificate:
 
 
 def _ceiling(number: Fraction, bits: int) -> int:
-    return math.ceil(number * 2**bits)
+    return math.ceil(number * (1 << bits))
 
 
 def _floor(number: Fraction, bits: int) -> int:
-    return math.floor(number * 2**bits)
+    return math.floor(number * (1 << bits))
 
 
 def _multiplied(point: int, factor: Fraction, times: int) -> Iterator[int]:
@@ -272,7 +272,7 @@ def _times(weight: Whole | int, value: Whole) -> Whole:
 
 def _coefficient(*terms: tuple[Pair, Pair]) -> Whole:
     """Return the sum of weights times values, rounded down, each weight to where it makes its product smaller."""
-    high, low = 0, 0
+    high = low = np.zeros_like(terms[0][1][0])
     for (first, second), (near, far) in terms:
         for weight, value in ((first - (near > 0), near), (second + (far < 0), far)):
             high = weight * (value >> _HALF) + high

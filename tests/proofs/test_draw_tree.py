@@ -89,11 +89,11 @@ class Draws:
     def tree(self) -> Interaction:
         """Return the index of the threshold, then what it leads to."""
         indices = np.arange(self.mechanism.k, ROWS)
-        laws = [
+        first, second = [
             chosen(log_weights(threshold_weights(self.mechanism, descending(counts), indices)))
             for counts in (self.one, self.other)
         ]
-        return Interaction(*laws, following=[self._peeled(int(index)) for index in indices])
+        return Interaction(first, second, following=[self._peeled(int(index)) for index in indices])
 
     def _peeled(self, k_bar: int) -> Interaction:
         weights = [
@@ -110,9 +110,10 @@ class Draws:
     def _met(self, logs: list[list[float]], left: list[int], met: tuple[int, ...]) -> Interaction:
         if len(met) == self.mechanism.k:
             return self._counted(met, met)
-        laws = [chosen([each[i] for i in left]) for each in logs]
+        first, second = [chosen([each[i] for i in left]) for each in logs]
         return Interaction(
-            *laws,
+            first,
+            second,
             following=[
                 self._counted(met, (*met, ROWS))
                 if i == ROWS
@@ -125,11 +126,11 @@ class Draws:
         if not left or not self.mechanism.with_counts:
             return Interaction(met=met)
         scale = float(self.mechanism.count_inverse_scale)
-        laws = [
+        first, second = [
             chosen([-scale * abs(shown - counts[left[0]]) for shown in (-1, 1, 4)])
             for counts in (self.one, self.other)
         ]
-        return Interaction(*laws, following=[self._counted(left[1:], met)] * len(laws[0]))
+        return Interaction(first, second, following=[self._counted(left[1:], met)] * len(first))
 
 
 def descending(counts: tuple[int, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
