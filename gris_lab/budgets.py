@@ -120,6 +120,7 @@ def guarantee_sheet(budget: Budget) -> Sheet:
                 f"({upwards(best.epsilon)}, {plainly(best.delta)})-DP for every member, rounded up",
             ),
             ("", only),
+            ("", _checked(budget.table) if best.bound is Bound.ADAPTIVE else ""),
             (
                 "",
                 f"counted {budget.times} times, as a member may be of so many blocks"
@@ -134,6 +135,12 @@ def guarantee_sheet(budget: Budget) -> Sheet:
             ),
         ),
     )
+
+
+def _checked(table: EpsilonTable | None) -> str:
+    if table is None or not table.is_checked:
+        return "not checked in whole numbers: only tables of bounded range, with an epsilon_per of at most 1, are"
+    return "every inequality behind it was checked in whole numbers"
 
 
 def table_sheet(table: EpsilonTable, directory: Path) -> Sheet:

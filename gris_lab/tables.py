@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dp_service.accounting.solving import Solution, Split, Target
 
 MAX_WORK = 10**9
-"""No table that would take more than about five minutes is made."""
+"""No table that would take more than about a quarter of an hour is made."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 42_611,
+    "dp_service": 43_005,
     "budget_service": 20_764,
     "pinot_connector": 21_957,
     "gris_gateway": 3_583,
@@ -27,16 +27,16 @@ LINES = {
     "gris_broker": 576,
     "gris_postgres": 3_193,
     "gris_data": 8_617,
-    "gris_lab": 5_757,
+    "gris_lab": 5_764,
     "gris_cli": 10_440,
     "gris_serving": 4_129,
 }
-LINES_OF_TESTS = 138_888
+LINES_OF_TESTS = 139_550
 OPTIONAL_FIELDS = 506
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 139_976
+WORDS = 141_115
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -48,6 +48,14 @@ _RELATIVE_ERROR = 2.0**-46
 # See `_errors`.
 _ABSOLUTE_ERROR = 2.0**-43
 
+# What `certificate` rounds, which checks tables in whole numbers: weights of 30 bits, some of them twice.
+_CHECKED_ERROR = 2.0**-28
+
+_CHECKED_RANGE = 1.001
+
+# The same of the first table, of which it computes the points more exactly.
+_FIRST_ERROR = 2.0**-40
+
 # Of a logarithm of a point: it is a product, and the logarithm of a sum, each right to one part in 2^52.
 _MARGIN = 2.0**-48
 
@@ -212,7 +220,7 @@ def upper_tables(
         ValueError: Not 0 < epsilon_per <= 10, or `resolution` is not positive.
     """
     grid = PrivacyLossGrid.of(epsilon_per, resolution, towards=math.inf, gaussian=gaussian)
-    table = UpperTable(grid, -np.expm1(grid.logs(0, -grid.first)) * (1 + _RELATIVE_ERROR), 0.0)
+    table = UpperTable(grid, -np.expm1(grid.logs(0, -grid.first)) * (1 + _FIRST_ERROR), 0.0)
     while True:
         yield table
         table = table.with_another_unit()
@@ -288,6 +296,8 @@ def _errors(grid: PrivacyLossGrid, padded: Floats) -> Floats:
     to 40 u E / (E - 1) absolutely; values between grid points are to 5 u M, as d (r - 1) is at most the fall within the
     cell. B and C are wrong by amounts that move the value of any r in the cell by at most 55 u E / (E - 1) M, so the
     best r of the wrong ones loses at most twice that. Together less than 200 u (1 + 1/e) M; five times that is added.
+    Tables of small e, which are checked in whole numbers, leave room for the roundings of that too.
     """
     largest = padded[: padded.size - 2 * grid.unit]
-    return largest * (_ABSOLUTE_ERROR * (1 + 1 / grid.e))
+    checked = _CHECKED_ERROR if grid.e <= _CHECKED_RANGE else 0.0
+    return largest * (_ABSOLUTE_ERROR * (1 + 1 / grid.e) + checked)

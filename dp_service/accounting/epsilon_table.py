@@ -1,13 +1,13 @@
 """The epsilon of every number of units of one currency, by the adaptive bound: made once, then read.
 
-A table is of units in bounded range, or of those and Gaussian ones. Making one takes tens of seconds for thousands of
-units, of Gaussian ones a minute or two, so a table can be kept as bytes, and extended later. Who
-reads one waits for nothing.
+A table is of units in bounded range, or of those and Gaussian ones. Making one of thousands of units, and checking it,
+takes a minute or two, so a table can be kept as bytes, and extended later. Who reads one waits for nothing.
 """
 
 from __future__ import annotations
 
 import bisect
+import hashlib
 import io
 import math
 import zipfile
@@ -29,13 +29,14 @@ from dp_service.accounting.adaptive import (
     lower_tables,
     upper_tables,
 )
+from dp_service.accounting.checked_steps import StepCheck, allowed
 from dp_service.accounting.checks import require_probability, require_units
 from dp_service.noise.gaussian_price import rho_of_units
 
 Steps = NDArray[np.int32]
 
 # Raised whenever the same currency would get other numbers, or they are written in another way.
-_FORMAT = 2
+_FORMAT = 3
 _MANTISSAS = (
     100,
     112,
@@ -77,6 +78,9 @@ _NO_EPSILON = 2**31 - 1
 _SLIP = _STEPS_PER_E // 16
 
 _NEAREST = np.array([float(each) for each in SLACKS])
+
+# A SHA-256 of all that is before it ends a file.
+_DIGEST = 32
 
 
 class TableError(ValueError):
@@ -138,7 +142,7 @@ class BudgetEpsilons:
         for _ in range(units):
             upper = upper.with_another_unit()
             advance()
-        return cls(epsilon_per, units, _steps_up(epsilon_per, upper), gaussian)
+        return cls(epsilon_per, units, _steps_up(epsilon_per, upper, units), gaussian)
 
     def epsilon(self, information: int, slack: Fraction) -> float:
         """Return the epsilon of the budget, rounded up, which is enough for fewer units too; inf for more."""
@@ -159,6 +163,11 @@ class EpsilonTable:
     def gaussian(self) -> bool:
         """Whether units may also be of Gaussian noise."""
         return self.upper.grid.gaussian
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether every table on the way to it, and every epsilon, was checked in whole numbers when it was made."""
+        return _check_of(self.epsilon_per, self.upper) is not None
 
     @property
     def units(self) -> int:
@@ -211,7 +220,7 @@ class EpsilonTable:
             rest=np.array([self.upper.rest]),
             lower=self.lower.values,
         )
-        return file.getvalue()
+        return file.getvalue() + hashlib.sha256(file.getvalue()).digest()
 
 
 def file_name(epsilon_per: Fraction, *, gaussian: bool = False) -> str:
@@ -230,15 +239,26 @@ def new_table(
     points = resolution or _resolution(gaussian=gaussian)
     upper = next(upper_tables(epsilon_per, resolution=points, gaussian=gaussian))
     lower = next(lower_tables(epsilon_per, resolution=points, gaussian=gaussian))
-    return EpsilonTable(epsilon_per, _rows(epsilon_per, upper, lower), upper, lower)
+    rows = _rows(epsilon_per, upper, lower, 0)
+    if (check := _check_of(epsilon_per, upper)) is not None:
+        check.require(None, upper, rows.enough[0], units=0, most=_NO_EPSILON)
+    return EpsilonTable(epsilon_per, rows, upper, lower)
 
 
 def extended(table: EpsilonTable, units: int, advance: Callable[[], None] = lambda: None) -> EpsilonTable:
-    """Return a table with at least so many units; `advance` is called after each unit that is added."""
+    """Return a table with at least so many units; `advance` is called after each unit that is added.
+
+    Raises:
+        CertificateError: A value that was made is too small.
+    """
     upper, lower, found = table.upper, table.lower, [table.rows]
-    for _ in range(units - table.units):
+    check = _check_of(table.epsilon_per, upper)
+    for unit in range(table.units + 1, units + 1):
+        before = upper
         upper, lower = upper.with_another_unit(), lower.with_another_unit()
-        found.append(_rows(table.epsilon_per, upper, lower))
+        found.append(_rows(table.epsilon_per, upper, lower, unit))
+        if check is not None:
+            check.require(before, upper, found[-1].enough[0], units=unit, most=_NO_EPSILON)
         advance()
     if len(found) == 1:
         return table
@@ -247,8 +267,12 @@ def extended(table: EpsilonTable, units: int, advance: Callable[[], None] = lamb
     return EpsilonTable(table.epsilon_per, rows, upper, lower)
 
 
+def _check_of(epsilon_per: Fraction, table: UpperTable) -> StepCheck | None:
+    return StepCheck.of(epsilon_per, table, step=epsilon_per / _STEPS_PER_E, slacks=SLACKS)
+
+
 def work_of(epsilon_per: Fraction, units: int, *, gaussian: bool = False) -> float:
-    """Return about how many points of the grid a table of so many units works out; 4 million take a second.
+    """Return about how many points of the grid a table of so many units works out; a million and more take a second.
 
     It is infinite if one row has too many to be held in memory: an epsilon_per of less than 0.0003, or very many units.
     A point takes about three times as long where Gaussian noise takes part.
@@ -272,8 +296,11 @@ def table_from(content: bytes) -> EpsilonTable:
     Raises:
         TableError: They are damaged, no table, or one of another version.
     """
+    arrays, digest = content[:-_DIGEST], content[-_DIGEST:]
+    if hashlib.sha256(arrays).digest() != digest:
+        raise TableError("it is damaged, or no table of this version")
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        with np.load(io.BytesIO(arrays), allow_pickle=False) as file:
             parts = {name: file[name] for name in file.files}
         if parts["format"].tolist() != [_FORMAT] or not np.array_equal(parts["slacks"], _NEAREST):
             raise TableError("it is the table of another version")
@@ -302,17 +329,17 @@ def _assembled(parts: Mapping[str, NDArray[Any]]) -> EpsilonTable:
     )
 
 
-def _rows(epsilon_per: Fraction, upper: UpperTable, lower: LowerTable) -> _Rows:
+def _rows(epsilon_per: Fraction, upper: UpperTable, lower: LowerTable, units: int) -> _Rows:
     """Return the row of one number of units, rounded up and down to whole steps."""
     needed = lower.epsilons(np.nextafter(_NEAREST, 1)) / _step_of(epsilon_per)
     down = np.minimum(np.floor(needed * (1 - _MARGIN)), _NO_EPSILON)
-    return _Rows(_steps_up(epsilon_per, upper)[None], down[None].astype(np.int32))
+    return _Rows(_steps_up(epsilon_per, upper, units)[None], down[None].astype(np.int32))
 
 
-def _steps_up(epsilon_per: Fraction, upper: UpperTable) -> Steps:
-    steps = upper.epsilons(np.nextafter(_NEAREST, 0)) / _step_of(epsilon_per)
-    # One more than the whole steps of a quotient that may be wrong by its last bit.
-    up = np.where(steps > 0, np.floor(steps * (1 + _MARGIN)) + 1, 0)
+def _steps_up(epsilon_per: Fraction, upper: UpperTable, units: int) -> Steps:
+    steps = upper.epsilons(allowed(_NEAREST, units)) / _step_of(epsilon_per)
+    # One more than the whole steps of a quotient that may be wrong by its last bit, one for the series of the check.
+    up = np.where(steps > 0, np.floor(steps * (1 + _MARGIN)) + 2, 0)
     return np.minimum(up, _NO_EPSILON).astype(np.int32)
 
 

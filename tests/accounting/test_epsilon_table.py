@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 from fractions import Fraction
@@ -102,7 +103,7 @@ def altered(table: EpsilonTable, **parts: object) -> bytes:
         values = {name: file[name] for name in file.files}
     changed = io.BytesIO()
     np.savez_compressed(changed, **(values | parts))
-    return changed.getvalue()
+    return changed.getvalue() + hashlib.sha256(changed.getvalue()).digest()
 
 
 def test_bytes_that_are_no_table_are_refused(table: EpsilonTable) -> None:

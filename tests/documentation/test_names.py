@@ -17,7 +17,20 @@ from tests.support.packages import PACKAGES
 from tests.support.pages import DOCS, ROOT
 
 # Whatever else may hold a name that a comment speaks of.
-OTHER_SOURCES = {".proto", ".sql", ".lua", ".yaml", ".yml", ".toml", ".go", ".java", ".json", ".sh", ".html"}
+OTHER_SOURCES = {
+    ".proto",
+    ".sql",
+    ".lua",
+    ".yaml",
+    ".yml",
+    ".toml",
+    ".go",
+    ".java",
+    ".json",
+    ".sh",
+    ".html",
+    ".v",
+}
 
 PAGE = re.compile(r"[\w./-]+\.md\b")
 DECISION = re.compile(r"\b[Dd]ecisions?[ /](\d{4})\b")

@@ -1,0 +1,1 @@
+"""Proofs for Coq, and what runs it."""

@@ -1,0 +1,205 @@
+(* Theorem C of docs/proofs/calls.md: questions that have answers which only one neighbour can give, and what they add.
+
+   A question is a tree of steps of theorem A, with the laws Q and Q' of its answers; what is released has other laws, R
+   and R', which lemma 4 of that page holds against them. Each call adds delta, each unit a factor of (1 + delta). *)
+Require Import Reals Lra Lia.
+From Gris Require Import adaptive.
+Open Scope R_scope.
+
+(* The probability of a complete history. *)
+Fixpoint chance (t : interaction) (h : list nat) : R :=
+  match t, h with step _ M _ _ next, cons i h => M i * chance (next i) h | _, _ => 1 end.
+Fixpoint chance' (t : interaction) (h : list nat) : R :=
+  match t, h with step _ _ M' _ next, cons i h => M' i * chance' (next i) h | _, _ => 1 end.
+
+(* The sum over all complete histories. *)
+Fixpoint over (t : interaction) (f : list nat -> R) : R :=
+  match t with
+  | stop => f nil
+  | step n _ _ _ next => sum n (fun i => over (next i) (fun h => f (cons i h)))
+  end.
+
+Lemma over_le t f g : (forall h, complete t h -> f h <= g h) -> over t f <= over t g.
+Proof.
+  revert f g. induction t as [|n M M' u next IH]; intros f g H; simpl in *; [apply H; exact I|].
+  apply sum_le. intros i Hi. apply IH. intros h Hh. apply H. auto.
+Qed.
+Lemma over_linear t f g a b : over t (fun h => a * f h + b * g h) = a * over t f + b * over t g.
+Proof.
+  revert f g. induction t as [|n M M' u next IH]; intros f g; simpl; [lra|].
+  rewrite <- sum_linear. apply sum_ext. intros i _. apply IH.
+Qed.
+Lemma over_ext t f g : (forall h, complete t h -> f h = g h) -> over t f = over t g.
+Proof. intros H. apply Rle_antisym; apply over_le; intros h Hh; rewrite (H h Hh); lra. Qed.
+Lemma mean_over t f : P t f = over t (fun h => chance t h * f h).
+Proof.
+  revert f. induction t as [|n M M' u next IH]; intros f; simpl; [lra|].
+  apply sum_ext. intros i _. rewrite IH.
+  transitivity (over (next i) (fun h => M i * (chance (next i) h * f (cons i h)) + 0 * 0)).
+  - rewrite over_linear. ring.
+  - apply over_ext. intros. ring.
+Qed.
+Lemma mean_over' t f : P' t f = over t (fun h => chance' t h * f h).
+Proof.
+  revert f. induction t as [|n M M' u next IH]; intros f; simpl; [lra|].
+  apply sum_ext. intros i _. rewrite IH.
+  transitivity (over (next i) (fun h => M' i * (chance' (next i) h * f (cons i h)) + 0 * 0)).
+  - rewrite over_linear. ring.
+  - apply over_ext. intros. ring.
+Qed.
+
+(* Questions one after the other. R and R' are the laws of the released answer, which names a history of the tree q; an
+   answer that the tree cannot give has chance 0 there. *)
+Inductive questions :=
+| done : questions
+| ask (q : interaction) (R_ R_' g b : list nat -> R) (c : list nat -> nat) (calls : nat)
+      (next : list nat -> questions).
+
+Fixpoint released (t : questions) (S : list (list nat) -> R) : R :=
+  match t with
+  | done => S nil
+  | ask q R_ R_' g b c calls next => over q (fun h => R_ h * released (next h) (fun a => S (cons h a)))
+  end.
+Fixpoint released' (t : questions) (S : list (list nat) -> R) : R :=
+  match t with
+  | done => S nil
+  | ask q R_ R_' g b c calls next => over q (fun h => R_' h * released' (next h) (fun a => S (cons h a)))
+  end.
+
+Section theorem.
+Variables e delta : R.
+Hypothesis e_positive : 0 < e.
+Hypothesis delta_nonnegative : 0 <= delta.
+Variable G : (R -> R) -> R -> R.
+Hypothesis G_monotone : forall f g, (forall y, 0 <= y -> f y <= g y) -> forall x, 0 <= x -> G f x <= G g x.
+Variable V : nat -> R -> R.
+Hypothesis V_convex : forall k, convex (V k).
+Hypothesis V_falling : forall k, falling (V k).
+Hypothesis V_above : forall k x, 0 <= x -> Rmax 0 (1 - x) <= V k x.
+Hypothesis V_monotone : forall k x, 0 <= x -> V k x <= V (S k) x.
+Hypothesis V_recursion : forall k x t, 0 <= x -> 0 <= t <= e ->
+  p e t * V k (x * exp (- t)) + (1 - p e t) * V k (x * exp (e - t)) <= V (S k) x.
+Hypothesis V_gaussian : forall k x, 0 <= x -> G (V k) x <= V (S k) x.
+
+(* No course costs more than K units and l calls, and every question is what lemma 4 says: (3) and (4). *)
+Fixpoint admitted (t : questions) (K l : nat) : Prop :=
+  match t with
+  | done => True
+  | ask q R_ R_' g b c calls next =>
+      keeps e G q K /\ (calls <= l)%nat /\ over q b <= INR calls * delta /\ over q R_ = 1 /\
+      forall h, complete q h ->
+        0 <= R_ h /\ 0 <= R_' h /\ 0 <= g h <= 1 /\ 0 <= b h /\ (c h <= spent q h <= K)%nat /\
+        R_ h <= g h * chance q h + b h /\
+        g h * chance' q h <= (1 + delta) ^ c h * R_' h /\
+        admitted (next h) (K - spent q h) (l - calls)
+  end.
+
+Definition event_of_answers (S : list (list nat) -> R) := forall a, 0 <= S a <= 1.
+
+Lemma released_in t : forall K l S, admitted t K l -> event_of_answers S -> 0 <= released t S <= 1.
+Proof.
+  induction t as [|q R_ R_' g b c calls next IH]; intros K l S Ha HS; simpl in *; [apply HS|].
+  destruct Ha as [_ [_ [_ [H1 Ha]]]].
+  assert (Hn : forall h, complete q h -> 0 <= released (next h) (fun a => S (cons h a)) <= 1).
+  { intros h Hh. destruct (Ha h Hh) as [_ [_ [_ [_ [_ [_ [_ Hnext]]]]]]].
+    apply (IH h _ _ _ Hnext). intros a. apply HS. }
+  split.
+  - apply Rle_trans with (over q (fun h => 0 * R_ h + 0 * R_ h)); [rewrite over_linear; lra|].
+    apply over_le. intros h Hh. specialize (Hn h Hh). destruct (Ha h Hh) as [HR _]. nra.
+  - rewrite <- H1. apply over_le. intros h Hh. specialize (Hn h Hh). destruct (Ha h Hh) as [HR _]. nra.
+Qed.
+
+Lemma released_nonnegative' t : forall K l S, admitted t K l -> event_of_answers S -> 0 <= released' t S.
+Proof.
+  induction t as [|q R_ R_' g b c calls next IH]; intros K l S Ha HS; simpl in *; [apply HS|].
+  destruct Ha as [_ [_ [_ [_ Ha]]]].
+  apply Rle_trans with (over q (fun h => 0 * R_' h + 0 * R_' h)); [rewrite over_linear; lra|].
+  apply over_le. intros h Hh. destruct (Ha h Hh) as [_ [HR [_ [_ [_ [_ [_ Hnext]]]]]]].
+  assert (0 <= released' (next h) (fun a => S (cons h a))) by (apply (IH h _ _ _ Hnext); intros a; apply HS).
+  nra.
+Qed.
+
+Lemma power_mono m n : (m <= n)%nat -> 1 <= (1 + delta) ^ m <= (1 + delta) ^ n.
+Proof. intros H. split; [apply pow_R1_Rle; lra|apply Rle_pow; [lra|exact H]]. Qed.
+
+Theorem theorem_C t : forall K l S x, admitted t K l -> event_of_answers S -> 0 <= x ->
+  released t S - x * ((1 + delta) ^ K * released' t S) <= V K x + INR l * delta.
+Proof.
+  induction t as [|q R_ R_' g b c calls next IH]; intros K l S x Ha HS Hx; simpl in *.
+  - pose proof (V_above K x Hx) as Hv. pose proof (HS nil). pose proof (pos_INR l).
+    pose proof (power_mono 0 K (PeanoNat.Nat.le_0_l K)) as Hp. simpl in Hp.
+    assert (S nil - x * ((1 + delta) ^ K * S nil) <= Rmax 0 (1 - x)).
+    { assert (x <= x * (1 + delta) ^ K) by nra.
+      destruct (Rle_dec x 1).
+      - apply Rle_trans with (1 - x); [nra|apply Rmax_r].
+      - apply Rle_trans with 0; [nra|apply Rmax_l]. }
+    assert (0 <= INR l * delta) by nra. lra.
+  - destruct Ha as [Hk [Hc [Hb [H1 Ha]]]].
+    set (r := fun h => released (next h) (fun a => S (cons h a))).
+    set (r' := fun h => released' (next h) (fun a => S (cons h a))).
+    set (m := INR (l - calls) * delta).
+    assert (Hm : 0 <= m) by (unfold m; pose proof (pos_INR (l - calls)); nra).
+    (* Q and Q' keep what is left of the table, if what the calls to come may add is taken off. *)
+    assert (Hq : P q (fun h => g h * Rmax 0 (r h - m)) - x * P' q (fun h => g h * ((1 + delta) ^ (K - spent q h) * r' h))
+                 <= V K x).
+    { apply (what_is_left e e_positive G G_monotone V); try assumption.
+      intros h y Hh Hy. destruct (Ha h Hh) as [_ [_ [Hg [_ [_ [_ [_ Hnext]]]]]]].
+      assert (HSn : event_of_answers (fun a => S (cons h a))) by (intros a; apply HS).
+      pose proof (IH h _ _ _ y Hnext HSn Hy) as Hi. fold r r' m in Hi.
+      change (released (next h) (fun a => S (cons h a))) with (r h) in Hi.
+      change (released' (next h) (fun a => S (cons h a))) with (r' h) in Hi.
+      assert (0 <= V (K - spent q h) y).
+      { pose proof (V_above (K - spent q h) y Hy). pose proof (Rmax_l 0 (1 - y)). lra. }
+      assert (Hr' : 0 <= r' h) by (apply (released_nonnegative' (next h) _ _ _ Hnext); exact HSn).
+      pose proof (power_mono 0 (K - spent q h) (PeanoNat.Nat.le_0_l _)) as Hp. simpl in Hp.
+      assert (0 <= y * ((1 + delta) ^ (K - spent q h) * r' h)) by (repeat apply Rmult_le_pos; lra).
+      replace (g h * Rmax 0 (r h - m) - y * (g h * ((1 + delta) ^ (K - spent q h) * r' h)))
+        with (g h * (Rmax 0 (r h - m) - y * ((1 + delta) ^ (K - spent q h) * r' h))) by ring.
+      assert (Rmax 0 (r h - m) - y * ((1 + delta) ^ (K - spent q h) * r' h) <= V (K - spent q h) y).
+      { destruct (Rle_dec 0 (r h - m)); [rewrite Rmax_right by lra|rewrite Rmax_left by lra]; lra. }
+      nra. }
+    rewrite mean_over, mean_over' in Hq.
+    (* (3): what is released is at most that, with what falls to b. *)
+    assert (H3 : over q (fun h => R_ h * r h)
+                 <= over q (fun h => 1 * (chance q h * (g h * Rmax 0 (r h - m))) + 1 * (m * R_ h + 1 * b h))).
+    { apply over_le. intros h Hh. destruct (Ha h Hh) as [HR [_ [Hg [Hbh [_ [H3 [_ Hnext]]]]]]].
+      assert (Hr : 0 <= r h <= 1).
+      { apply (released_in (next h) _ _ _ Hnext). intros a. apply HS. }
+      destruct (Rle_dec 0 (r h - m)) as [Hd|Hd].
+      - rewrite Rmax_right by lra.
+        assert (R_ h * (r h - m) <= (g h * chance q h + b h) * (r h - m)) by (apply Rmult_le_compat_r; lra).
+        assert (b h * (r h - m) <= b h) by nra. lra.
+      - rewrite Rmax_left by lra. assert (R_ h * r h <= R_ h * m) by (apply Rmult_le_compat_l; lra). lra. }
+    (* (4): the other neighbour releases at least that. *)
+    assert (H4 : over q (fun h => chance' q h * (g h * ((1 + delta) ^ (K - spent q h) * r' h)))
+                 <= over q (fun h => (1 + delta) ^ K * (R_' h * r' h) + 0 * 0)).
+    { apply over_le. intros h Hh. destruct (Ha h Hh) as [_ [HR [Hg [_ [Hs [_ [H4 Hnext]]]]]]].
+      assert (Hr : 0 <= r' h) by (apply (released_nonnegative' (next h) _ _ _ Hnext); intros a; apply HS).
+      pose proof (power_mono 0 (K - spent q h) (PeanoNat.Nat.le_0_l _)) as Hp. simpl in Hp.
+      assert (Hsplit : (1 + delta) ^ c h * (1 + delta) ^ (K - spent q h) <= (1 + delta) ^ K).
+      { rewrite <- pow_add. apply power_mono. lia. }
+      apply Rle_trans with ((1 + delta) ^ c h * R_' h * ((1 + delta) ^ (K - spent q h) * r' h)).
+      - replace (chance' q h * (g h * ((1 + delta) ^ (K - spent q h) * r' h)))
+          with (g h * chance' q h * ((1 + delta) ^ (K - spent q h) * r' h)) by ring.
+        apply Rmult_le_compat_r; [nra|exact H4].
+      - replace ((1 + delta) ^ c h * R_' h * ((1 + delta) ^ (K - spent q h) * r' h))
+          with ((1 + delta) ^ c h * (1 + delta) ^ (K - spent q h) * (R_' h * r' h)) by ring.
+        rewrite Rmult_0_l, Rplus_0_r. apply Rmult_le_compat_r; [nra|exact Hsplit]. }
+    rewrite over_linear, over_linear, H1 in H3. rewrite over_linear, Rmult_0_l, Rplus_0_r in H4.
+    assert (Hl : INR l * delta = INR calls * delta + m).
+    { unfold m. rewrite minus_INR by exact Hc. ring. }
+    change (over q (fun h => R_ h * r h) - x * ((1 + delta) ^ K * over q (fun h => R_' h * r' h))
+            <= V K x + INR l * delta).
+    nra.
+Qed.
+
+(* In the words of the page, (2). *)
+Corollary private_with_calls t K l S epsilon : admitted t K l -> event_of_answers S ->
+  released t S <= exp (epsilon + INR K * ln (1 + delta)) * released' t S + (V K (exp epsilon) + INR l * delta).
+Proof.
+  intros Ha HS. pose proof (theorem_C t K l S (exp epsilon) Ha HS (Rlt_le _ _ (exp_pos epsilon))) as H.
+  assert (Hp : exp (INR K * ln (1 + delta)) = (1 + delta) ^ K).
+  { rewrite <- Rpower_pow by lra. unfold Rpower. reflexivity. }
+  rewrite exp_plus, Hp. lra.
+Qed.
+End theorem.

@@ -1,0 +1,229 @@
+"""Tables of the adaptive bound are checked in whole numbers by a module that shares nothing with what makes them."""
+
+from __future__ import annotations
+
+import ast
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dp_service.accounting import adaptive, certificate
+from dp_service.accounting.adaptive import UpperTable, upper_tables
+from dp_service.accounting.certificate import BITS, Certificate, CertificateError, Whole
+from dp_service.accounting.checked_steps import StepCheck
+from dp_service.accounting.epsilon_table import SLACKS, TableError, extended, new_table, table_from
+from gris_lab.budgets import Budget, guarantee_sheet
+from tests.support.some import some
+
+E = Fraction("0.15")
+NO_STEPS = np.zeros(0, dtype=np.int32)
+
+
+def tables(units: int, *, e: Fraction = E, resolution: int = 64) -> list[UpperTable]:
+    """Return the tables of no unit to so many."""
+    return list(islice(upper_tables(e, resolution=resolution), units + 1))
+
+
+def whole(table: UpperTable, units: int) -> Whole:
+    """Return a table's values as they are checked."""
+    return np.minimum(np.ceil(table.values * 2.0**BITS).astype(np.int64) + 4 * units, 1 << BITS)
+
+
+def require(certified: Certificate, old: UpperTable, new: Whole, units: int) -> None:
+    """Check the table of so many units by the one before."""
+    certified.require_step(whole(old, units - 1), new, rests=(4 * units - 3, 4 * units + 1), units=units)
+
+
+def certificate_of(e: Fraction, made: list[UpperTable]) -> Certificate:
+    """Return the check of a grid."""
+    return Certificate(e, made[0].grid.unit, made[0].grid.first)
+
+
+@pytest.mark.parametrize(("e", "units"), [("0.15", 30), ("1", 8), ("1/3", 12), ("0.01", 3)])
+def test_what_is_made_is_accepted(e: str, units: int) -> None:
+    """All tables, from the first on, with every epsilon that is read from them."""
+    made = extended(new_table(Fraction(e)), units)
+    assert made.is_checked
+    assert made.units == units
+
+
+@pytest.mark.parametrize("units", [1, 2, 7])
+def test_no_value_may_be_less(units: int) -> None:
+    """Any value by a hundred-thousandth, wherever it is."""
+    made = tables(units)
+    certified, values = certificate_of(E, made), whole(made[-1], units)
+    require(certified, made[-2], values, units)
+    for position in some(range(5, values.size - 1, values.size // 60)):
+        less = values.copy()
+        less[position:] -= values[position:] // 100_000 + 50
+        with pytest.raises(CertificateError, match=f"of {units} units"):
+            require(certified, made[-2], np.maximum(less, 0), units)
+
+
+def test_other_wrong_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a smaller e; of a unit less; without the points inside of cells, or all but t = 0."""
+    made = tables(6)
+    certified = certificate_of(E, made)
+    smaller = tables(6, e=E - Fraction(1, 10**6))
+    for old, new, units in ((made[4], made[4], 5), (smaller[4], smaller[5], 5), (made[4], smaller[5], 5)):
+        with pytest.raises(CertificateError):
+            require(certified, old, whole(new, units), units)
+    with pytest.raises(CertificateError, match="max"):
+        certified.require_start(whole(made[0], 0) - 2**40, 0)
+    for name in ("_raise_to_best_in_cells", "_errors"):
+        with monkeypatch.context() as patched:
+            patched.setattr(adaptive, name, lambda _grid, padded, _best=None: np.zeros(padded.size - 128))
+            with pytest.raises(CertificateError):
+                extended(new_table(E), 3)
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_what_is_accepted_holds_for_every_step(units: int) -> None:
+    """The least value that is accepted at a point is above every line, by fractions and many more than the grid's t."""
+    made = tables(units, resolution=8)
+    certified = certificate_of(E, made)
+    old, values = whole(made[-2], units - 1), whole(made[-1], units)
+    zero = -certified.first
+    for position in some(range(zero - 6, zero + 8 * units - 2, 5)):
+        least, most = 0, int(values[position])
+        while most - least > 1:
+            middle = (least + most) // 2
+            tried = values.copy()
+            tried[position] = middle
+            try:
+                require(certified, made[-2], tried, units)
+                most = middle
+            except CertificateError:
+                least = middle
+        assert most < values[position]
+        assert most >= highest_line(certified, old, position, 4 * units - 3)
+
+
+def highest_line(certified: Certificate, table: Whole, position: int, rest: int) -> Fraction:
+    """Return the largest value at a point of the lines from x exp(-t) to x exp(e - t), at 16 t for each cell."""
+    g, unit = certified.g, certified.unit
+    grown, highest = g**unit, Fraction(0)
+    ends = [*table.tolist(), *[rest] * (4 * unit)]
+    for back in range(1, unit + 1):
+        for part in range(17):
+            share = Fraction(part, 16)
+            cell = position - back
+            start = ends[cell] + share * (ends[cell + 1] - ends[cell])
+            end = ends[cell + unit] + share * (ends[cell + unit + 1] - ends[cell + unit])
+            r, q = 1 + share * (g - 1), g**back
+            if r <= q <= r * grown:
+                highest = max(highest, ((r * grown - q) * start + (q - r) * end) / (r * (grown - 1)))
+    return highest
+
+
+def test_each_inequality_is_checked_by_itself() -> None:
+    """Of tables that are even for long: lines between points of the grid, and what a unit less has; bounds."""
+    certified = Certificate(E, 8, -40)
+    old = np.full(100, 1 << BITS)
+    old[50:] = 1 << (BITS - 1)
+    less, rises, above = old.copy(), old.copy(), old.copy()
+    less[70] -= 1
+    rises[20] -= 1
+    above[0] += 1
+    for new, before, problem in (
+        (old, old, "on the grid"),
+        (less, old, "that of one unit less"),
+        (old, rises, "rises"),
+        (above, old, r"not in \[0, 1\]"),
+    ):
+        with pytest.raises(CertificateError, match=problem):
+            certified.require_step(before, new, rests=(0, 0), units=1)
+
+
+def test_a_wrong_guess_can_only_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where lines are worst is computed in floats; elsewhere an honest table is not known to be above them."""
+    made = tables(3)
+    certified, values = certificate_of(E, made), whole(made[3], 3)
+    elsewhere, is_above = Certificate._require_elsewhere, Certificate._is_above
+    for shift in (-2, 2):
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                Certificate,
+                "_require_elsewhere",
+                lambda self, b, c, nearest, units, by=shift: elsewhere(
+                    self, b, c, np.clip(nearest + by, -2, 65), units
+                ),
+            )
+            with pytest.raises(CertificateError, match="bends"):
+                require(certified, made[2], values, 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            Certificate,
+            "_is_above",
+            lambda self, v, w, j, ahead, part: is_above(
+                self, v, w, j, ahead, np.minimum(part + 2**20, 2**24)
+            ),
+        )
+        with pytest.raises(CertificateError, match="within a cell"):
+            require(certified, made[2], values, 3)
+
+
+def test_an_epsilon_that_is_not_enough_is_refused() -> None:
+    """A step less than what is kept may be enough; three less are not, for any slack that has an epsilon."""
+    made = extended(new_table(E), 20)
+    check = StepCheck.of(E, made.upper, step=E / 4096, slacks=SLACKS)
+    assert check is not None
+    before = tables(20)[-2]
+    steps = made.rows.enough[20]
+    check.require(before, made.upper, steps, units=20, most=2**31 - 1)
+    for slack in some(range(0, len(SLACKS), 20)):
+        fewer = steps.copy()
+        fewer[slack] -= 3
+        with pytest.raises(CertificateError, match="not enough"):
+            check.require(before, made.upper, fewer, units=20, most=2**31 - 1)
+
+
+def test_the_check_shares_no_code_with_what_it_checks() -> None:
+    """It imports nothing of the project."""
+    tree = ast.parse(Path(certificate.__file__).read_text())
+    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    names = {each.name for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names}
+    assert "fractions" in modules
+    assert not any(name and name.startswith("dp_service") for name in modules | names)
+
+
+def test_a_changed_byte_is_refused() -> None:
+    """Wherever it is in a table that is kept."""
+    content = extended(new_table(E), 2).to_bytes()
+    table_from(content)
+    for position in some(range(0, len(content), 97)):
+        changed = bytearray(content)
+        changed[position] ^= 1
+        with pytest.raises(TableError):
+            table_from(bytes(changed))
+
+
+def test_a_table_with_gaussian_steps_says_that_it_is_not_checked() -> None:
+    """Nor is one of an e for which the weights have too few bits."""
+    assert not new_table(E, gaussian=True).is_checked
+    assert not extended(new_table(Fraction(2)), 1).is_checked
+    with pytest.raises(CertificateError, match="at most 1"):
+        Certificate(Fraction(2), 64, -100)
+
+
+@pytest.mark.parametrize(("e", "said"), [("0.15", "was checked in whole"), ("2", "not checked in whole")])
+def test_a_guarantee_says_whether_it_was_checked(e: str, said: str) -> None:
+    """Below the best of the bounds, if it is the one of a table."""
+    table = extended(new_table(Fraction(e)), 3)
+    budget = Budget(Fraction(e), Fraction("1e-11"), 3, 0, Fraction("1e-9"), table=table)
+    notes = [text for _, text in guarantee_sheet(budget).notes]
+    assert 1 == sum(said in text for text in notes)
+
+
+def test_rounding_is_to_the_safe_side() -> None:
+    """g^unit is at least exp(e), and hardly more."""
+    for e, unit in some([(E, 64), (Fraction(1), 8), (Fraction(1, 100), 64)]):
+        series = sum(
+            (e**each / Fraction(np.prod(range(1, each + 1), dtype=object)) for each in range(1, 40)),
+            Fraction(1),
+        )
+        grown = Certificate(e, unit, -1).g ** unit
+        assert series < grown < series + Fraction(1, 10**20)

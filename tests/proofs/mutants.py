@@ -1,0 +1,99 @@
+"""Wrong forms of what is proved: in each file one text, and what is written instead of it. Coq refuses every one."""
+
+from __future__ import annotations
+
+MUTANTS = {
+    "adaptive": {
+        "a unit costs nothing": ("u i = 1%nat) -> allowed", "u i = O) -> allowed"),
+        "the other law has another mass": ("law n M /\\ law n M' /\\", "law n M /\\ law n M /\\"),
+        "a unit has twice the range": ("<= exp e * (M j * M' i)", "<= exp (2 * e) * (M j * M' i)"),
+        "a free step may change": ("-> M' i = M i) -> (forall", "-> M' i <= exp e * M i) -> (forall"),
+        "the table lies below 1 - x": ("-> Rmax 0 (1 - x) <= V k x", "-> Rmax 0 (1 - 2 * x) <= V k x"),
+        "a unit more makes the table less": (
+            "V_monotone : forall k x, 0 <= x -> V k x <= V (S k) x",
+            "V_monotone : forall k x, 0 <= x -> V (S k) x <= V k x",
+        ),
+        "the recursion holds at its ends": (
+            "0 <= x -> 0 <= t <= e ->\n  p t",
+            "0 <= x -> 0 <= t <= e -> t = 0 ->\n  p t",
+        ),
+        "the table is concave": ("\n  f y <= (b - y)", "\n  f y >= (b - y)"),
+        "units are not counted": ("keeps (next i) (K - u i)", "keeps (next i) K"),
+        "an event counts twice": ("0 <= S h <= 1", "0 <= S h <= 2"),
+        "Gaussian noise costs a unit less": ("u i = v) -> allowed", "u i = pred v) -> allowed"),
+        "the last unit is forgotten": (
+            "exp epsilon * P' t S + V K (exp epsilon)",
+            "exp epsilon * P' t S + V (pred K) (exp epsilon)",
+        ),
+    },
+    "calls": {
+        "a call has twice the mass": ("over q b <= INR calls * delta", "over q b <= INR calls * (2 * delta)"),
+        "calls have no limit": ("(calls <= l)%nat", "(0 <= l)%nat"),
+        "calls are not counted": ("(K - spent q h) (l - calls)", "(K - spent q h) l"),
+        "more factors than units": ("(c h <= spent q h <= K)%nat", "(spent q h <= c h <= K)%nat"),
+        "more than the whole law": ("0 <= g h <= 1 /\\", "0 <= g h <= 2 /\\"),
+        "the rest counts twice": ("<= g h * chance q h + b h", "<= g h * chance q h + 2 * b h"),
+        "a choice has a larger factor": ("<= (1 + delta) ^ c h * R_' h", "<= (1 + 2 * delta) ^ c h * R_' h"),
+        "what is released has another mass": ("over q R_ = 1 /\\", "over q R_ = 2 /\\"),
+        "the factor is forgotten": (
+            "released t S - x * ((1 + delta) ^ K * released' t S)",
+            "released t S - x * released' t S",
+        ),
+        "the calls are forgotten": ("<= V K x + INR l * delta.\nProof", "<= V K x.\nProof"),
+        "a question's units have twice the range": ("keeps e G q K /\\", "keeps (2 * e) G q K /\\"),
+    },
+    "prices": {
+        "a noisy count has all of e": ("M i <= exp (e / 2) * M' i /\\ M'", "M i <= exp e * M' i /\\ M'"),
+        "noise has half of its scale": (":= exp (- (e / 2) *", ":= exp (- e *"),
+        "a member moves a count by 2 tau": ("Rabs (c' - c) <= tau ->\n", "Rabs (c' - c) <= 2 * tau ->\n"),
+        "a member moves utilities either way": (
+            "exists d, 0 <= d <= e /\\ w' i = w i",
+            "exists d, - e <= d <= e /\\ w' i = w i",
+        ),
+        "a member moves utilities by 2 e": (
+            "exists d, 0 <= d <= e /\\ w i = w' i",
+            "exists d, 0 <= d <= 2 * e /\\ w i = w' i",
+        ),
+        "a choice is no law": ("then w i / weight_left n w left else", "then w i else"),
+        "a choice costs nothing": (
+            "(choice (S n) (w' x) left) (fun _ => 1%nat)",
+            "(choice (S n) (w' x) left) (fun _ => O)",
+        ),
+        "a count costs nothing": ("(noise' i) (fun _ => 1%nat)", "(noise' i) (fun _ => O)"),
+        "the index is forgotten": (
+            "unk_gumb_keeps k K : (2 * k + 1 <= K)",
+            "unk_gumb_keeps k K : (2 * k <= K)",
+        ),
+        "bottom can be used up": (
+            "if Nat.eqb i n then counts met else peel",
+            "if false then counts met else peel",
+        ),
+        "an element may weigh nothing": (
+            "w_positive : forall x i, 0 < w x i",
+            "w_positive : forall x i, 0 <= w x i",
+        ),
+        "a draw is given away": (
+            "spent (unk_gumb k) h = length h",
+            "spent (unk_gumb k) h = pred (length h)",
+        ),
+    },
+    "blocks": {
+        "nothing is counted": ("if of b then (own b + c)%nat else own b", "own b"),
+        "the other blocks pay": (
+            "if of b then (own b + c)%nat else own b",
+            "if of b then own b else (own b + c)%nat",
+        ),
+        "what is asked for need not fit": ("(own b + price i <= K)%nat", "(own b <= K)%nat"),
+        "the next question forgets the price": ("(with_price own of (price i)) K", "own K"),
+        "another block's answer may change": ("-> M' i = M i) /\\\n", "-> M' i <= 2 * M i) /\\\n"),
+        "the member pays nothing": ("(fun i => if of b then price i else O)", "(fun _ => O)"),
+        "the member pays for the next block": (
+            "if of b then price i else O",
+            "if of (S b) then price i else O",
+        ),
+        "units have twice the range": ("allowed e G n M M' price", "allowed (2 * e) G n M M' price"),
+        "questions of other blocks are the steps": ("(if of b then allowed", "(if negb (of b) then allowed"),
+        "a unit less is kept": ("(paid_by t) (K - own b).", "(paid_by t) (K - own b - 1)."),
+        "the other law has another mass": ("law n M /\\ law n M' /\\", "law n M /\\ law n M /\\"),
+    },
+}

@@ -1,0 +1,104 @@
+"""Coq accepts the proofs, with the axioms of the reals alone, and none of their wrong forms."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from proofs import check
+from tests.proofs.mutants import MUTANTS
+from tests.support.pages import DOCS, ROOT
+from tests.support.programs import found
+from tests.support.rings import needs
+
+CASES = [(file, name) for file, mutants in MUTANTS.items() for name in mutants]
+PRINTED = "printed"
+WRONG = """\
+Axiom wrong : forall P : Prop, P.
+Theorem all : 0 = 1.
+Proof. apply wrong. Qed.
+Check all.
+Print Assumptions all.
+"""
+# The others are tried by `make test-long`.
+QUICK = {
+    "a unit costs nothing",
+    "the recursion holds at its ends",
+    "calls are not counted",
+    "the index is forgotten",
+    "nothing is counted",
+}
+
+
+@pytest.fixture(scope="module")
+@needs("process")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with all files, compiled."""
+    if found("coqc") is None:
+        pytest.skip(check.MISSING)
+    folder = tmp_path_factory.mktemp("proofs")
+    (folder / PRINTED).write_text(check.checked(folder))
+    return folder
+
+
+def test_strangers_see_statements_and_their_axioms(compiled: Path) -> None:
+    """The theorems, what they take, and no other axioms than those of the reals."""
+    printed = (compiled / PRINTED).read_text()
+    for name in ("bounded_range =", "theorem_A\n", "theorem_C\n", "private_with_calls\n"):
+        assert f"\n{name}" in printed
+    assert check.AXIOMS == check.axioms_in(printed)
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_without_coq_a_line_says_what_to_install() -> None:
+    """And nothing fails."""
+    done = subprocess.run(
+        [sys.executable, "proofs/check.py"],
+        cwd=ROOT,
+        env={"PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{check.MISSING}\n"
+
+
+def test_another_axiom_is_refused(compiled: Path, tmp_path: Path) -> None:
+    """A theorem that takes one is no proof."""
+    (tmp_path / "wrong.v").write_text(WRONG)
+    assert {"wrong"} == check.axioms_in(check.compiled("wrong", tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [pytest.param(*case, marks=[] if case[1] in QUICK else pytest.mark.long) for case in CASES],
+)
+def test_a_wrong_form_is_refused(file: str, name: str, compiled: Path, tmp_path: Path) -> None:
+    """A proof that holds for anything proves nothing."""
+    shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
+    source = tmp_path / f"{file}.v"
+    text, instead = MUTANTS[file][name]
+    assert source.read_text().count(text) == 1
+    source.write_text(source.read_text().replace(text, instead))
+    with pytest.raises(check.ProofError, match=f"^{file}.v: File"):
+        check.compiled(file, tmp_path)
+
+
+def test_every_file_has_ten_wrong_forms() -> None:
+    """Also a file that comes later."""
+    assert {*check.FILES} - {"statements"} == {*MUTANTS}
+    assert min(map(len, MUTANTS.values())) >= 10
+
+
+def test_the_page_names_every_theorem() -> None:
+    """What is proved stands on it by its name, and nothing else."""
+    page = (DOCS / "proofs" / "machine-checked.md").read_text()
+    for theorem in re.findall(
+        r"^Check (\w+)\.$", (ROOT / "proofs" / "statements.v").read_text(), re.MULTILINE
+    ):
+        assert f"`{theorem}`" in page
