@@ -27,7 +27,8 @@ def to_json(value: object) -> Any:
     Raises:
         TypeError: a value of another type.
     """
-    return _conversion(type(value))(value)
+    # To mypy classes have no hash.
+    return _conversion(type(value))(value)  # type: ignore[arg-type]
 
 
 @cache
@@ -44,7 +45,7 @@ def _conversion(kind: Any) -> Callable[[Any], Any]:
     if issubclass(kind, Sequence):
         return lambda items: [to_json(item) for item in items]
     if is_dataclass(kind):
-        return partial(_entries, _fields(kind))
+        return partial(_entries, _fields(kind))  # type: ignore[arg-type]
     raise TypeError(f"{kind.__name__} has no plain form")
 
 
