@@ -39,7 +39,7 @@ from tests.support.pki import Authority, Issuer
 
 AUDIENCE = "https://gateway.example.org"
 CLIENT, SECRET, CODE = "console", "a secret/with: signs", "the-code-of-this-log-in"
-SCHEDULE = RefreshLimits(early_seconds=0.02, retry_seconds=0.02, fetch=FetchLimits(seconds=1.0))
+SCHEDULE = RefreshLimits(early_seconds=0.02, retry_seconds=0.02, fetch=FetchLimits(seconds=3.0))
 
 
 @dataclass
@@ -447,6 +447,16 @@ async def test_what_is_no_answer_lets_nobody_in(
     assert not await ana.is_in()
     assert problem in noted(caplog)
     assert "secret-text" not in everything_logged(caplog)
+
+
+async def test_a_token_for_the_gateway_is_no_id_token(site: Site) -> None:
+    """Though it was accepted a moment ago, as a token for the gateway."""
+    ana, provider = site.browser(), site.provider
+    sent = await ana.begin()
+    token = provider.token(AUDIENCE, nonce=sent["nonce"])
+    site.console.authenticator.person(token)
+    provider.grants(sent["nonce"], id_token=token)
+    assert failed(await ana.come_back(code=CODE, state=sent["state"])) == "unexpected"
 
 
 async def test_a_token_of_another_type_lets_nobody_in(site: Site) -> None:
