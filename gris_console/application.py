@@ -13,8 +13,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from gris_console.openid import CALLBACK
 from gris_console.page_requests import Console, Page, requires_sign_in
-from gris_console.pages import owner, questions, results, sign_in
+from gris_console.pages import log_in, owner, questions, results, sign_in
 from gris_console.site import HEALTH_PATH, Protection
 
 _STATIC = Path(__file__).parent / "static"
@@ -31,7 +32,7 @@ def application(console: Console) -> Starlette:
             await console.sessions.close()
 
     app = Starlette(
-        routes=_routes(),
+        routes=[*_routes(), *([] if console.log_ins is None else _log_in_routes())],
         middleware=[Middleware(Protection, site=console.site)],
         lifespan=lifespan,
         exception_handlers={404: _not_found, 405: _not_found},
@@ -64,6 +65,14 @@ def _routes() -> list[BaseRoute]:
         *_owners("/owner/plan", owner.plan),
         *_owners("/owner/policy", owner.policy),
         Mount("/static", StaticFiles(directory=_STATIC)),
+    ]
+
+
+def _log_in_routes() -> list[BaseRoute]:
+    return [
+        Route("/login", log_in.begin, methods=["POST"]),
+        Route(CALLBACK, log_in.come_back, methods=["GET"]),
+        _seen(log_in.RESUME, log_in.resume),
     ]
 
 

@@ -5,7 +5,8 @@
     tls: {certificate: server.pem, key: server.key}
     gateway: {address: "gris://gateway.example.org:8443", ca_file: ca.pem}
     identity:
-      jwt: {key_file: issuer.jwks, algorithms: [ES256], issuer: https://login.example.org, audience: gris-gateway}
+      jwt: {discover: true, algorithms: [ES256], issuer: https://login.example.org, audience: https://gateway.example.org}
+      login: {client_id: gris-console, client_secret_file: secret, resource: https://gateway.example.org}
       owners: {claim: gris_roles, equals: admin}
     owner:
       dp: {address: "dp:50051", ca_file: ca.pem}
@@ -24,9 +25,11 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from gris_console.openid import LogIn
 from gris_console.services import OwnerAddresses, TokenSource
 from gris_console.site import Site
 from gris_serving.documents import Strict
+from gris_serving.https_client import checked_url
 from gris_serving.options import checked_address
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import is_loopback
@@ -93,8 +96,15 @@ class Identity(Strict):
     """Whose tokens let them in; `name_claim` says how a person is called on the pages."""
 
     jwt: JwtSettings
+    login: LogIn | None = None
     owners: Owners | None = None
     name_claim: str = Field("sub", min_length=1)
+
+    @model_validator(mode="after")
+    def _login_is_found(self) -> Identity:
+        if self.login is not None and not (self.jwt.discover and self.jwt.issuer.startswith("https://")):
+            raise ValueError("login: expected jwt.discover: true, and an issuer by https://")
+        return self
 
 
 class OwnerServices(Strict):
@@ -126,6 +136,17 @@ class ConsoleConfiguration(Strict):
     def _owners_have_services(self) -> ConsoleConfiguration:
         if (self.owner is None) != (self.identity.owners is None):
             raise ValueError("expected owner and identity.owners together, or neither")
+        return self
+
+    @model_validator(mode="after")
+    def _login_leads_back(self) -> ConsoleConfiguration:
+        if self.identity.login is not None:
+            try:
+                checked_url(self.public_url or "")
+            except ValueError:
+                raise ValueError(
+                    "public_url: expected with identity.login, by https:// (http:// only on this machine)"
+                ) from None
         return self
 
     def require_protected(self) -> None:

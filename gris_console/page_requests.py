@@ -14,8 +14,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from gris_console import formatting
 from gris_console.answers import QuestionsInFlight, RecentAnswers, is_cancelled
-from gris_console.authentication import AuthenticationError, Authenticator
+from gris_console.authentication import AuthenticationError, Authenticator, Person
 from gris_console.forms import MAX_BYTES, STRANGER_BYTES, Form, FormError, read_form
+from gris_console.log_ins import LogIns
 from gris_console.problems import Problem, ends_log_in, problem_of
 from gris_console.services import OwnerClient
 from gris_console.sessions import Session, Sessions
@@ -50,7 +51,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Console:
-    """What all requests share."""
+    """What all requests share; `log_ins` is None where nobody logs in at a provider."""
 
     site: Site
     authenticator: Authenticator
@@ -58,14 +59,21 @@ class Console:
     answers: RecentAnswers
     in_flight: QuestionsInFlight
     templates: Environment
+    log_ins: LogIns | None = None
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_REQUESTS))
 
     @classmethod
     def new(
-        cls, site: Site, authenticator: Authenticator, sessions: Sessions, notice: str | None = None
+        cls,
+        site: Site,
+        authenticator: Authenticator,
+        sessions: Sessions,
+        notice: str | None = None,
+        log_ins: LogIns | None = None,
     ) -> Console:
-        """Return a console without log-ins; every page shows the notice, if there is one."""
-        return cls(site, authenticator, sessions, RecentAnswers(), QuestionsInFlight(), _templates(notice))
+        """Return a console without sessions; every page shows the notice, if there is one."""
+        templates = _templates(notice)
+        return cls(site, authenticator, sessions, RecentAnswers(), QuestionsInFlight(), templates, log_ins)
 
     @property
     def cookie(self) -> str:
@@ -73,6 +81,11 @@ class Console:
         name = "__Host-gris" if self.site.is_secure else "gris"
         # Browsers send a cookie to every port of its host.
         return f"{name}-{self.site.port}" if self.site.port else name
+
+    @property
+    def log_in_cookie(self) -> str:
+        """The name of the cookie of a log-in that is under way at the provider."""
+        return f"{self.cookie}-log-in"
 
     def rendered(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """Return a page."""
@@ -86,10 +99,19 @@ class Console:
         """Return whether a request comes from a browser that has or had a log-in here: from no stranger."""
         return self.sessions.has_issued(self.key(request))
 
+    async def begin(self, request: Request, person: Person) -> Session:
+        """Begin a log-in; the one that this browser had before, perhaps another person's, is over."""
+        await self.sessions.end(self.key(request))
+        return await self.sessions.begin(person)
+
     def log_in(self, response: Response, session: Session) -> None:
-        """Give the browser the cookie of a log-in; no script can read it, and no other site's form sends it."""
+        """Give the browser the cookie of a log-in."""
+        self.set_cookie(response, self.cookie, session.key)
+
+    def set_cookie(self, response: Response, name: str, value: str, seconds: int | None = None) -> None:
+        """Give the browser a cookie; no script can read it, and no other site's form sends it."""
         response.set_cookie(
-            self.cookie, session.key, path="/", secure=self.site.is_secure, httponly=True, samesite="lax"
+            name, value, seconds, path="/", secure=self.site.is_secure, httponly=True, samesite="lax"
         )
 
 
@@ -270,6 +292,7 @@ def sign_in_page(
     is_kept = not form.is_empty and console.had_log_in(request)
     kept_path = RESUME_PATHS.get(path or request.url.path, "") if is_kept else ""
     is_page = request.method == "GET" and request.url.path.startswith(PAGES)
+    log_ins = console.log_ins
     return console.rendered(
         "sign_in.html",
         status=status,
@@ -279,15 +302,22 @@ def sign_in_page(
         kept_path=kept_path,
         kept=form.without(FORM_KEY).pairs if kept_path else (),
         wanted=request.url.path if is_page else "",
+        provider="" if log_ins is None else log_ins.client.name,
+        log_out_address="" if log_ins is None else log_ins.client.log_out_address(),
     )
+
+
+def wanted_page(form: Form) -> str:
+    """Return the page that a log-in leads to: the one that was asked for, never another site's."""
+    wanted = form.get("wanted")
+    return wanted if wanted.startswith(PAGES) else "/ask"
 
 
 def resume_page(page_request: PageRequest, path: str, form: Form, *, status: int = 200) -> Response:
     """Return a page that offers to go on with what a form had; nothing of it was done."""
     target = RESUME_PATHS.get(path)
     if target is None or form.is_empty:
-        wanted = page_request.form.get("wanted")
-        return RedirectResponse(wanted if wanted.startswith(PAGES) else "/ask", 303)
+        return RedirectResponse(wanted_page(page_request.form), 303)
     return page_request.page("resume.html", status=status, target=target, kept=form.pairs)
 
 

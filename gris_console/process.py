@@ -18,6 +18,8 @@ import uvicorn
 from gris_console.application import application
 from gris_console.authentication import CodeAuthenticator, OwnerRule, TokenAuthenticator
 from gris_console.configuration import ConsoleConfiguration, ListenOptions
+from gris_console.log_ins import LogIns
+from gris_console.openid import OpenIdClient
 from gris_console.page_requests import Console
 from gris_console.services import OwnerAddresses, TokenSource
 from gris_console.sessions import Sessions
@@ -26,6 +28,7 @@ from gris_serving.documents import read_document
 from gris_serving.http_connections import timed_protocol
 from gris_serving.listening import ListeningError
 from gris_serving.parents import stop_with_parent
+from gris_serving.published_keys import DEFAULT_LIMITS, RefreshLimits
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tokens import TokenVerifier
 from pinot_connector.endpoints import Address
@@ -42,16 +45,21 @@ Announce = Callable[[str, str], None]
 class HostedConsole:
     """A console for everybody who has a token of the deployment, by its configuration.
 
+    Args:
+        configuration: The configuration.
+        limits: How long the issuer of tokens may take.
+
     Raises:
         SecurityError: The configuration or a file cannot be used.
     """
 
-    def __init__(self, configuration: ConsoleConfiguration) -> None:
+    def __init__(self, configuration: ConsoleConfiguration, limits: RefreshLimits = DEFAULT_LIMITS) -> None:
         configuration.require_protected()
         configuration.require_readable()
         self._configuration = configuration
         owners = configuration.identity.owners
-        self._verifier = TokenVerifier(configuration.identity.jwt)
+        self._verifier = TokenVerifier(configuration.identity.jwt, limits=limits)
+        self._log_ins = self._provider()
         self._authenticator = TokenAuthenticator(
             self._verifier,
             owners=None if owners is None else OwnerRule(owners.claim, owners.equals),
@@ -63,10 +71,14 @@ class HostedConsole:
     def console(self, port: int) -> Console:
         """Return the console, once its port is known."""
         self._verifier.start()
-        site = self._configuration.site(port)
-        return Console.new(
-            site, self._authenticator, Sessions(self._gateway, self._owner), self._configuration.notice
-        )
+        site, sessions = self._configuration.site(port), Sessions(self._gateway, self._owner)
+        return Console.new(site, self._authenticator, sessions, self._configuration.notice, self._log_ins)
+
+    def _provider(self) -> LogIns | None:
+        login, published = self._configuration.identity.login, self._verifier.published
+        if login is None or published is None:
+            return None
+        return LogIns(OpenIdClient(login, self._verifier, published, self._configuration.public_url or ""))
 
     def _gateway(self, token: TokenSource | None) -> Address:
         return self._configuration.gateway_address(_needed(token))

@@ -1,4 +1,4 @@
-"""Fetches small documents by HTTPS from addresses that a configuration pins.
+"""Fetches small documents by HTTPS from addresses that a configuration pins, and sends forms there.
 
 An answer is bounded in size, and in the time that it takes from the TLS handshake to its last byte, however slowly its
 bytes come. Redirects are not followed, and no proxy is used: what answers is the host that the configuration names.
@@ -12,15 +12,18 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import is_loopback
 
 REDIRECTS = range(300, 400)
+_JSON = {"Accept": "application/json"}
+_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+_REFUSALS = (http.client.BAD_REQUEST, http.client.UNAUTHORIZED)
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,14 @@ class FetchLimits:
 
     seconds: float = 10.0
     most_bytes: int = 256 * 1024
+
+
+@dataclass(frozen=True)
+class SentForm:
+    """A form, encoded, with headers of its own. To refuse it (400 or 401) is an answer as well."""
+
+    body: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class FetchError(Exception):
@@ -67,15 +78,15 @@ def trust(ca_file: str | None) -> ssl.SSLContext:
         raise SecurityError(f"{ca_file}: expected PEM certificates") from None
 
 
-def fetch(url: str, context: ssl.SSLContext, limits: FetchLimits) -> bytes:
-    """Return what is at an address that `checked_url` accepts.
+def fetch(url: str, context: ssl.SSLContext, limits: FetchLimits, sent: SentForm | None = None) -> bytes:
+    """Return what is at an address that `checked_url` accepts, or what it answers to a form.
 
     Raises:
         FetchError: `unreachable`, `tls`, `timeout`, `redirect`, `status` (no 200) or `too_large`.
     """
     ends = time.monotonic() + limits.seconds
     try:
-        content = _fetched(urlsplit(url), context, limits)
+        content = _fetched(urlsplit(url), context, limits, sent)
     except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, TimeoutError) or time.monotonic() >= ends:
             raise FetchError("timeout") from None
@@ -86,16 +97,19 @@ def fetch(url: str, context: ssl.SSLContext, limits: FetchLimits) -> bytes:
     return content
 
 
-def _fetched(url: SplitResult, context: ssl.SSLContext, limits: FetchLimits) -> bytes:
+def _fetched(url: SplitResult, context: ssl.SSLContext, limits: FetchLimits, sent: SentForm | None) -> bytes:
     with closing(_connection(url, context)) as connection:
         connection.sock = _connected(connection, url.scheme, context, limits.seconds)
         with _hung_up_after(limits.seconds, connection.sock):
             if isinstance(connection.sock, ssl.SSLSocket):
                 connection.sock.do_handshake()
             target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-            connection.request("GET", target, headers={"Accept": "application/json"})
+            if sent is None:
+                connection.request("GET", target, headers=_JSON)
+            else:
+                connection.request("POST", target, sent.body, {**_JSON, **_FORM, **sent.headers})
             response = connection.getresponse()
-            if response.status != http.client.OK:
+            if response.status != http.client.OK and (sent is None or response.status not in _REFUSALS):
                 raise FetchError("redirect" if response.status in REDIRECTS else "status")
             content = response.read(limits.most_bytes + 1)
             if len(content) > limits.most_bytes:

@@ -17,12 +17,14 @@ import ssl
 import threading
 import time
 import weakref
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from gris_serving.https_client import FetchError, FetchLimits, checked_url, fetch, trust
+from gris_serving.https_client import FetchError, FetchLimits, SentForm, checked_url, fetch, trust
 from gris_serving.instrumentation import NOTHING, Instrumentation
 from gris_serving.public_keys import VerificationKey, keys_of_set
 from gris_serving.reloading_files import ReloadingFiles, SecurityError
@@ -66,6 +68,7 @@ DEFAULT_LIMITS = RefreshLimits()
 class _Fetched:
     keys: tuple[VerificationKey, ...]
     at: float
+    document: Mapping[str, Any]
 
 
 class PublishedKeys:
@@ -108,10 +111,35 @@ class PublishedKeys:
 
     def value(self) -> tuple[VerificationKey, ...]:
         """Return the keys in force, none if they are too old."""
+        fetched = self._in_force()
+        return () if fetched is None else fetched.keys
+
+    def endpoint(self, name: str) -> str:
+        """Return an address that the issuer's discovery document names.
+
+        Raises:
+            FetchError: `discovery`: no document is in force, or it names none that is safe.
+        """
+        return _endpoint(self.document(), name)
+
+    def document(self) -> Mapping[str, Any]:
+        """Return the issuer's discovery document, which came with the keys in force; empty: there is none."""
+        fetched = self._in_force()
+        return {} if fetched is None else fetched.document
+
+    def send(self, url: str, sent: SentForm) -> bytes:
+        """Return what the issuer answers to a form.
+
+        Raises:
+            FetchError: As `fetch` (`https_client`).
+        """
+        return fetch(url, self._trust.value(), self._limits.fetch, sent)
+
+    def _in_force(self) -> _Fetched | None:
         fetched = self._fetched
         if fetched is None or time.monotonic() - fetched.at > self.address.max_age_seconds:
-            return ()
-        return fetched.keys
+            return None
+        return fetched
 
     def refresh_early(self) -> None:
         """Ask for a refresh, as soon as there may be one."""
@@ -120,13 +148,13 @@ class PublishedKeys:
     def refresh(self) -> tuple[float, float]:
         """Fetch the keys, and return after how many seconds there may be another refresh, and shall be one."""
         try:
-            keys = fetched_keys(self.address, self._trust.value(), self._limits.fetch)
+            document, keys = fetched_keys(self.address, self._trust.value(), self._limits.fetch)
         except FetchError as error:
             return self._failed(str(error))
         except Exception as error:
             # The thread goes on, whatever it is.
             return self._failed(type(error).__name__)
-        before, self._fetched = self._fetched, _Fetched(keys, time.monotonic())
+        before, self._fetched = self._fetched, _Fetched(keys, time.monotonic(), document)
         if self._failures or before is None or before.keys != keys:
             level = logging.INFO if keys else logging.ERROR
             fields = {"keys": len(keys)}
@@ -166,18 +194,20 @@ class PublishedKeys:
 
 def fetched_keys(
     address: KeyAddress, context: ssl.SSLContext, limits: FetchLimits
-) -> tuple[VerificationKey, ...]:
-    """Return the keys that an issuer publishes now.
+) -> tuple[Mapping[str, Any], tuple[VerificationKey, ...]]:
+    """Return the discovery document of an issuer, empty where its keys are pinned, and the keys that it publishes now.
 
     Raises:
         FetchError: As `fetch` (`https_client`); or `discovery`: the issuer's document is none, or names another issuer
             or no address of keys; or `keys`: what is there is no JWK set that is safe to use.
     """
     content = fetch(address.url, context, limits)
+    document: Mapping[str, Any] = {}
     if address.discover:
-        content = fetch(_keys_url(content, address.issuer), context, limits)
+        document = _document(content, address.issuer)
+        content = fetch(_endpoint(document, "jwks_uri"), context, limits)
     try:
-        return keys_of_set(content, address.url)
+        return document, keys_of_set(content, address.url)
     except SecurityError:
         raise FetchError("keys") from None
 
@@ -187,16 +217,23 @@ def discovery_url(issuer: str) -> str:
     return issuer.removesuffix("/") + DISCOVERY_PATH
 
 
-def _keys_url(content: bytes, issuer: str) -> str:
-    """Return the address of keys in a discovery document; it may be of another host, and is no less safe."""
+def _document(content: bytes, issuer: str) -> Mapping[str, Any]:
     try:
-        document = json.loads(content)
+        document: Mapping[str, Any] = json.loads(content)
         if document["issuer"] != issuer:
             raise ValueError
-        url = checked_url(document["jwks_uri"])
-        if urlsplit(url).scheme != "https" and urlsplit(issuer).scheme == "https":
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise FetchError("discovery") from None
+    return document
+
+
+def _endpoint(document: Mapping[str, Any], name: str) -> str:
+    """Return an address in a discovery document; it may be of another host, and is no less safe."""
+    try:
+        url = checked_url(document[name])
+        if urlsplit(url).scheme != "https" and urlsplit(document["issuer"]).scheme == "https":
             raise ValueError
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise FetchError("discovery") from None
     return url
 

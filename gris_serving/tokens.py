@@ -119,18 +119,19 @@ class TokenVerifier:
         limits: RefreshLimits = DEFAULT_LIMITS,
     ) -> None:
         self._settings = settings
-        self._published = _published(settings, before, limits)
-        self._keys = _keys_in_file(settings) if self._published is None else self._published.value
+        self.published = _published(settings, before, limits)
+        """The issuer's server; None: its keys are in a file."""
+        self._keys = _keys_in_file(settings) if self.published is None else self.published.value
         # A caller shows the same token with each call: its signature is verified once under the same keys.
-        self._verified: dict[bytes, _Verified] = {}
+        self._verified: dict[tuple[bytes, str], _Verified] = {}
 
     def start(self, instrumentation: Instrumentation = NOTHING) -> None:
         """Begin to fetch keys that are published, in the background, and report how that goes."""
-        if self._published is not None:
-            self._published.start(instrumentation)
+        if self.published is not None:
+            self.published.start(instrumentation)
 
-    def claims(self, token: str) -> Mapping[str, Any]:
-        """Return the claims of a token.
+    def claims(self, token: str, *, audience: str = "") -> Mapping[str, Any]:
+        """Return the claims of a token; `audience`: whom it is for, if not for whom the settings say.
 
         Raises:
             TokenError: It is not accepted.
@@ -138,7 +139,7 @@ class TokenVerifier:
         if len(token) > MAX_TOKEN_CHARACTERS:
             raise TokenError(f"expected a token of at most {MAX_TOKEN_CHARACTERS} characters")
         try:
-            return self._claims_once(token)
+            return self._claims_once(token, audience or self._settings.audience)
         except jwt.ExpiredSignatureError:
             raise TokenError("the token has expired") from None
         except jwt.InvalidAudienceError:
@@ -149,18 +150,18 @@ class TokenVerifier:
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError, UnsupportedAlgorithm):
             raise TokenError("the token is not valid") from None
 
-    def _claims_once(self, token: str) -> Mapping[str, Any]:
-        digest, keys = hashlib.sha256(token.encode()).digest(), self._keys()
-        known = self._verified.get(digest)
+    def _claims_once(self, token: str, audience: str) -> Mapping[str, Any]:
+        shown, keys = (hashlib.sha256(token.encode()).digest(), audience), self._keys()
+        known = self._verified.get(shown)
         if known is not None and known.keys is keys and time.time() < known.until:
             return known.claims
-        claims = self._claims(token)
+        claims = self._claims(token, audience)
         if len(self._verified) >= _MOST_VERIFIED:
             self._verified.clear()
-        self._verified[digest] = _Verified(claims, keys, int(claims["exp"]) + self._settings.leeway_seconds)
+        self._verified[shown] = _Verified(claims, keys, int(claims["exp"]) + self._settings.leeway_seconds)
         return claims
 
-    def _claims(self, token: str) -> Mapping[str, Any]:
+    def _claims(self, token: str, audience: str) -> Mapping[str, Any]:
         header = jwt.get_unverified_header(token)
         algorithm = header.get("alg")
         if algorithm not in self._settings.algorithms or "crit" in header:
@@ -169,7 +170,7 @@ class TokenVerifier:
             token,
             self._key(header.get("kid"), algorithm),
             algorithms=[algorithm],
-            audience=self._settings.audience,
+            audience=audience,
             issuer=self._settings.issuer,
             leeway=self._settings.leeway_seconds,
             options={"require": ["exp", "iss", "aud"]},
@@ -182,8 +183,8 @@ class TokenVerifier:
         named = [each for each in usable if key_id is None or each.key_id in (None, key_id)]
         if len(named) == 1:
             return named[0].key
-        if self._published is not None and all(each.key_id != key_id for each in keys):
-            self._published.refresh_early()
+        if self.published is not None and all(each.key_id != key_id for each in keys):
+            self.published.refresh_early()
         if not keys:
             raise TokenError("no token is accepted now: the keys of their issuer are not here")
         raise TokenError("the token is not signed by a key that is known here")
@@ -195,7 +196,7 @@ def _published(
     if settings.key_file is not None:
         return None
     address = settings.key_address()
-    known = None if before is None else before._published
+    known = None if before is None else before.published
     return known if known is not None and known.address == address else PublishedKeys(address, limits)
 
 

@@ -22,21 +22,21 @@ LINES = {
     "budget_service": 20_764,
     "pinot_connector": 21_958,
     "gris_gateway": 3_583,
-    "gris_console": 3_850,
+    "gris_console": 4_317,
     "gris_mcp": 2_745,
     "gris_broker": 576,
     "gris_postgres": 3_193,
     "gris_data": 8_617,
     "gris_lab": 5_764,
     "gris_cli": 10_440,
-    "gris_serving": 4_129,
+    "gris_serving": 4_181,
 }
-LINES_OF_TESTS = 139_550
-OPTIONAL_FIELDS = 506
+LINES_OF_TESTS = 140_318
+OPTIONAL_FIELDS = 510
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 141_420
+WORDS = 142_074
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

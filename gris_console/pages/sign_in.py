@@ -17,12 +17,14 @@ from gris_console.page_requests import (
     sent_form,
     sign_in_page,
 )
+from gris_console.pages.log_in import failed_page
 
 
 @guarded
 async def sign_in_form(request: Request) -> Response:
     """Ask who is there."""
-    return sign_in_page(request.app.state.console, request, Form(), status=200)
+    console: Console = request.app.state.console
+    return failed_page(console, request) or sign_in_page(console, request, Form(), status=200)
 
 
 @guarded
@@ -38,9 +40,7 @@ async def sign_in(request: Request) -> Response:
     except AuthenticationError as error:
         kept = form.below(KEPT_PREFIX)
         return sign_in_page(console, request, kept, path=form.get(KEPT_PATH), problem=str(error))
-    # The log-in that this browser had before, perhaps another person's, is over.
-    await console.sessions.end(console.key(request))
-    session = await console.sessions.begin(person)
+    session = await console.begin(request, person)
     page_request = PageRequest(console, request, session, form)
     response = resume_page(page_request, form.get(KEPT_PATH), form.below(KEPT_PREFIX))
     console.log_in(response, session)
@@ -53,7 +53,8 @@ async def sign_out(page_request: PageRequest) -> Response:
     response = RedirectResponse("/sign-in", 303)
     # What the button that leads back would still show.
     response.headers["clear-site-data"] = '"cache"'
-    response.delete_cookie(
-        page_request.console.cookie, path="/", secure=page_request.console.site.is_secure, httponly=True
-    )
+    for name in (page_request.console.cookie, page_request.console.log_in_cookie):
+        response.delete_cookie(
+            name, path="/", secure=page_request.console.site.is_secure, httponly=True, samesite="lax"
+        )
     return response

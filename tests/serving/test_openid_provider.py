@@ -4,43 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 import ssl
-import subprocess
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import jwt
 import pytest
 
 from gris_serving.published_keys import RefreshLimits
 from gris_serving.tokens import JwtSettings, TokenError, TokenVerifier
 from tests.support.key_server import until
+from tests.support.openid_provider import running
 from tests.support.pki import Authority, Issuer
 
-ROOT = Path(__file__).parents[2]
-PROVIDER = Path(__file__).with_name("openid_provider.mjs")
 CREDENTIALS = base64.b64encode(b"ana:secret").decode()
-
-
-@contextmanager
-def running(authority: Authority, files: tuple[Path, Path], *keys: Issuer, port: int = 0) -> Iterator[str]:
-    """Run the provider, which signs with the first of its keys; give its issuer."""
-    private = [
-        json.loads(jwt.algorithms.ECAlgorithm.to_jwk(each.key)) | {"kid": each.key_id} for each in keys
-    ]
-    path = authority.folder / "private.jwks"
-    path.write_text(json.dumps({"keys": private}))
-    command = ["node", str(PROVIDER), *map(str, (*files, path, port))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.terminate()
 
 
 def issued(authority: Authority, issuer: str) -> str:
@@ -58,8 +35,6 @@ def issued(authority: Authority, issuer: str) -> str:
 @pytest.mark.usefixtures("starts_processes")
 def test_the_keys_of_a_real_provider_are_followed(tmp_path: Path) -> None:
     """While it is down the last ones count; a new key is believed and an old one is not, once it publishes them so."""
-    if shutil.which("node") is None or not (ROOT / "node_modules/oidc-provider").is_dir():
-        pytest.skip("needs Node.js and oidc-provider: make test-servers installs it")
     authority = Authority.new(tmp_path)
     files = authority.server()
     first, second = Issuer(tmp_path, key_id="first"), Issuer(tmp_path, key_id="second")

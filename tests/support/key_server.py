@@ -38,6 +38,8 @@ class KeyServer(ThreadingHTTPServer):
         self.keys_url = self.issuer + KEYS
         self.answers: dict[str, Answer] = {DISCOVERY: says(self.discovery()), KEYS: says(jwks())}
         self.asked: list[str] = []
+        self.sent: list[tuple[str, str]] = []
+        """Forms that it was sent, and how their sender said who it is."""
         if files is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*files)
@@ -62,6 +64,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append(self.path)
         with suppress(OSError):
             self.server.answers[self.path](self)
+
+    def do_POST(self) -> None:
+        form = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.server.sent.append((form, self.headers.get("Authorization", "")))
+        self.do_GET()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
         """Do nothing."""
