@@ -91,6 +91,7 @@ class Failure:
     field: str = ""
     shortfalls: tuple[Shortfall, ...] = ()
     largest_k: int | None = None
+    request_id: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the failure in terms of JSON."""
@@ -119,6 +120,7 @@ def failure_of(error: Exception) -> Failure:
         field=error.field if isinstance(error, InvalidQuestion) else "",
         shortfalls=error.shortfalls if isinstance(error, BudgetExhausted | BudgetHeld) else (),
         largest_k=error.largest_k if isinstance(error, BudgetExhausted) else None,
+        request_id=error.request_id,
     )
 
 

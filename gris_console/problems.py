@@ -53,6 +53,7 @@ class Problem:
     shortfalls: tuple[Shortfall, ...] = ()
     largest_k: int | None = None
     is_retried: bool = False
+    request_id: str = ""
 
 
 def problem_of(error: GrisError) -> Problem:
@@ -65,6 +66,7 @@ def problem_of(error: GrisError) -> Problem:
         shortfalls=error.shortfalls if isinstance(error, BudgetExhausted | BudgetHeld) else (),
         largest_k=error.largest_k if isinstance(error, BudgetExhausted) else None,
         is_retried=error.code is ErrorCode.UNAVAILABLE or _is_unread(error),
+        request_id=error.request_id,
     )
 
 

@@ -89,6 +89,10 @@ class InProcessCalls:
         """List what was paid for."""
         return await self._answer("ListReleases", request, timeout, metadata)
 
+    async def GetRefusal(self, request: Message, *, timeout: float, metadata: Metadata) -> Any:
+        """Return why a question was refused."""
+        return await self._answer("GetRefusal", request, timeout, metadata)
+
     async def _answer(self, name: str, request: Message, seconds: float, metadata: Metadata) -> Any:
         (answer,) = await self._answers(name, request, seconds, metadata)
         return answer

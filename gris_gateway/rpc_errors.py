@@ -11,8 +11,11 @@ from typing import Any, NoReturn
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
-from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RetryInfo
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RequestInfo, RetryInfo
+from google.rpc.status_pb2 import Status
+from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
+from grpc_status import rpc_status
 
 from gris_gateway.rate_limits import TooManyError
 from gris_serving.admission import status_of
@@ -46,6 +49,22 @@ def status_of_error(error: Exception) -> grpc.Status:
             return report(error)
     log_internal_error(log, "The gateway failed.", error)
     return _status(grpc.StatusCode.INTERNAL, "INTERNAL", "the gateway failed; its log says where")
+
+
+def named(error: Exception, status: grpc.Status, request_id: str) -> tuple[grpc.Status, app_pb2.Refusal]:
+    """Return the status of an error with the id by which its caller may ask about it, and what it says to keep."""
+    ((_, packed),) = status.trailing_metadata
+    said, info = Status.FromString(packed), ErrorInfo()
+    said.details[0].Unpack(info)
+    said.details.add().Pack(RequestInfo(request_id=request_id))
+    missing = error.shortfalls if isinstance(error, errors.BudgetExhausted | errors.BudgetHeld) else ()
+    refusal = app_pb2.Refusal(
+        reason=info.reason,
+        message=said.message,
+        shortfalls=[message_of(budget_pb2.Shortfall, each) for each in missing],
+        largest_k=(error.largest_k or 0) if isinstance(error, errors.BudgetExhausted) else 0,
+    )
+    return rpc_status.to_status(said), refusal
 
 
 def invalid(field: str, problem: str) -> grpc.Status:

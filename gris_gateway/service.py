@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
+import grpc
 from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
@@ -24,6 +25,7 @@ from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.offered_tables import OfferedTables
 from gris_gateway.page_tokens import PageTokens
 from gris_gateway.rate_limits import TooManyError, current_call
+from gris_gateway.refused_questions import RefusedQuestions
 from gris_gateway.rpc_errors import RequestError
 from gris_serving import logs
 from gris_serving.identity import Context
@@ -71,6 +73,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     ) -> None:
         self._client = client
         self._history = history
+        self._refused = RefusedQuestions(history)
         self._limits = limits
         self._offered = offered
         self._page_tokens = PageTokens()
@@ -79,7 +82,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 
     async def Ask(self, request: app_pb2.AskRequest, context: Context) -> AsyncIterator[app_pb2.AskResponse]:
         """Answer a question once it is paid for."""
-        async with _reporting_errors(context):
+        async with _reporting_errors(context, partial(self._refused.noted, request)):
             account = _account(request.account)
             answer = await self._answered(account, request, _wait_seconds(context))
         for chunk in answer.chunks:
@@ -150,9 +153,23 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             ]
             return app_pb2.ListReleasesResponse(releases=listed, next_page_token=after)
 
+    async def GetRefusal(
+        self, request: app_pb2.GetRefusalRequest, context: Context
+    ) -> app_pb2.GetRefusalResponse:
+        """Return why a question was refused; a closed account reads nothing."""
+        async with _reporting_errors(context):
+            account, request_id = _account(request.account), _request_id(request.request_id)
+            await current_call.get().turn()
+            found = await self._refused.find(account, request_id)
+            if found is None:
+                raise RequestError("request_id", "no refused question of this account is kept under it")
+            await self._client_of(account).require_not_closed()
+            return found
+
     async def finish(self) -> None:
-        """Wait until every result that was paid for is kept; call it before the history is closed."""
+        """Wait until everything is kept that has to be; call it before the history is closed."""
         await asyncio.gather(*self._finishing, return_exceptions=True)
+        await self._refused.finish()
 
     async def _answered(
         self, account: Account, request: app_pb2.AskRequest, wait_seconds: float | None
@@ -373,9 +390,12 @@ def _named() -> Iterator[None]:
         yield
 
 
+_Noted: TypeAlias = Callable[[Exception, grpc.Status], Awaitable[grpc.Status]]
+
+
 @asynccontextmanager
-async def _reporting_errors(context: Context) -> AsyncIterator[None]:
-    """End the call with the status of whatever the block raises."""
+async def _reporting_errors(context: Context, noted: _Noted | None = None) -> AsyncIterator[None]:
+    """End the call with the status of whatever the block raises, and what `noted` makes of it."""
     try:
         with _named():
             yield
@@ -386,4 +406,5 @@ async def _reporting_errors(context: Context) -> AsyncIterator[None]:
     except TooManyError as error:
         await rpc_errors.refuse_too_many(context, error)
     except Exception as error:
-        await context.abort_with_status(rpc_errors.status_of_error(error))
+        status = rpc_errors.status_of_error(error)
+        await context.abort_with_status(status if noted is None else await noted(error, status))

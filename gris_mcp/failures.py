@@ -58,6 +58,7 @@ class Failure(BaseModel):
     missing: list[Missing] = Field(default_factory=list)
     refreshes_at: str | None = None
     largest_k: int | None = None
+    request_id: str = ""
     wants: str = Field(default="", exclude=True)
     """Of which field an example helps; empty: none does."""
     without: str = Field(default="", exclude=True)
@@ -203,6 +204,7 @@ def failure_of(
         # The last of them decides; a level that is never refreshed has none.
         refreshes_at=max(known).isoformat() if known and len(known) == len(times) else None,
         largest_k=error.largest_k if isinstance(error, BudgetExhausted) else None,
+        request_id=error.request_id,
         wants="" if field in (_MAX_COST, _MAX_PER_HOUR) else _first_word(field),
     )
 

@@ -81,13 +81,21 @@ class Shortfall:
 
 
 class GrisError(Exception):
-    """Base of all errors here. `code` says what kind it is; the message may be shown to an analyst."""
+    """Base of all errors here. `code` says what kind it is; the message may be shown to an analyst.
+
+    `request_id` is the id under which a gateway says why a question was not answered; empty: none does.
+    """
 
     code: ClassVar[ErrorCode] = ErrorCode.UNEXPECTED
+    request_id: str = ""
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Lets errors be copied, and sent from one process to another."""
-        return rebuilt_error, (type(self), self.args, vars(self))
+    def with_request(self) -> str:
+        """Returns the message, with the request's id if there is one."""
+        if not self.request_id:
+            return str(self)
+        # Below the first line of a message stands SQL, with a mark below that.
+        apart = "\n" if "\n" in str(self) else " "
+        return f"{self}{apart}(request {self.request_id})"
 
 
 def rebuilt_error(

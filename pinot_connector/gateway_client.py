@@ -11,7 +11,7 @@ import ipaddress
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import grpc
@@ -35,6 +35,7 @@ from pinot_connector.client_base import ClientBase
 from pinot_connector.element_messages import merged
 from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import IntegrityError, InvalidQuestion, OutcomeUnknown, ServiceUnavailable
+from pinot_connector.gateway_calls import GatewayCalls
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, account_guarantee_of
 from pinot_connector.questions import sql_question
 from pinot_connector.results import Explanation, PrivateResult, explaining, explanation_of, prepared
@@ -73,34 +74,6 @@ _RETRIED_BY_GRPC = [
 ]
 
 _Response = TypeVar("_Response")
-
-
-class GatewayCalls(Protocol):
-    """The gateway's RPCs for a program in its own process, which needs no connection; called as those of a stub."""
-
-    @property
-    def Ask(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
-        """Answers a question, as an iterator of messages."""
-
-    @property
-    def Explain(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
-        """Says what a question would cost."""
-
-    @property
-    def GetRemaining(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
-        """Says what is left."""
-
-    @property
-    def GetGuarantee(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
-        """Says how private everything is that the account is shown."""
-
-    @property
-    def GetCatalog(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
-        """Says what may be asked."""
-
-    @property
-    def ListReleases(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
-        """Lists what was paid for."""
 
 
 class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
@@ -327,6 +300,21 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             request.page_token = page.next_page_token
             if not request.page_token:
                 return
+
+    async def refusal(self, request_id: str) -> app_pb2.GetRefusalResponse:
+        """Returns a question of the account that was not answered, and why, in the words of the error that it got.
+
+        Args:
+            request_id: that of the error.
+
+        Raises:
+            InvalidQuestion: the gateway keeps no such question of this account.
+            GrisError: the gateway, or a service behind it, does not answer.
+        """
+        request = app_pb2.GetRefusalRequest(
+            account=self._account, request_id=checked_text("request_id", request_id)
+        )
+        return await self._call(self._stub.GetRefusal, request)
 
     async def close(self) -> None:
         """Closes the connection. Closing twice is allowed."""

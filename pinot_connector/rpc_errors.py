@@ -113,6 +113,8 @@ def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
     failure = _failure_of(service, error)
     known = _by_reason(service, failure)
     if known is not None:
+        for info in _unpacked(failure.details, error_details_pb2.RequestInfo):
+            known.request_id = info.request_id
         return known
     if was_never_sent(error):
         kind = ServiceUntrusted if _is_untrusted(error) else ServiceUnavailable

@@ -60,7 +60,7 @@ class BudgetExhaustedError(OperationalError):
     """
 
     def __init__(self, error: errors.BudgetExhausted) -> None:
-        super().__init__(str(error))
+        super().__init__(error.with_request())
         self.shortfalls = error.shortfalls
         self.largest_k = error.largest_k
 
@@ -101,4 +101,4 @@ def dbapi_error() -> Iterator[None]:
     except errors.BudgetExhausted as error:
         raise BudgetExhaustedError(error) from error
     except errors.GrisError as error:
-        raise _MEANINGS.get(type(error), OperationalError)(str(error)) from error
+        raise _MEANINGS.get(type(error), OperationalError)(error.with_request()) from error

@@ -100,6 +100,7 @@ async def test_an_exhausted_budget_says_what_is_missing_and_what_would_fit(visit
     assert "The budget does not hold this" in refused.text
     assert "needed" in refused.text
     assert "With at most 1 elements it would fit now." in refused.text
+    assert f"Request {dict(price.form('/answer').fields)['request_id']}" in refused.text
 
 
 async def test_a_refused_question_keeps_what_was_filled_in(ana: Person) -> None:

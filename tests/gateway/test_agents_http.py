@@ -25,7 +25,7 @@ from gris_serving.documents import read_document
 from gris_serving.http_requests import HttpRules
 from gris_serving.reloading_files import SecurityError
 from pinot_connector import AsyncGatewayClient, Endpoint
-from pinot_connector.gateway_client import GatewayCalls
+from pinot_connector.gateway_calls import GatewayCalls
 from tests.gateway.conftest import AUDIENCE, GatewayWorld, write_configuration
 from tests.support.agents import MODERN, over_http, trusting
 from tests.support.pki import Authority, Issuer

@@ -253,7 +253,7 @@ class Desk:
             try:
                 cursor.execute(sql)
             except Exception as error:
-                return {"error": type(error).__name__, "message": str(error)}
+                return {"error": type(error).__name__, "message": _named(str(error))}
             said: Said = {"columns": [[str(part) for part in column] for column in cursor.description or ()]}
             said["rows"] = [[str(value) for value in row] for row in cursor.fetchall()]
             said["messages"] = [str(message) for message in cursor.messages]
@@ -454,6 +454,7 @@ _MOVING = frozenset(
 )
 _LARGE = re.compile(r"(?<!/)\b(?:\d{1,3}(?:,\d{3}){2,}|\d{7,})\b")
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+_REQUEST = re.compile(r"\b(request|Request|gris why) [0-9a-f-]{32,36}\b")
 
 
 def _still(value: Any) -> Any:
@@ -473,4 +474,9 @@ def _still(value: Any) -> Any:
 
 def _text(text: str) -> str:
     """Return a text on one line, however it was wrapped, without what is left of a budget."""
-    return _TIME.sub("..", _LARGE.sub("..", " ".join(text.split())))
+    return _TIME.sub("..", _LARGE.sub("..", _named(" ".join(text.split()))))
+
+
+def _named(text: str) -> str:
+    """Return a text without the id of a refused request."""
+    return _REQUEST.sub(r"\1 ..", text)

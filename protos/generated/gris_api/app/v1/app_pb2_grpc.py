@@ -33,7 +33,9 @@ class PrivateQueryServiceStub(object):
     allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
+    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
     metadata of ErrorInfo has the largest one as "largest_k". RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL and RetryInfo:
@@ -79,6 +81,11 @@ class PrivateQueryServiceStub(object):
                 request_serializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesRequest.SerializeToString,
                 response_deserializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesResponse.FromString,
                 _registered_method=True)
+        self.GetRefusal = channel.unary_unary(
+                '/gris.app.v1.PrivateQueryService/GetRefusal',
+                request_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetRefusalRequest.SerializeToString,
+                response_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetRefusalResponse.FromString,
+                _registered_method=True)
 
 
 class PrivateQueryServiceServicer(object):
@@ -89,7 +96,9 @@ class PrivateQueryServiceServicer(object):
     allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
+    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
     metadata of ErrorInfo has the largest one as "largest_k". RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL and RetryInfo:
@@ -144,6 +153,14 @@ class PrivateQueryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetRefusal(self, request, context):
+        """Returns a question that Ask did not answer, and why, for as long as results are listed. INVALID_ARGUMENT for
+        request_id: no such question of this account is kept, or the caller was of another audience then.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PrivateQueryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -177,6 +194,11 @@ def add_PrivateQueryServiceServicer_to_server(servicer, server):
                     request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesRequest.FromString,
                     response_serializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesResponse.SerializeToString,
             ),
+            'GetRefusal': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetRefusal,
+                    request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetRefusalRequest.FromString,
+                    response_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetRefusalResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'gris.app.v1.PrivateQueryService', rpc_method_handlers)
@@ -193,7 +215,9 @@ class PrivateQueryService(object):
     allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
+    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
     metadata of ErrorInfo has the largest one as "largest_k". RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL and RetryInfo:
@@ -355,6 +379,33 @@ class PrivateQueryService(object):
             '/gris.app.v1.PrivateQueryService/ListReleases',
             gris_dot_app_dot_v1_dot_app__pb2.ListReleasesRequest.SerializeToString,
             gris_dot_app_dot_v1_dot_app__pb2.ListReleasesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetRefusal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.app.v1.PrivateQueryService/GetRefusal',
+            gris_dot_app_dot_v1_dot_app__pb2.GetRefusalRequest.SerializeToString,
+            gris_dot_app_dot_v1_dot_app__pb2.GetRefusalResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -25,7 +25,9 @@ class PrivateQueryServiceStub:
     allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
+    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
     metadata of ErrorInfo has the largest one as "largest_k". RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL and RetryInfo:
@@ -78,6 +80,14 @@ class PrivateQueryServiceStub:
     ]
     """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
 
+    GetRefusal: grpc.UnaryUnaryMultiCallable[
+        gris_api.app.v1.app_pb2.GetRefusalRequest,
+        gris_api.app.v1.app_pb2.GetRefusalResponse,
+    ]
+    """Returns a question that Ask did not answer, and why, for as long as results are listed. INVALID_ARGUMENT for
+    request_id: no such question of this account is kept, or the caller was of another audience then.
+    """
+
 class PrivateQueryServiceAsyncStub:
     """Private questions for callers that are not trusted with true counts: analysts, and programs in any language. The
     application's server offers it and authenticates the caller by a certificate or a token.
@@ -86,7 +96,9 @@ class PrivateQueryServiceAsyncStub:
     allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
+    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
     metadata of ErrorInfo has the largest one as "largest_k". RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL and RetryInfo:
@@ -138,6 +150,14 @@ class PrivateQueryServiceAsyncStub:
     ]
     """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
 
+    GetRefusal: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.app.v1.app_pb2.GetRefusalRequest,
+        gris_api.app.v1.app_pb2.GetRefusalResponse,
+    ]
+    """Returns a question that Ask did not answer, and why, for as long as results are listed. INVALID_ARGUMENT for
+    request_id: no such question of this account is kept, or the caller was of another audience then.
+    """
+
 class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     """Private questions for callers that are not trusted with true counts: analysts, and programs in any language. The
     application's server offers it and authenticates the caller by a certificate or a token.
@@ -146,7 +166,9 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
+    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
     metadata of ErrorInfo has the largest one as "largest_k". RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL and RetryInfo:
@@ -209,5 +231,15 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.app.v1.app_pb2.ListReleasesResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.ListReleasesResponse]]:
         """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
+
+    @abc.abstractmethod
+    def GetRefusal(
+        self,
+        request: gris_api.app.v1.app_pb2.GetRefusalRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris_api.app.v1.app_pb2.GetRefusalResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.GetRefusalResponse]]:
+        """Returns a question that Ask did not answer, and why, for as long as results are listed. INVALID_ARGUMENT for
+        request_id: no such question of this account is kept, or the caller was of another audience then.
+        """
 
 def add_PrivateQueryServiceServicer_to_server(servicer: PrivateQueryServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -1,0 +1,103 @@
+"""Questions that were not answered: each has an id, under which its caller may ask why for as long as results are kept.
+
+What is kept is what the caller was answered, so it holds nothing of members. It is in the history, under a name that no
+account has: as many as of results, and for as long, and none of them takes the place of a result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from contextlib import suppress
+
+import grpc
+from gris_api.app.v1 import app_pb2
+
+from gris_gateway import rpc_errors
+from gris_gateway.accounts import AccountError, OutOfReachError
+from gris_gateway.callers import current_caller
+from gris_gateway.history import History
+from gris_gateway.kept_history import KeptHistory
+from gris_serving import logs
+
+# A longer question is not kept, only why it was refused.
+MAX_QUESTION_BYTES = 2**14
+MAX_MESSAGE = 4096
+# So long a refusal waits until it is kept, and so many are written at a time, whatever becomes of the others.
+KEEPING_SECONDS = 1.0
+MAX_WRITING = 100
+
+log = logging.getLogger(__name__)
+
+
+class RefusedQuestions:
+    """The refused questions of all accounts, in the history."""
+
+    def __init__(self, history: History | KeptHistory) -> None:
+        self._history = history
+        self._writing: set[asyncio.Task[None]] = set()
+
+    async def noted(self, request: app_pb2.AskRequest, error: Exception, status: grpc.Status) -> grpc.Status:
+        """Return the status of a question that is not answered with its id, and keep it.
+
+        Args:
+            request: The question.
+            error: Why it is not answered.
+            status: How its caller is answered.
+        """
+        is_unusable = isinstance(error, rpc_errors.RequestError) and error.field == "request_id"
+        own = "" if is_unusable else request.request_id
+        request_id = own or logs.request_id() or uuid.uuid4().hex
+        status, refusal = rpc_errors.named(error, status, request_id)
+        refusal.message = refusal.message[:MAX_MESSAGE]
+        past = app_pb2.PastRelease(request_id=request_id, refusal=refusal)
+        past.released_at.GetCurrentTime()
+        if request.question.ByteSize() <= MAX_QUESTION_BYTES:
+            past.question.CopyFrom(request.question)
+        # An account that cannot be has no history.
+        with suppress(AccountError, OutOfReachError):
+            account = current_caller.get().account(request.account.path)
+            if len(self._writing) < MAX_WRITING:
+                writing = asyncio.create_task(self._keep(account, past))
+                self._writing.add(writing)
+                writing.add_done_callback(self._writing.discard)
+                await asyncio.wait((writing,), timeout=KEEPING_SECONDS)
+        return status
+
+    async def find(self, account: tuple[str, ...], request_id: str) -> app_pb2.GetRefusalResponse | None:
+        """Return the refused question of an account with this id; None: none is kept, for this audience."""
+        past = await self._history.find(_name(account), request_id) if request_id else None
+        if past is None:
+            return None
+        question = past.question if past.HasField("question") else None
+        return app_pb2.GetRefusalResponse(
+            refused_at=past.released_at, question=question, refusal=past.refusal
+        )
+
+    async def finish(self) -> None:
+        """Wait until all are kept; call it before the history is closed."""
+        await asyncio.gather(*self._writing)
+
+    async def _keep(self, account: tuple[str, ...], past: app_pb2.PastRelease) -> None:
+        try:
+            await self._history.add(_name(account), past)
+        except Exception as error:
+            # The caller is answered all the same.
+            fields = {"error": type(error).__name__}
+            log.error(
+                "A refused question could not be kept in the history.",
+                extra={"event": "history.not_written", "fields": fields},
+            )
+
+
+def _name(account: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the name under which refusals are kept: that of no account, since no segment of one is empty.
+
+    A refusal may name what another audience is not offered, so each has its own.
+    """
+    audience = current_caller.get().audience
+    if audience is None:
+        return (*account, "")
+    values = (part for value in sorted(audience.values.items()) for part in value)
+    return (*account, "", audience.name, *values)
