@@ -31,6 +31,7 @@ from pinot_connector.questions import (
 )
 
 MAX_BYTES = 512 * 1024
+LARGEST = 2**63 - 1
 # Of who has no log-in and had none: room for a token.
 STRANGER_BYTES = 32 * 1024
 MAX_FIELDS = 2000
@@ -259,3 +260,18 @@ def _time_range(form: Form) -> tuple[TimeBound, TimeBound] | None:
         _day("the first day", since) if since else None,
         _day("the day after the last", until) if until else None,
     )
+
+
+def whole(name: str, text: str, largest: int = LARGEST) -> int:
+    """Return the whole number that a field holds. Raises InvalidQuestion."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 19 and int(text) <= largest):
+        raise InvalidQuestion(name, f"expected a whole number from 0 to {largest}")
+    return int(text)
+
+
+def day(name: str, text: str) -> datetime.date:
+    """Return the day that a field holds. Raises InvalidQuestion."""
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise InvalidQuestion(name, "expected a day such as 2026-01-31") from None

@@ -55,6 +55,11 @@ class Problem:
     is_retried: bool = False
     request_id: str = ""
 
+    @property
+    def asks_for_more(self) -> bool:
+        """Whether more budget would help, which may be asked for."""
+        return self.status == _STATUS[ErrorCode.BUDGET_EXHAUSTED] and bool(self.shortfalls)
+
 
 def problem_of(error: GrisError) -> Problem:
     """Return what a page says of an error; no message of the connector holds data."""

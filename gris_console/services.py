@@ -13,7 +13,7 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_status import rpc_status
 
-from pinot_connector.budget_service_client import BudgetServiceClient
+from pinot_connector.budget_service_client import BudgetServiceClient, new_request_id
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.dp_service_client import DpServiceClient
@@ -78,6 +78,35 @@ class OwnerClient:
         """
         request = admin_pb2.SetLimitsRequest(changes=[change], request_id=request_id)
         return bool((await _called(self._admin.SetLimits, request, Service.BUDGET)).replayed)
+
+    async def requests(self) -> Sequence[admin_pb2.LimitRequest]:
+        """Return the requests for other limits that wait.
+
+        Raises:
+            GrisError: As for `levels`.
+        """
+        request = admin_pb2.ListLimitRequestsRequest()
+        return (await _called(self._admin.ListLimitRequests, request, Service.BUDGET)).requests
+
+    async def approve(self, account: budget_pb2.Account, id_: str) -> bool:
+        """Approve a request; return whether its limit is set, and no second person has to approve it.
+
+        Raises:
+            GrisError: As for `levels`.
+        """
+        request = admin_pb2.ApproveLimitRequest(account=account, id=id_, request_id=new_request_id())
+        return bool((await _called(self._admin.ApproveLimit, request, Service.BUDGET)).version)
+
+    async def refuse(self, account: budget_pb2.Account, id_: str, reason: str) -> None:
+        """Refuse a request.
+
+        Raises:
+            GrisError: As for `levels`.
+        """
+        request = admin_pb2.RefuseLimitRequest(
+            account=account, id=id_, reason=reason, request_id=new_request_id()
+        )
+        await _called(self._admin.RefuseLimit, request, Service.BUDGET)
 
     async def charges(self, request: admin_pb2.ListChargesRequest) -> Charges:
         """Return charges, at most ten thousand.

@@ -77,14 +77,17 @@ class Callers:
         accounts = {tuple(rule.account) for rule in rules.values()}
         if len(accounts) != 1:
             raise NoAccountError
-        return Caller(min(rules), accounts.pop(), all(rule.accounts_below for rule in rules.values()))
+        below = all(rule.accounts_below for rule in rules.values())
+        return Caller(min(rules), accounts.pop(), below, names=tuple(sorted(names)))
 
     def _by_claims(self, claims: Mapping[str, Any]) -> Caller:
         rules = () if self._rules.jwt is None else self._rules.jwt.accounts
         for rule in rules:
             if _fits(rule, claims.get(rule.claim)):
                 own = _account(rule, claims)
-                return Caller(f"token:{claims.get('sub', '')}:{own}", own, rule.accounts_below)
+                subject = claims.get("sub", "")
+                names = (f"sub:{subject}",) if subject else ()
+                return Caller(f"token:{subject}:{own}", own, rule.accounts_below, names=names)
         raise NoAccountError
 
 

@@ -93,6 +93,10 @@ class InProcessCalls:
         """Return why a question was refused."""
         return await self._answer("GetRefusal", request, timeout, metadata)
 
+    async def RequestBudget(self, request: Message, *, timeout: float, metadata: Metadata) -> Any:
+        """Ask for more budget."""
+        return await self._answer("RequestBudget", request, timeout, metadata)
+
     async def _answer(self, name: str, request: Message, seconds: float, metadata: Metadata) -> Any:
         (answer,) = await self._answers(name, request, seconds, metadata)
         return answer

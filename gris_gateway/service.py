@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -16,7 +18,7 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
-from gris_gateway import messages, rpc_errors
+from gris_gateway import messages, offered_results, rpc_errors
 from gris_gateway.accounts import AccountError, OutOfReachError
 from gris_gateway.callers import current_caller
 from gris_gateway.history import MAX_ELEMENT_BYTES, History
@@ -30,9 +32,9 @@ from gris_gateway.rpc_errors import RequestError
 from gris_serving import logs
 from gris_serving.identity import Context
 from pinot_connector import telemetry
+from pinot_connector.budgets import limit_request
 from pinot_connector.checked_arguments import require_confidence, require_max_cost
 from pinot_connector.client import AsyncPrivateClient
-from pinot_connector.errors import GrisError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.query_pipeline import Admission
 from pinot_connector.results import PrivateResult
@@ -105,7 +107,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             await current_call.get().turn()
             client = self._client_of(account)
             levels = [message_of(budget_pb2.Level, each) for each in await client.remaining()]
-            await _without_others(client, levels)
+            await offered_results.without_others(client, levels)
             return app_pb2.GetRemainingResponse(account=budget_pb2.Account(path=account), levels=levels)
 
     async def GetGuarantee(
@@ -146,9 +148,9 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             if page.releases:
                 await client.require_not_closed()
             after = self._page_tokens.token(account, page.after)
-            offered = await _offered(client, page.releases)
+            offered = await offered_results.offered(client, page.releases)
             listed = [
-                each if is_offered else _without_numbers(each)
+                each if is_offered else offered_results.without_numbers(each)
                 for each, is_offered in zip(page.releases, offered, strict=True)
             ]
             return app_pb2.ListReleasesResponse(releases=listed, next_page_token=after)
@@ -165,6 +167,21 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
                 raise RequestError("request_id", "no refused question of this account is kept under it")
             await self._client_of(account).require_not_closed()
             return found
+
+    async def RequestBudget(
+        self, request: app_pb2.RequestBudgetRequest, context: Context
+    ) -> app_pb2.RequestBudgetResponse:
+        """Ask administrators for a higher limit, in the name of the caller."""
+        async with _reporting_errors(context):
+            account, request_id = _account(request.account), _request_id(request.request_id)
+            if not request_id:
+                raise RequestError("request_id", "expected one: a retry would be another request")
+            await current_call.get().turn()
+            asked = limit_request(request, current_caller.get().names)
+            # The ledger's ids are those of all accounts of a root.
+            asked.request_id = hashlib.sha256(json.dumps([*account, request_id]).encode()).hexdigest()
+            found = await self._client_of(account).request_limit(asked)
+            return app_pb2.RequestBudgetResponse(id=found.id, replayed=found.replayed)
 
     async def finish(self) -> None:
         """Wait until everything is kept that has to be; call it before the history is closed."""
@@ -183,7 +200,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             if known is not None and not known.elements_omitted:
                 client = self._client_of(account)
                 await client.require_not_closed()
-                if not all(await _offered(client, [known])):
+                if not all(await offered_results.offered(client, [known])):
                     raise RequestError(
                         "request_id", "was used before, by an audience that was offered other rows"
                     )
@@ -222,7 +239,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult
     ) -> _Answer:
         answer = await _converted(result, lambda: _Answer.of(result))
-        await _without_others(self._client_of(account), answer.end.remaining)
+        await offered_results.without_others(self._client_of(account), answer.end.remaining)
         past = app_pb2.PastRelease(
             question=request.question,
             request_id=request.request_id,
@@ -287,50 +304,6 @@ class _Answer:
 async def _converted(result: PrivateResult, convert: Callable[[], _Converted]) -> _Converted:
     """Convert a result off the event loop, unless it is so small that a thread would take longer."""
     return convert() if len(result.rows) <= SMALL_ROWS else await asyncio.to_thread(convert)
-
-
-async def _offered(client: AsyncPrivateClient, past: Sequence[app_pb2.PastRelease]) -> list[bool]:
-    """Return of each result whether the audience of the caller may see it: whether it could ask the question now."""
-    known: dict[tuple[bytes, str], bool] = {}
-    keys = [
-        (each.question.SerializeToString(deterministic=True), each.result.shown.audience_rows)
-        for each in past
-    ]
-    if past and current_caller.get().audience is None:
-        is_open = await client.offers_all()
-        return [is_open and not rows for _, rows in keys]
-    for key, each in zip(keys, past, strict=True):
-        if key not in known:
-            known[key] = await client.can_ask(each.question, each.result.shown)
-    return [known[key] for key in keys]
-
-
-async def _without_others(client: AsyncPrivateClient, levels: Iterable[budget_pb2.Level]) -> None:
-    """Leave out what is left of blocks that the audience of the caller is not offered; where nobody says, of all."""
-    divided = [each for each in levels if each.remaining_of_blocks]
-    if current_caller.get().audience is None or not divided:
-        return
-    offered: set[str] = set()
-    # What is paid for is answered all the same.
-    with suppress(GrisError):
-        blocks = (await client.catalog_page(dp_pb2.GetCatalogRequest(page_size=1))).blocks
-        offered = {*blocks.ids, *filter(None, [blocks.rest])}
-    for level in divided:
-        kept = [each for each in level.remaining_of_blocks if offered.issuperset(each.blocks)]
-        del level.remaining_of_blocks[:]
-        level.remaining_of_blocks.extend(kept)
-
-
-def _without_numbers(past: app_pb2.PastRelease) -> app_pb2.PastRelease:
-    """Return what is listed of a result that the audience of the caller is not offered: that there was one."""
-    named = app_pb2.PastRelease(request_id=past.request_id, elements_omitted=True, confidence=past.confidence)
-    named.released_at.CopyFrom(past.released_at)
-    named.question.CopyFrom(past.question)
-    named.result.shown.CopyFrom(past.result.shown)
-    # The price may be one of each element.
-    for field in ("element_count", "ended_in_bottom", "bottom", "cost", "total", "totals", "statements"):
-        named.result.shown.ClearField(field)
-    return named
 
 
 def _replay(known: app_pb2.PastRelease) -> _Answer:

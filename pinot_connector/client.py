@@ -7,6 +7,7 @@ import copy
 from collections.abc import Awaitable, Sequence
 from types import TracebackType
 
+from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.audiences import Audience, asked_as
@@ -260,6 +261,17 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         """
         explanation = await self.estimate(question)
         return questions_left(await self.remaining(), explanation.worst_case_cost)
+
+    async def request_limit(self, request: budget_pb2.RequestLimitRequest) -> budget_pb2.RequestLimitResponse:
+        """Asks administrators for another limit; `asked_by` are the names of who asks, as this program knows them.
+
+        Raises:
+            InvalidQuestion: the request is malformed, or as many wait as may.
+            AccountUnknown: the account has no budget.
+            ServiceUnavailable, OutcomeUnknown: no answer came; asked again with its request_id, it is made once.
+        """
+        self._require_open()
+        return await self._budget.request_limit(request)
 
     async def require_not_closed(self) -> None:
         """Returns if the account may read what it has paid for, by what the ledger said at most a minute ago.

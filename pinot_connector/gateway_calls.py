@@ -35,3 +35,7 @@ class GatewayCalls(Protocol):
     @property
     def GetRefusal(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
         """Says why a question was refused."""
+
+    @property
+    def RequestBudget(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
+        """Asks for more budget."""

@@ -316,6 +316,22 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         )
         return await self._call(self._stub.GetRefusal, request)
 
+    async def request_budget(self, request: app_pb2.RequestBudgetRequest) -> str:
+        """Asks administrators for a higher limit, and returns the id by which they know the request.
+
+        Args:
+            request: what is asked; the account is the client's.
+
+        Raises:
+            InvalidQuestion: it is malformed, or as many requests wait as may; `field` says which part is wrong.
+            GrisError: the gateway, or a service behind it, does not answer.
+        """
+        asked = app_pb2.RequestBudgetRequest()
+        asked.CopyFrom(request)
+        if self._account is not None:
+            asked.account.CopyFrom(self._account)
+        return str((await self._call(self._stub.RequestBudget, asked)).id)
+
     async def close(self) -> None:
         """Closes the connection. Closing twice is allowed."""
         if self._channel is not None:

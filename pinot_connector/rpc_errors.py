@@ -57,6 +57,9 @@ class Service(StrEnum):
 
 _DOMAINS = {Service.DP: "gris.dp", Service.BUDGET: "gris.budget", Service.GATEWAY: "gris.app"}
 
+# The account, and the fields of a request for another limit.
+_FROM_CALLERS = frozenset(("account", "path", "information", "calls", "until", "reason"))
+
 # A call that ends in one of these may have had its effect before the answer was lost.
 _LOST_ANSWERS = frozenset(
     (
@@ -191,8 +194,8 @@ def _invalid(service: Service, failure: _Failure) -> GrisError:
     field_name, problem = (
         (violations[0].field, violations[0].description) if violations else ("", failure.text)
     )
-    # Of a request to budget_service, only the account comes from the caller.
-    if service is Service.BUDGET and not field_name.startswith("account"):
+    # Of a request to budget_service, only this comes from the caller.
+    if service is Service.BUDGET and field_name.split(".")[0] not in _FROM_CALLERS:
         return ServiceRefused(service, f"refused the request ({failure.reason})", failure.reason)
     return InvalidQuestion(field_name, problem)
 
@@ -293,6 +296,8 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.BUDGET, "BUDGET_EXHAUSTED"): _exhausted,
     (Service.BUDGET, "BUDGET_HELD"): _held,
     (Service.BUDGET, "ACCOUNT_UNKNOWN"): lambda failure: AccountUnknown(failure.text),
+    (Service.BUDGET, "TOO_MANY_REQUESTS"): lambda failure: InvalidQuestion("", failure.text),
+    (Service.BUDGET, "LIMIT_ENDED"): lambda failure: InvalidQuestion("until", failure.text),
     (Service.BUDGET, "RESERVATION_OVER"): lambda _: ReservationOver(
         Service.BUDGET, "the reservation is over"
     ),

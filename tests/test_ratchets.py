@@ -19,24 +19,24 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_005,
-    "budget_service": 20_764,
-    "pinot_connector": 21_993,
-    "gris_gateway": 3_730,
-    "gris_console": 4_320,
+    "budget_service": 21_314,
+    "pinot_connector": 22_060,
+    "gris_gateway": 3_771,
+    "gris_console": 4_477,
     "gris_mcp": 2_745,
     "gris_broker": 576,
     "gris_postgres": 3_193,
     "gris_data": 8_617,
     "gris_lab": 5_764,
-    "gris_cli": 10_694,
+    "gris_cli": 10_892,
     "gris_serving": 4_181,
 }
-LINES_OF_TESTS = 140_580
-OPTIONAL_FIELDS = 511
+LINES_OF_TESTS = 141_165
+OPTIONAL_FIELDS = 513
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 142_316
+WORDS = 142_816
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -6,7 +6,9 @@
     allow_volatile: false               # true: accept a store that forgets charges when it dies, for tests
     charge_tickets: {key_file: /run/secrets/gris-ticket-key}    # previous_key_files: [...] during a rotation
     leases: {share_percent: 10, outstanding_percent: 50, seconds: 600}      # only if regions borrow from this ledger
-    administration: {requires_reason: true}     # every change by an administrator says why; default false
+    administration:
+      requires_reason: true                     # every change by an administrator says why; default false
+      two_persons: true                         # who approve a request for another limit; default false
     accounts:
       - path: [acme]
         limit: {information: 9000, calls: 900}
@@ -171,9 +173,10 @@ class Leases(Strict):
 
 
 class Administration(Strict):
-    """What administrators say with each change: why, if `requires_reason`."""
+    """What administrators do: say why, if `requires_reason`, and approve requests as `two_persons`."""
 
     requires_reason: bool = False
+    two_persons: bool = False
 
 
 class Configuration(Strict):

@@ -1,8 +1,11 @@
-"""What an administrator has made of accounts: which are closed, and which had another name before."""
+"""What is kept of accounts: which are closed, which had another name before, and what limits are asked for."""
 
 from __future__ import annotations
 
+import json
+
 from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from budget_service.ledger.values import Account
 
@@ -12,17 +15,34 @@ MAX_FORMER_NAMES = 16
 _OPEN, _CLOSED, _MOVED = "open", "closed", "moved"
 
 
+class LimitRequest(Struct, frozen=True, gc=False):
+    """A request for another limit, which waits until it is decided or expires.
+
+    `asked_by` are the names of who asked, and `approved_by` those of the first of two persons who approve it, separated
+    by spaces. `before` is the limit then and `wanted` the one that is asked for, as `limit_text` writes them.
+    """
+
+    id: str
+    asked_by: str
+    before: str
+    wanted: str
+    reason: str
+    expires_at: int
+    approved_by: str = ""
+
+
 class AccountState(Struct, frozen=True, gc=False):
     """The state of one account.
 
     Nothing begins under one that `is_closed`. One that `is_moved` has another name by now, and stays closed for good.
     `former_names` are the last segments of the names that the account had before, oldest first: it stays below the
-    same level.
+    same level. `requests` are those for another limit: a closed or moved account has none any more.
     """
 
     is_closed: bool = False
     is_moved: bool = False
     former_names: tuple[str, ...] = ()
+    requests: tuple[LimitRequest, ...] = ()
 
     def closed(self) -> AccountState:
         """Return the state once the account is closed."""
@@ -31,6 +51,10 @@ class AccountState(Struct, frozen=True, gc=False):
     def reopened(self) -> AccountState:
         """Return the state once the account is open again."""
         return AccountState(former_names=self.former_names)
+
+    def requesting(self, requests: tuple[LimitRequest, ...]) -> AccountState:
+        """Return the state with other requests."""
+        return replace(self, requests=requests)
 
     def after_move(self, source: Account) -> AccountState:
         """Return the state of the account that this one, called `source`, becomes."""
@@ -46,14 +70,20 @@ MOVED = AccountState(is_closed=True, is_moved=True)
 
 
 def state_text(state: AccountState) -> str:
-    """Return a state in one line: a word, and former names behind slashes, which no name holds."""
+    """Return a state as a text: a word with former names behind slashes, which no name holds, and a line a request."""
     word = _MOVED if state.is_moved else _CLOSED if state.is_closed else _OPEN
-    return "/".join((word, *state.former_names))
+    return "\n".join(("/".join((word, *state.former_names)), *map(_request_text, state.requests)))
 
 
 def parse_state(text: str) -> AccountState:
     """Return the state of a text made by `state_text`."""
-    word, *names = text.split("/")
+    line, *requests = text.split("\n")
+    word, *names = line.split("/")
     if word not in (_OPEN, _CLOSED, _MOVED):
         raise ValueError("not the state of an account")
-    return AccountState(word != _OPEN, word == _MOVED, tuple(names))
+    waiting = tuple([LimitRequest(*json.loads(each)) for each in requests])
+    return AccountState(word != _OPEN, word == _MOVED, tuple(names), waiting)
+
+
+def _request_text(request: LimitRequest) -> str:
+    return json.dumps(astuple(request))

@@ -41,6 +41,10 @@ class Reason(Enum):
     HAS_ACCOUNTS_BELOW = "HAS_ACCOUNTS_BELOW"
     NOTHING_TO_MOVE = "NOTHING_TO_MOVE"
     MOVED_TOO_OFTEN = "MOVED_TOO_OFTEN"
+    TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
+    NO_SUCH_REQUEST = "NO_SUCH_REQUEST"
+    OTHER_PERSON_NEEDED = "OTHER_PERSON_NEEDED"
+    LIMIT_CHANGED = "LIMIT_CHANGED"
     LEASE_SPENT = "LEASE_SPENT"
     LEASE_NOT_YOURS = "LEASE_NOT_YOURS"
 
@@ -188,7 +192,8 @@ class Refused(Struct, frozen=True, gc=False):
 class LimitsSet(Struct, frozen=True, gc=False):
     """Limits were changed, or an account was closed, opened or moved.
 
-    `version` is that of the root's limits and states from now on; no others ever have it.
+    `version` is that of the root's limits and states from now on; no others ever have it. 0: nothing was changed yet,
+    for a limit was only asked for, or refused, or another person has to approve it.
     """
 
     version: int

@@ -11,7 +11,6 @@ fingerprint: somebody else may retry the request, and the journal keeps who was 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -20,9 +19,6 @@ from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import limit_text
 from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit, blocks_of
 from budget_service.ledger.windows import Microseconds
-
-# A few megabytes.
-_KEPT_ACCOUNTS = 10_000
 
 LEASE_PREFIX = "lease:"
 
@@ -300,12 +296,70 @@ class MoveAccount(Struct, frozen=True, gc=False, kw_only=True):
         return _fingerprint(self.account, ("move", self.target.text, self.reason))
 
 
+class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
+    """Ask for another limit of an account. `before` is the one that it has, which is not part of the fingerprint.
+
+    `stated` is what was sent; the `wanted` limit is made of it and of `before`, which may be another one at a retry.
+    """
+
+    account: Account
+    request_id: str
+    actor: str
+    reason: str
+    stated: tuple[str, ...]
+    before: Limit
+    wanted: Limit
+
+    @property
+    def id(self) -> str:
+        """Names what is asked for."""
+        return digest((self.account.text.encode(), self.request_id.encode()))[:12]
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the client sent."""
+        return _fingerprint(self.account, ("request limit", *self.stated, self.reason))
+
+
+class ApproveLimit(Struct, frozen=True, gc=False, kw_only=True):
+    """Approve a request for another limit, `of_two` persons or alone.
+
+    `stored` and `present` are the stored limit and the one in force when that was decided: neither may have changed.
+    """
+
+    account: Account
+    request_id: str
+    actor: str
+    id: str
+    stored: Limit | None
+    present: Limit | None
+    of_two: bool
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the administrator sent."""
+        return _fingerprint(self.account, ("approve limit", self.id))
+
+
+class RefuseLimit(Struct, frozen=True, gc=False, kw_only=True):
+    """Refuse a request for another limit."""
+
+    account: Account
+    request_id: str
+    actor: str
+    id: str
+    reason: str
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the administrator sent."""
+        return _fingerprint(self.account, ("refuse limit", self.id, self.reason))
+
+
 BudgetRequest: TypeAlias = (
     Reserve | Charge | CancelReservation | WriteOff | Refund | ReportCharge | ReturnLease
 )
 # Requests of an administrator about a root account or an account of it, which need no limits.
 AccountRequest: TypeAlias = CloseAccount | ReopenAccount | MoveAccount
-RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | AccountRequest
+LimitAct: TypeAlias = RequestLimit | ApproveLimit | RefuseLimit
+RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | AccountRequest | LimitAct
 Request: TypeAlias = BudgetRequest | RootRequest
 
 
@@ -330,28 +384,6 @@ def is_lease(reservation_id: str) -> bool:
 def lease_of(name: str) -> str:
     """Return the lease that the name of a part of it, or of a change to it, is of."""
     return name.removeprefix(LEASE_PREFIX).partition(".")[0]
-
-
-def counting_levels(request: BudgetRequest) -> tuple[Account, ...]:
-    """Return the levels that a request counts on: all of its account, but a write-off only on its own."""
-    account = request.account
-    first = account.depth if isinstance(request, WriteOff) else 1
-    return _levels(account, first)
-
-
-def named_blocks(request: BudgetRequest) -> tuple[str, ...]:
-    """Return the blocks that alone pay, or are paid back, by a request that names some."""
-    return request.blocks if isinstance(request, Reserve | Charge | Refund) else ()
-
-
-def needs_all_blocks(request: BudgetRequest) -> bool:
-    """Return whether a request is decided by what every block of its levels has paid."""
-    return isinstance(request, ReportCharge) or (isinstance(request, Reserve | Charge) and not request.blocks)
-
-
-@lru_cache(maxsize=_KEPT_ACCOUNTS)
-def _levels(account: Account, widest: int) -> tuple[Account, ...]:
-    return tuple([account.level(depth) for depth in range(widest, account.depth + 1)])
 
 
 def _cost_fields(cost: Cost, unit_id: str) -> tuple[str, str, str]:

@@ -16,8 +16,10 @@ from budget_service.ledger.administration import (
     set_limits,
 )
 from budget_service.ledger.closing import change_account, is_closed_to, refuse_closed
+from budget_service.ledger.counting import counting_levels
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.lease_reports import record_report, return_lease
+from budget_service.ledger.limit_requests import act_on_limit
 from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
@@ -38,6 +40,7 @@ from budget_service.ledger.requests import (
     CancelReservation,
     ChangeCurrency,
     Charge,
+    LimitAct,
     Refund,
     ReportCharge,
     Request,
@@ -46,7 +49,6 @@ from budget_service.ledger.requests import (
     ReturnLease,
     SetLimits,
     WriteOff,
-    counting_levels,
     is_lease,
 )
 from budget_service.ledger.state import (
@@ -89,6 +91,8 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
     remembered = snapshot.remembered
     if remembered is not None and now < remembered.keep_until:
         return Decision(_replay(remembered, request), None)
+    if isinstance(request, LimitAct):
+        return act_on_limit(snapshot, request, limits, now)
     if isinstance(request, SetLimits | ResumeClock | AccountRequest):
         return _administer(snapshot, request, limits, now)
     if not limits.hold(snapshot.root.limits_version, now):

@@ -70,7 +70,8 @@ class EntryKind(Enum):
     clock by the beginning of its one hold. REFUNDED: what was charged for the release was given back; its cost is taken
     off its holds. LIMIT: the stored limit of the account was changed; `change` has the old and the new one. CLOSE and
     REOPEN: the account was closed, or opened again. MOVE: the account got another name, under which its charges count
-    from then on; `change` has it.
+    from then on; `change` has it. REQUEST: another limit was asked for; `change` has both, and `query_id` the request.
+    APPROVE and REFUSE: the first of two persons has approved it, or it was refused.
     """
 
     SETTLED = "settled"
@@ -84,6 +85,14 @@ class EntryKind(Enum):
     CLOSE = "close"
     REOPEN = "reopen"
     MOVE = "move"
+    REQUEST = "request"
+    APPROVE = "approve"
+    REFUSE = "refuse"
+
+    @property
+    def is_of_limit(self) -> bool:
+        """Return whether the entry's `change` is one of a limit, made or asked for."""
+        return self in (EntryKind.LIMIT, EntryKind.REQUEST, EntryKind.APPROVE, EntryKind.REFUSE)
 
     @property
     def is_charge(self) -> bool:

@@ -20,6 +20,7 @@ from budget_service.ledger.requests import (
     CloseAccount,
     MoveAccount,
     Refund,
+    RefuseLimit,
     ReopenAccount,
     ResumeClock,
     SetLimits,
@@ -78,6 +79,9 @@ _KINDS = {
     EntryKind.CLOSE: pb.CHARGE_KIND_CLOSE,
     EntryKind.REOPEN: pb.CHARGE_KIND_REOPEN,
     EntryKind.MOVE: pb.CHARGE_KIND_MOVE,
+    EntryKind.REQUEST: pb.CHARGE_KIND_REQUEST,
+    EntryKind.APPROVE: pb.CHARGE_KIND_APPROVE,
+    EntryKind.REFUSE: pb.CHARGE_KIND_REFUSE,
 }
 
 
@@ -117,7 +121,7 @@ class Administrator:
             raise InvalidFieldError(
                 "reason", "must say why: the configuration has administration.requires_reason"
             )
-        return _reason(text) if text else ""
+        return parse_reason(text) if text else ""
 
 
 def parse_set_limits(message: pb.SetLimitsRequest, sender: Administrator) -> SetLimits:
@@ -170,14 +174,14 @@ def parse_resume_clock(message: pb.ResumeClockRequest, sender: Administrator) ->
         account=parse_root(message.account),
         request_id=parse_id(message.request_id, "request_id"),
         actor=sender.actor,
-        true_time=_microseconds(message.true_time, "true_time"),
+        true_time=parse_time(message.true_time, "true_time"),
         reason=sender.reason(message.reason),
     )
 
 
 def parse_refund(message: pb.RefundChargeRequest, sender: Administrator) -> Refund:
     """Return the request without its charge, or raise InvalidFieldError."""
-    reason = _reason(message.reason)
+    reason = parse_reason(message.reason)
     account, release_id = parse_account(message.account), parse_id(message.release_id, "release_id")
     request_id = parse_id(message.request_id, "request_id")
     return without_charge(account, release_id, reason, request_id, actor=sender.actor)
@@ -189,7 +193,7 @@ def parse_close(message: pb.CloseAccountRequest, sender: Administrator) -> Close
         account=parse_account(message.account),
         request_id=parse_id(message.request_id, "request_id"),
         actor=sender.actor,
-        reason=_reason(message.reason),
+        reason=parse_reason(message.reason),
     )
 
 
@@ -199,7 +203,7 @@ def parse_reopen(message: pb.ReopenAccountRequest, sender: Administrator) -> Reo
         account=parse_account(message.account),
         request_id=parse_id(message.request_id, "request_id"),
         actor=sender.actor,
-        reason=_reason(message.reason),
+        reason=parse_reason(message.reason),
     )
 
 
@@ -219,7 +223,18 @@ def parse_move(message: pb.MoveAccountRequest, sender: Administrator) -> MoveAcc
         target=target,
         request_id=parse_id(message.request_id, "request_id"),
         actor=sender.actor,
-        reason=_reason(message.reason),
+        reason=parse_reason(message.reason),
+    )
+
+
+def parse_refuse(message: pb.RefuseLimitRequest, actor: str) -> RefuseLimit:
+    """Return the request, or raise InvalidFieldError."""
+    return RefuseLimit(
+        account=parse_account(message.account),
+        request_id=parse_id(message.request_id, "request_id"),
+        actor=actor,
+        id=parse_id(message.id, "id"),
+        reason=parse_reason(message.reason),
     )
 
 
@@ -235,8 +250,8 @@ def parse_listing(message: pb.ListChargesRequest) -> Listing:
     """Return the request, or raise InvalidFieldError."""
     if not 0 <= message.page_size <= MAX_PAGE:
         raise InvalidFieldError("page_size", f"must be between 0 and {MAX_PAGE}")
-    start = _microseconds(message.start_time, "start_time") if message.HasField("start_time") else 0
-    end = _microseconds(message.end_time, "end_time") if message.HasField("end_time") else None
+    start = parse_time(message.start_time, "start_time") if message.HasField("start_time") else 0
+    end = parse_time(message.end_time, "end_time") if message.HasField("end_time") else None
     if message.after and not _POSITION.fullmatch(message.after):
         raise InvalidFieldError("after", "must be the position of an entry, as it was listed")
     most = message.page_size or DEFAULT_PAGE
@@ -262,7 +277,7 @@ def parse_usage(message: pb.GetUsageReportRequest, account: Account) -> Usage:
     if not message.HasField("start_time"):
         # 1970 would be taken for it, and the report be empty.
         raise InvalidFieldError("start_time", "must say when the days begin")
-    return Usage(_microseconds(message.start_time, "start_time"), message.days, message.depth)
+    return Usage(parse_time(message.start_time, "start_time"), message.days, message.depth)
 
 
 def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
@@ -278,7 +293,7 @@ def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
 
 def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
     """Return an entry of the journal as a message."""
-    before, after = parse_change(entry.change) if entry.kind is EntryKind.LIMIT else (None, None)
+    before, after = parse_change(entry.change) if entry.kind.is_of_limit else (None, None)
     blocks = blocks_of(entry.holds)
     target = Account.of_text(entry.change) if entry.kind is EntryKind.MOVE else None
     return pb.ChargeEntry(
@@ -295,8 +310,8 @@ def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
         if entry.shared_cost is None
         else cost_message(entry.shared_cost, entry.unit_id, blocks),
         reason=entry.reason,
-        limit_before=None if before is None else _limit_message(before),
-        limit_after=None if after is None else _limit_message(after),
+        limit_before=None if before is None else limit_message(before),
+        limit_after=None if after is None else limit_message(after),
         moved_to=None if target is None else budget_pb2.Account(path=target.path),
         actor=entry.actor,
     )
@@ -320,7 +335,8 @@ def difference_message(found: Difference) -> pb.Difference:
     )
 
 
-def _reason(text: str) -> str:
+def parse_reason(text: str) -> str:
+    """Return a reason, or raise InvalidFieldError."""
     if not 1 <= len(text) <= MAX_REASON_CHARACTERS:
         raise InvalidFieldError("reason", f"must have 1 to {MAX_REASON_CHARACTERS} characters")
     if has_invisible(text) or has_ignorable(text):
@@ -343,10 +359,11 @@ def _limit(message: pb.Limit, field: str) -> Limit:
     mode, rule = _MODES[message.mode], _rule(message, field)
     if not message.HasField("until"):
         return Limit(maximum, mode, rule)
-    return TemporaryLimit(maximum, mode, rule, until=_microseconds(message.until, f"{field}.until"))
+    return TemporaryLimit(maximum, mode, rule, until=parse_time(message.until, f"{field}.until"))
 
 
-def _limit_message(limit: Limit) -> pb.Limit:
+def limit_message(limit: Limit) -> pb.Limit:
+    """Return a limit as a message."""
     rule = limit.window
     return pb.Limit(
         information=limit.maximum.information,
@@ -373,7 +390,8 @@ def _rule(message: pb.Limit, field: str) -> WindowRule:
     return WindowRule(period, zone, days)
 
 
-def _microseconds(message: Timestamp, field: str) -> Microseconds:
+def parse_time(message: Timestamp, field: str) -> Microseconds:
+    """Return a time, or raise InvalidFieldError."""
     time = message.seconds * SECOND + message.nanos // 1000
     if not 0 <= time < 2**53:
         raise InvalidFieldError(field, "must be between 1970 and 2255")

@@ -22,6 +22,7 @@ from budget_service.server import audit, checkpoints, rpc_errors
 from budget_service.server.account_changes import require_known
 from budget_service.server.damage import reading_ledger
 from budget_service.server.limit_cache import LimitCache
+from budget_service.server.limit_requests import Requesting
 from budget_service.server.messages import parse_account
 from budget_service.server.refunds import with_charge
 from budget_service.server.request_runner import Context, RequestRunner
@@ -68,6 +69,22 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
         """Set or remove limits."""
         return await self._changes.finish_and_answer(self._set_limits(request, context), context)
+
+    async def ListLimitRequests(
+        self, request: pb.ListLimitRequestsRequest, context: Context
+    ) -> pb.ListLimitRequestsResponse:
+        """List requests for other limits."""
+        return await self._readings.finish_and_answer(self._list_requests(request), context)
+
+    async def ApproveLimit(
+        self, request: pb.ApproveLimitRequest, context: Context
+    ) -> pb.ApproveLimitResponse:
+        """Approve a request for another limit."""
+        return await self._changes.finish_and_answer(self._approve(request, context), context)
+
+    async def RefuseLimit(self, request: pb.RefuseLimitRequest, context: Context) -> pb.RefuseLimitResponse:
+        """Refuse a request for another limit."""
+        return await self._changes.finish_and_answer(self._refuse(request, context), context)
 
     async def ListCharges(self, request: pb.ListChargesRequest, context: Context) -> pb.ListChargesResponse:
         """List charges."""
@@ -179,6 +196,31 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         )
         if opened is not None:
             raise rpc_errors.RefusalError(rpc_errors.accounts_without_end(opened))
+
+    @property
+    def _requesting(self) -> Requesting:
+        return Requesting(self._store, self._settings.current.configuration)
+
+    async def _list_requests(self, message: pb.ListLimitRequestsRequest) -> pb.ListLimitRequestsResponse:
+        is_one = message.HasField("account")
+        roots = [messages.parse_root(message.account).root] if is_one else await self._store.roots()
+        return pb.ListLimitRequestsResponse(requests=await self._requesting.listed(roots))
+
+    async def _approve(self, message: pb.ApproveLimitRequest, context: Context) -> pb.ApproveLimitResponse:
+        actor = self._actor_of(context)
+        now = (await self._limits.read(parse_account(message.account))).time
+        request, change = await self._requesting.approving(message, actor, now)
+        if change is not None:
+            await self._require_sound(change)
+        answer = await self._store.apply(request, NO_LIMITS)
+        outcome = success(answer, LimitsSet, request)
+        return pb.ApproveLimitResponse(version=outcome.version, replayed=answer.replayed)
+
+    async def _refuse(self, message: pb.RefuseLimitRequest, context: Context) -> pb.RefuseLimitResponse:
+        request = messages.parse_refuse(message, self._actor_of(context))
+        answer = await self._store.apply(request, NO_LIMITS)
+        success(answer, LimitsSet, request)
+        return pb.RefuseLimitResponse(replayed=answer.replayed)
 
     async def _begin_currency(
         self, message: pb.BeginCurrencyRequest, context: Context

@@ -84,9 +84,12 @@ OPTIONS = (
     *handshake_options(),
 )
 
-_SPEND = ("ReserveBudget", "UpdateBudget", "ReleaseReservation")
+_SPEND = ("ReserveBudget", "UpdateBudget", "ReleaseReservation", "RequestLimit")
 _ADMIN = (
     "SetLimits",
+    "ListLimitRequests",
+    "ApproveLimit",
+    "RefuseLimit",
     "ListCharges",
     "GetUsageReport",
     "VerifyLedger",
@@ -204,11 +207,14 @@ async def serving(
     calls = RequestRunner(detector, tuning)
     instrumented = instrumentation.before(server, recorders, ordinary_reasons=ORDINARY_REASONS)
     service: BudgetService
+    asker_of = partial(actor_of, security, role=Role.SPEND)
     if region is not None:
-        service = RegionalBudgetService(region.maintenance, region.home, settings, calls, tuning)
+        service = RegionalBudgetService(
+            region.maintenance, region.home, settings, calls, tuning, asker_of=asker_of
+        )
     else:
         reporting = PacedStore(ReportingStore(store, detector).store).store
-        service = BudgetService(reporting, settings, calls, tuning)
+        service = BudgetService(reporting, settings, calls, tuning, asker_of=asker_of)
         lending = RegionService(
             service.limits, settings, calls, regions_of=security.regions, counts=lending_counts
         )

@@ -11,7 +11,7 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END, ACCOUNT_CLOSED,
                      ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED, TARGET_USED, HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE,
                      MOVED_TOO_OFTEN, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
-                     CHARGED_IN_REGION
+                     CHARGED_IN_REGION, TOO_MANY_REQUESTS, NO_SUCH_REQUEST, OTHER_PERSON_NEEDED, LIMIT_CHANGED
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC, ROLE_MISSING (another region's name)
 UNAUTHENTICATED      CALLER_UNNAMED, TOKEN_REFUSED
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
@@ -71,6 +71,12 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.NOTHING_TO_MOVE: "the account was never used, and has no limit of its own in the ledger",
     Reason.TOO_MANY_BLOCKS: "the root has as many blocks as it may have: ask about everybody",
     Reason.MOVED_TOO_OFTEN: "the account has had as many names as it may have",
+    Reason.TOO_MANY_REQUESTS: (
+        "this caller, or the level, has as many requests for another limit as may wait: an administrator decides them"
+    ),
+    Reason.NO_SUCH_REQUEST: "no such request waits for a decision: it was decided, has expired, or never was",
+    Reason.OTHER_PERSON_NEEDED: "another person has to approve this: not who asked, nor who has approved it already",
+    Reason.LIMIT_CHANGED: "the limit is not that of when the request was made any more: refuse it, and ask again",
     Reason.LEASE_SPENT: "the region's share of the budget does not hold this: the home ledger has to be asked",
     Reason.LEASE_NOT_YOURS: "the lease is another region's",
 }

@@ -9,12 +9,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.counting import counting_levels, named_blocks, needs_all_blocks
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
     AccountRequest,
     BudgetRequest,
     ChangeCurrency,
     Charge,
+    LimitAct,
     MoveAccount,
     Refund,
     ReportCharge,
@@ -22,9 +24,6 @@ from budget_service.ledger.requests import (
     Reserve,
     ResumeClock,
     SetLimits,
-    counting_levels,
-    named_blocks,
-    needs_all_blocks,
 )
 from budget_service.ledger.state import (
     Change,
@@ -80,7 +79,7 @@ class View:
             return Snapshot(root=record, remembered=remembered)
         if isinstance(request, SetLimits):
             return Snapshot(root=record, stored_limits=self._stored_limits(root), limits=self._loaded.limits)
-        if isinstance(request, AccountRequest):
+        if isinstance(request, AccountRequest | LimitAct):
             return self._administered(request, record)
         if isinstance(request, ResumeClock):
             return Snapshot(root=record, clock=self._loaded.clock)
@@ -116,7 +115,7 @@ class View:
             release_paid_in=self._release_paid(request, limits),
         )
 
-    def _administered(self, request: AccountRequest, record: RootRecord) -> Snapshot:
+    def _administered(self, request: AccountRequest | LimitAct, record: RootRecord) -> Snapshot:
         root, loaded = request.account.root, self._loaded
         if isinstance(request, MoveAccount) and root in self.changes.roots:
             # Rows that are not written yet would not move.

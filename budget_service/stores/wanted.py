@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from budget_service.ledger.counting import counting_levels, named_blocks, needs_all_blocks
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
     AccountRequest,
+    ApproveLimit,
     CancelReservation,
     Charge,
+    LimitAct,
     MoveAccount,
     Refund,
     ReportCharge,
@@ -18,11 +21,8 @@ from budget_service.ledger.requests import (
     ReturnLease,
     RootRequest,
     SetLimits,
-    counting_levels,
     lease_part,
     lease_return,
-    named_blocks,
-    needs_all_blocks,
 )
 from budget_service.ledger.state import Reservation
 from budget_service.ledger.values import Account
@@ -32,7 +32,7 @@ from budget_service.stores.transactions import PaymentKey, RootKey, Wanted
 Asked: TypeAlias = tuple[Request, AppliedLimits]
 
 # What changes the stored limits, or the states of accounts that are counted with them.
-_STORED = SetLimits | AccountRequest
+_STORED = SetLimits | AccountRequest | LimitAct
 # What names a reservation, and what names a release.
 NAMING = Charge | CancelReservation | ReportCharge | ReturnLease
 RELEASED = Charge | Refund | ReportCharge
@@ -53,7 +53,10 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
         counted=frozenset([request.account.root for request, _ in batch if isinstance(request, _STORED)]),
         limits=[level for request, _ in batch if isinstance(request, _STORED) for level in _limited(request)],
         states=[
-            level for request, _ in batch if isinstance(request, AccountRequest) for level in _stated(request)
+            level
+            for request, _ in batch
+            if isinstance(request, AccountRequest | LimitAct)
+            for level in _stated(request)
         ],
         below=[
             level for request, _ in batch if isinstance(request, MoveAccount) for level in _names(request)
@@ -100,14 +103,16 @@ def _names(request: MoveAccount) -> tuple[Account, Account]:
     return request.account, request.target
 
 
-def _limited(request: SetLimits | AccountRequest) -> tuple[Account, ...]:
+def _limited(request: SetLimits | AccountRequest | LimitAct) -> tuple[Account, ...]:
     """Return the levels whose stored limits a request may change."""
     if isinstance(request, MoveAccount):
         return _names(request)
+    if isinstance(request, ApproveLimit):
+        return (request.account,)
     return tuple(level for level, _ in request.changes) if isinstance(request, SetLimits) else ()
 
 
-def _stated(request: AccountRequest) -> tuple[Account, ...]:
+def _stated(request: AccountRequest | LimitAct) -> tuple[Account, ...]:
     """Return the levels by whose states a request is decided."""
     account = request.account
     if not isinstance(request, MoveAccount):

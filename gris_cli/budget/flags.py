@@ -23,6 +23,9 @@ RequestFlag = Annotated[
 ReasonFlag = Annotated[
     str, typer.Option(metavar="TEXT", help="Why; it stays in the journal. budget.yaml may require it.")
 ]
+WaitingFlag = Annotated[
+    str, typer.Argument(metavar="ID", help="The id of the request, as gris budget requests lists it.")
+]
 DEFAULT_ADMIN = "localhost:50053"
 UNSOUND = 1
 

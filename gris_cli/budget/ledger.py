@@ -59,15 +59,40 @@ def charges_of(address: str, request: admin_pb2.ListChargesRequest, most: int) -
     return _on_ledger(address, listed)
 
 
+def requests_of(address: str, root: str = "") -> list[admin_pb2.LimitRequest]:
+    """Return the requests for other limits that wait, of one root or all; errors are those of `administered`."""
+    account = budget_pb2.Account(path=[root]) if root else None
+    message = admin_pb2.ListLimitRequestsRequest(account=account)
+    return list(administered(address, "ListLimitRequests", message).requests)
+
+
+def request_of(address: str, id_: str) -> admin_pb2.LimitRequest:
+    """Return the request with an id; errors are those of `administered`.
+
+    Raises:
+        typer.BadParameter: None that waits has it.
+    """
+    for each in requests_of(address):
+        if each.id == id_:
+            return each
+    raise typer.BadParameter(f"ID: no request {id_} waits for a decision: see gris budget requests")
+
+
 def budget_of(address: str, account: str) -> budget_pb2.GetBudgetResponse:
     """Return what an account has on each level, from the widest; errors are those of `administered`."""
     request = budget_pb2.GetBudgetRequest(account=account_of(account), with_region_shares=True)
+    found: budget_pb2.GetBudgetResponse = spending(address, "GetBudget", request)
+    return found
 
-    async def asked() -> budget_pb2.GetBudgetResponse:
+
+def spending(address: str, method: str, request: Any) -> Any:
+    """Return the answer of the service that applications call; errors are those of `administered`."""
+
+    async def asked() -> Any:
         async with open_channel(protected_address(address, *_BUDGET)) as channel:
-            ledger = budget_pb2_grpc.BudgetServiceStub(channel)
-            found: budget_pb2.GetBudgetResponse = await _called(ledger.GetBudget, request, CALL_SECONDS)
-            return found
+            return await _called(
+                getattr(budget_pb2_grpc.BudgetServiceStub(channel), method), request, CALL_SECONDS
+            )
 
     return asyncio.run(asked())
 
@@ -128,6 +153,7 @@ _FLAGS = {
 }
 _OF_ROOTS = (
     admin_pb2.BeginCurrencyRequest,
+    admin_pb2.ListLimitRequestsRequest,
     admin_pb2.ResumeClockRequest,
     admin_pb2.SealJournalRequest,
     admin_pb2.VerifyLedgerRequest,

@@ -23,7 +23,15 @@ _NO_CHARGES = {
     admin_pb2.CHARGE_KIND_CLOSE: "closed",
     admin_pb2.CHARGE_KIND_REOPEN: "reopened",
     admin_pb2.CHARGE_KIND_MOVE: "moved",
+    admin_pb2.CHARGE_KIND_REQUEST: "limit requested",
+    admin_pb2.CHARGE_KIND_APPROVE: "request approved",
+    admin_pb2.CHARGE_KIND_REFUSE: "request refused",
 }
+_ASKED = (
+    admin_pb2.CHARGE_KIND_REQUEST,
+    admin_pb2.CHARGE_KIND_APPROVE,
+    admin_pb2.CHARGE_KIND_REFUSE,
+)
 
 
 def _text(key: str, heading: str) -> Column:
@@ -166,6 +174,8 @@ def _change_text(entry: admin_pb2.ChargeEntry) -> str:
     """Return what an administrator has changed of a limit or a name."""
     if entry.kind == admin_pb2.CHARGE_KIND_LIMIT:
         return _limits_text(entry)
+    if entry.kind in _ASKED:
+        return f"{entry.query_id}: from {_limit_text(entry.limit_before)} to {_limit_text(entry.limit_after)}"
     return f"to {'/'.join(entry.moved_to.path)}" if entry.kind == admin_pb2.CHARGE_KIND_MOVE else ""
 
 
@@ -184,6 +194,22 @@ def _limit_text(limit: admin_pb2.Limit) -> str:
     mode = budget_pb2.Mode.Name(limit.mode).removeprefix("MODE_").lower()
     end = f" until {format_timestamp(limit.until)}" if limit.HasField("until") else ""
     return f"{limit.information}/{limit.calls} {mode} {window} {limit.zone}{end}"
+
+
+def requests_sheet(requests: Sequence[admin_pb2.LimitRequest]) -> Sheet:
+    """Return the requests for other limits that wait."""
+    rows = [
+        (
+            each.id, "/".join(each.account.path), _limit_text(each.limit_before), _limit_text(each.limit_after),
+            each.reason, each.asked_by, each.approved_by, format_timestamp(each.expires_at),
+        )
+        for each in requests
+    ]  # fmt: skip
+    heads = {
+        "id": "id", "account": "account", "limit_before": "from", "limit_after": "to", "reason": "reason",
+        "asked_by": "asked by", "approved_by": "approved by", "expires_at": "until (UTC)",
+    }  # fmt: skip
+    return Sheet([_text(key, heading) for key, heading in heads.items()], rows)
 
 
 def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:

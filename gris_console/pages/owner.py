@@ -12,7 +12,7 @@ from gris_api.dp.v1 import dp_pb2
 from starlette.responses import Response
 
 from gris_console.charts import usage_charts
-from gris_console.forms import Form
+from gris_console.forms import Form, day, whole
 from gris_console.page_requests import PageRequest
 from gris_console.problems import Problem, ends_log_in, problem_of
 from gris_console.services import Charges
@@ -21,7 +21,6 @@ from pinot_connector.errors import GrisError, InvalidQuestion
 from pinot_connector.views import exact
 
 MOST_LIMITS = 6
-LARGEST = 2**63 - 1
 LATEST_CHARGES = 50
 _MODES = {"enforce": budget_pb2.MODE_ENFORCE, "track": budget_pb2.MODE_TRACK}
 _PERIODS = {
@@ -42,6 +41,9 @@ _KINDS = {
     admin_pb2.CHARGE_KIND_CLOSE: "closed",
     admin_pb2.CHARGE_KIND_REOPEN: "reopened",
     admin_pb2.CHARGE_KIND_MOVE: "moved",
+    admin_pb2.CHARGE_KIND_REQUEST: "limit requested",
+    admin_pb2.CHARGE_KIND_APPROVE: "request approved",
+    admin_pb2.CHARGE_KIND_REFUSE: "request refused",
 }
 _CHARGES = (
     admin_pb2.CHARGE_KIND_SETTLED,
@@ -93,6 +95,34 @@ async def set_limit(page_request: PageRequest) -> Response:
         else "The limit is removed; the configuration applies again."
     )
     return await _accounts_page(page_request, Form((("account", form.get("account")),)), said=said)
+
+
+async def requests(page_request: PageRequest, problem: Problem | None = None, said: str = "") -> Response:
+    """Show the requests for other limits that wait."""
+    found: Sequence[admin_pb2.LimitRequest] = ()
+    try:
+        found = await page_request.owner.requests()
+    except GrisError as error:
+        problem = problem or _problem(error)
+    status = 200 if problem is None else problem.status
+    return page_request.page("requests.html", status=status, requests=found, problem=problem, said=said)
+
+
+async def decide(page_request: PageRequest) -> Response:
+    """Approve or refuse a request."""
+    form, owner = page_request.form, page_request.owner
+    account, id_ = budget_pb2.Account(path=_path(form.get("account"))), form.get("id")
+    try:
+        if form.has("decision", "refuse"):
+            await owner.refuse(account, id_, form.get("reason"))
+            return await requests(page_request, said="The request is refused.")
+        is_set = await owner.approve(account, id_)
+    except GrisError as error:
+        return await requests(page_request, _problem(error))
+    said = (
+        "The limit is set; it holds at once." if is_set else "Approved; another person has to approve it too."
+    )
+    return await requests(page_request, said=said)
 
 
 async def usage(page_request: PageRequest) -> Response:
@@ -242,13 +272,13 @@ def _limit_change(form: Form) -> admin_pb2.LimitChange:
     period, mode = form.get("period"), form.get("mode")
     if mode not in _MODES:
         raise InvalidQuestion("mode", "expected enforce or track")
-    days = _whole("sliding_days", form.get("sliding_days") or "0", 400) if period == "sliding" else 0
+    days = whole("sliding_days", form.get("sliding_days") or "0", 400) if period == "sliding" else 0
     if period not in _PERIODS and not 2 <= days <= 400:
         raise InvalidQuestion("period", "expected day, week, month or never, or sliding with 2 to 400 days")
     change.limit.CopyFrom(
         admin_pb2.Limit(
-            information=_whole("information", form.get("information")),
-            calls=_whole("calls", form.get("calls")),
+            information=whole("information", form.get("information")),
+            calls=whole("calls", form.get("calls")),
             mode=_MODES[mode],
             period=_PERIODS.get(period, admin_pb2.PERIOD_SLIDING),
             sliding_days=days,
@@ -261,17 +291,14 @@ def _limit_change(form: Form) -> admin_pb2.LimitChange:
 def _usage_request(form: Form) -> admin_pb2.GetUsageReportRequest:
     request = admin_pb2.GetUsageReportRequest(
         account=budget_pb2.Account(path=_path(form.get("account"))),
-        depth=_whole("depth", form.get("depth"), 4),
-        days=_whole("days", form.get("days"), 400),
+        depth=whole("depth", form.get("depth"), 4),
+        days=whole("days", form.get("days"), 400),
         information_limits=_limits("information", form),
         call_limits=_limits("calls", form),
     )
     if not request.information_limits and not request.call_limits:
         raise InvalidQuestion("limits", "expected at least one limit, in information units or in calls")
-    try:
-        since = datetime.date.fromisoformat(form.get("since"))
-    except ValueError:
-        raise InvalidQuestion("since", "expected a day such as 2026-01-31") from None
+    since = day("since", form.get("since"))
     request.start_time.FromDatetime(datetime.datetime.combine(since, datetime.time(), datetime.UTC))
     return request
 
@@ -280,7 +307,7 @@ def _limits(name: str, form: Form) -> list[int]:
     texts = form.get(name).replace(",", " ").split()
     if len(texts) > MOST_LIMITS:
         raise InvalidQuestion(name, f"expected at most {MOST_LIMITS} limits")
-    return [_whole(name, text) for text in texts]
+    return [whole(name, text) for text in texts]
 
 
 def _solve_request(form: Form) -> dp_pb2.SolveParametersRequest:
@@ -288,21 +315,15 @@ def _solve_request(form: Form) -> dp_pb2.SolveParametersRequest:
         epsilon=form.get("epsilon"),
         delta=form.get("delta"),
         epsilon_per=form.get("epsilon_per"),
-        information=_whole("information", form.get("information") or "0"),
-        calls=_whole("calls", form.get("calls") or "0"),
+        information=whole("information", form.get("information") or "0"),
+        calls=whole("calls", form.get("calls") or "0"),
         delta_per_call=form.get("delta_per_call"),
-        d_bar=_whole("d_bar", form.get("d_bar") or "0"),
+        d_bar=whole("d_bar", form.get("d_bar") or "0"),
     )
 
 
 def _path(text: str) -> list[str]:
     return text.split("/")
-
-
-def _whole(name: str, text: str, largest: int = LARGEST) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 19 and int(text) <= largest):
-        raise InvalidQuestion(name, f"expected a whole number from 0 to {largest}")
-    return int(text)
 
 
 def _first_of_month() -> str:

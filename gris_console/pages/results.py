@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
+import secrets
 from math import ceil
 
+from gris_api.app.v1 import app_pb2
 from starlette.responses import Response
 
 from gris_console.answers import Answer, listed, past_answer
 from gris_console.exports import csv_text, totals_csv_text
-from gris_console.forms import encoded_question
+from gris_console.forms import day, encoded_question, whole
 from gris_console.page_requests import PageRequest
-from gris_console.problems import Problem, ends_log_in
+from gris_console.problems import Problem, ends_log_in, problem_of
 from pinot_connector.errors import GrisError
 from pinot_connector.notebooks.cells import cells, facts, heads, total_cells, total_heads
 from pinot_connector.notebooks.pictures import picture
@@ -88,7 +91,30 @@ async def history(page_request: PageRequest) -> Response:
     return page_request.page("history.html", answers=answers, page=page, has_more=has_more)
 
 
-async def budget(page_request: PageRequest) -> Response:
+async def request_budget(page_request: PageRequest) -> Response:
+    """Ask administrators for a higher limit."""
+    form = page_request.form
+    try:
+        asked = app_pb2.RequestBudgetRequest(
+            path=form.get("level").split("/"),
+            information=whole("information", form.get("information")),
+            calls=whole("calls", form.get("calls")),
+            reason=form.get("reason"),
+            request_id=secrets.token_hex(16),
+        )
+        if form.get("until"):
+            asked.until.FromDatetime(
+                datetime.datetime.combine(day("until", form.get("until")), datetime.time())
+            )
+        id_ = await page_request.session.gateway.request_budget(asked)
+    except GrisError as error:
+        if ends_log_in(error):
+            raise
+        return await budget(page_request, problem_of(error))
+    return await budget(page_request, said=f"Request {id_} waits for an administrator.")
+
+
+async def budget(page_request: PageRequest, problem: Problem | None = None, said: str = "") -> Response:
     """Show what is left, when it is refreshed, and what it promises every member."""
     gateway = page_request.session.gateway
     levels = await gateway.remaining()
@@ -101,7 +127,15 @@ async def budget(page_request: PageRequest) -> Response:
         if ends_log_in(error):
             raise
         guarantee = None
-    return page_request.page("budget.html", levels=levels, blocks=blocks, guarantee=guarantee)
+    return page_request.page(
+        "budget.html",
+        status=200 if problem is None else problem.status,
+        levels=levels,
+        blocks=blocks,
+        guarantee=guarantee,
+        problem=problem,
+        said=said,
+    )
 
 
 async def _answer(page_request: PageRequest) -> Answer | None:

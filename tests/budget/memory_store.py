@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from budget_service.ledger.account_statement import AccountStatement, account_statement
 from budget_service.ledger.account_states import UNTOUCHED, AccountState
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.counting import counting_levels, named_blocks, needs_all_blocks
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import (
@@ -19,13 +20,11 @@ from budget_service.ledger.requests import (
     CancelReservation,
     ChangeCurrency,
     Charge,
+    LimitAct,
     Refund,
     Request,
     RootRequest,
     SetLimits,
-    counting_levels,
-    named_blocks,
-    needs_all_blocks,
 )
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import (
@@ -232,7 +231,7 @@ class MemoryStore:
     def _snapshot(self, request: Request, limits: AppliedLimits, root: RootRecord) -> Snapshot:
         account = request.account
         remembered = self.remembered.get((account.root, request.request_id))
-        if isinstance(request, SetLimits | AccountRequest):
+        if isinstance(request, SetLimits | AccountRequest | LimitAct):
             return Snapshot(
                 root=root,
                 remembered=remembered,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from budget_service.ledger.counting import counting_levels
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
@@ -19,7 +20,6 @@ from budget_service.ledger.requests import (
     ResumeClock,
     SetLimits,
     WriteOff,
-    counting_levels,
 )
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Span

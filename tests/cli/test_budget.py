@@ -517,3 +517,55 @@ def test_an_account_is_closed_opened_and_moved(ledger: Service, capsys: pytest.C
     assert main(["budget", "move", *mia, "--to", "acme/u-2", "--reason", "again"]) == 2
     assert "has another name by now" in " ".join(capsys.readouterr().err.split())
     assert reported(capsys, "verify", *admin)["differences"] == []
+
+
+def test_a_limit_is_asked_for_approved_and_refused(
+    ledger: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The request changes nothing; its approval sets the limit, once; the journal has all of it."""
+    assert ledger.admin_address is not None
+    admin = ("--admin", ledger.admin_address)
+    asked = ("request", "--account", "acme/una", "--budget", ledger.address, "--information", "2000000")
+    id_ = reported(capsys, *asked, "--calls", "9", "--reason", "the audit")["id"]
+    show = ("show", "--account", "acme/una", "--budget", ledger.address)
+    assert 1_000_000 == reported(capsys, *show)["levels"][2]["limit"]
+    (waiting,) = reported(capsys, "requests", *admin)["requests"]
+    assert (id_, "acme/una", "the audit") == (waiting["id"], waiting["account"], waiting["reason"])
+    assert "1000000/1000000 enforce month UTC" == waiting["limit_before"]
+    assert "2000000/9 enforce month UTC" == waiting["limit_after"]
+    assert main(["budget", *asked, "--calls", "1", "--reason", "more"]) == 2
+    assert "as many requests for another limit as may wait" in " ".join(capsys.readouterr().err.split())
+    approved = reported(capsys, "approve", id_, *admin)
+    assert ("acme/una", True) == (approved["account"], approved["version"] > 0)
+    assert 2_000_000 == reported(capsys, *show)["levels"][2]["limit"]
+    assert main(["budget", "approve", id_, *admin]) == 2
+    assert f"no request {id_} waits" in " ".join(capsys.readouterr().err.split())
+    above = (*asked, "--level", "acme", "--calls", "1", "--reason", "all of us", "--until", "2126-01-01")
+    second = reported(capsys, *above)["id"]
+    assert reported(capsys, "refuse", second, "--reason", "no", *admin)["refused"]
+    assert [] == reported(capsys, "requests", "--root", "acme", *admin)["requests"]
+    listed = reported(capsys, "charges", "--account", "acme/una", *admin)["charges"]
+    assert ["limit requested", "limit changed"] == [each["kind"] for each in listed]
+    assert (
+        f"{id_}: from 1000000/1000000 enforce month UTC to 2000000/9 enforce month UTC" == listed[0]["change"]
+    )
+    assert reported(capsys, "verify", *admin)["differences"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--account", "acme/una", "--information", "-1"), "--information: "),
+        (("--account", "acme/una", "--information", "1", "--level", "acme/bob"), "a level above it"),
+        (("--account", "acme/una", "--information", "1", "--until", "soon"), "--until expects a day"),
+        (("--account", "acme/una", "--information", "1", "--until", "1971-01-01"), "is over"),
+        (("--information", "1"), "--account says who is to have more"),
+    ],
+)
+def test_a_wrong_request_names_the_flag(
+    ledger: Service, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    """And nothing waits."""
+    more = ("--calls", "1", "--reason", "x", "--budget", ledger.address)
+    assert main(["budget", "request", *words, *more]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())

@@ -13,7 +13,14 @@ FAULTY = POLICY.replace("type: string, group_by: true, delta: 1}", "type: text, 
 async def test_analysts_see_no_owners_page(ana: Person) -> None:
     """Neither in the navigation nor by its address, nor by sending its form."""
     assert "/owner/" not in (await ana.get("/ask")).html
-    for path in ("/owner/accounts", "/owner/usage", "/owner/guarantee", "/owner/plan", "/owner/policy"):
+    for path in (
+        "/owner/accounts",
+        "/owner/requests",
+        "/owner/usage",
+        "/owner/guarantee",
+        "/owner/plan",
+        "/owner/policy",
+    ):
         page = await ana.get(path)
         assert page.status == 403
         assert "for owners" in page.text
@@ -149,3 +156,39 @@ async def test_a_policy_with_markup_in_it_is_a_text(owner: Person) -> None:
     page = await owner.send(form, policy="</textarea><script>alert(1)</script>: 1\n")
     assert page.status == 200
     assert "<script>" not in page.html
+
+
+async def test_an_analyst_asks_for_more_and_an_owner_decides(visitors: Visitors, owner: Person) -> None:
+    """By the page of the budget, or the one of a refusal; the owner sees why, and the limit holds at once."""
+    zoe = await visitors.analyst("zoe")
+    form = (await zoe.get("/budget")).form("/budget/request")
+    asked = await zoe.send(form, information="4000", calls="40", reason="<b>audit</b>", level="acme/zoe")
+    assert asked.status == 200, asked.text
+    assert "waits for an administrator" in asked.text
+    assert "as many requests" in (await zoe.send(form, information="1", calls="1", reason="again")).text
+    assert await zoe.left() == 3000
+    page = await owner.get("/owner/requests")
+    assert "<b>audit" not in page.html
+    assert "sub:zoe" in page.text
+    done = await owner.send(page.form("/owner/requests/decide"), decision="approve")
+    assert "The limit is set" in done.text, done.text
+    assert "No request waits" in done.text
+    assert await zoe.left() == 4000
+    late = await owner.send(page.form("/owner/requests/decide"), decision="approve")
+    assert "no such request waits" in late.text
+
+
+async def test_a_refusal_for_budget_has_the_form_too(visitors: Visitors, owner: Person) -> None:
+    """Its levels are those that lack something; a wrong number is named, and the owner may refuse."""
+    poor = await visitors.analyst("needy", org="poor")
+    price = await poor.priced(table="feedback", by="score", k="3")
+    form = (await poor.send(price.form("/answer"))).form("/budget/request")
+    assert "poor/needy" == dict(form.fields)["level"]
+    wrong = await poor.send(form, information="many", calls="1", reason="x")
+    assert (422, True) == (wrong.status, "expected a whole number" in wrong.text)
+    assert (await poor.send(form, information="30", calls="3", reason="please")).status == 200
+    page = await owner.get("/owner/requests")
+    refused = await owner.send(page.form("/owner/requests/decide"), decision="refuse", reason="no")
+    assert "The request is refused" in refused.text
+    missing = await owner.send(page.form("/owner/requests/decide"), decision="refuse", reason="")
+    assert "reason" in missing.text

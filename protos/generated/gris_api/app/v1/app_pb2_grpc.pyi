@@ -88,6 +88,14 @@ class PrivateQueryServiceStub:
     request_id: no such question of this account is kept, or the caller was of another audience then.
     """
 
+    RequestBudget: grpc.UnaryUnaryMultiCallable[
+        gris_api.app.v1.app_pb2.RequestBudgetRequest,
+        gris_api.app.v1.app_pb2.RequestBudgetResponse,
+    ]
+    """Asks administrators for a higher limit of the account or of a level above it. It changes no limit itself, and its
+    caller cannot approve it. INVALID_ARGUMENT if the caller, or the level, has as many requests waiting as it may.
+    """
+
 class PrivateQueryServiceAsyncStub:
     """Private questions for callers that are not trusted with true counts: analysts, and programs in any language. The
     application's server offers it and authenticates the caller by a certificate or a token.
@@ -156,6 +164,14 @@ class PrivateQueryServiceAsyncStub:
     ]
     """Returns a question that Ask did not answer, and why, for as long as results are listed. INVALID_ARGUMENT for
     request_id: no such question of this account is kept, or the caller was of another audience then.
+    """
+
+    RequestBudget: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.app.v1.app_pb2.RequestBudgetRequest,
+        gris_api.app.v1.app_pb2.RequestBudgetResponse,
+    ]
+    """Asks administrators for a higher limit of the account or of a level above it. It changes no limit itself, and its
+    caller cannot approve it. INVALID_ARGUMENT if the caller, or the level, has as many requests waiting as it may.
     """
 
 class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
@@ -240,6 +256,16 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[gris_api.app.v1.app_pb2.GetRefusalResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.GetRefusalResponse]]:
         """Returns a question that Ask did not answer, and why, for as long as results are listed. INVALID_ARGUMENT for
         request_id: no such question of this account is kept, or the caller was of another audience then.
+        """
+
+    @abc.abstractmethod
+    def RequestBudget(
+        self,
+        request: gris_api.app.v1.app_pb2.RequestBudgetRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris_api.app.v1.app_pb2.RequestBudgetResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.RequestBudgetResponse]]:
+        """Asks administrators for a higher limit of the account or of a level above it. It changes no limit itself, and its
+        caller cannot approve it. INVALID_ARGUMENT if the caller, or the level, has as many requests waiting as it may.
         """
 
 def add_PrivateQueryServiceServicer_to_server(servicer: PrivateQueryServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

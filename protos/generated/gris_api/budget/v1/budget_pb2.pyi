@@ -212,3 +212,31 @@ class RegionShare(_message.Message):
     held: _cost_pb2.Cost
     ends_at: _timestamp_pb2.Timestamp
     def __init__(self, region: _Optional[str] = ..., held: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., ends_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class RequestLimitRequest(_message.Message):
+    __slots__ = ("account", "path", "information", "calls", "until", "reason", "asked_by", "request_id")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    INFORMATION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    ASKED_BY_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    account: Account
+    path: _containers.RepeatedScalarFieldContainer[str]
+    information: int
+    calls: int
+    until: _timestamp_pb2.Timestamp
+    reason: str
+    asked_by: _containers.RepeatedScalarFieldContainer[str]
+    request_id: str
+    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., path: _Optional[_Iterable[str]] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., reason: _Optional[str] = ..., asked_by: _Optional[_Iterable[str]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class RequestLimitResponse(_message.Message):
+    __slots__ = ("id", "replayed")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    replayed: bool
+    def __init__(self, id: _Optional[str] = ..., replayed: bool = ...) -> None: ...

@@ -1,0 +1,154 @@
+"""Requests for other limits: what the service adds to them before the ledger decides, and what it lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gris_api.budget.v1 import admin_pb2, budget_pb2
+
+from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.account_states import UNTOUCHED, LimitRequest
+from budget_service.ledger.limit_requests import MOST_OF_ACCOUNT, MOST_OF_ROOT, UNAUTHENTICATED, waiting
+from budget_service.ledger.limits import TemporaryLimit, in_force, parse_limit
+from budget_service.ledger.outcomes import Reason, Refused
+from budget_service.ledger.requests import ApproveLimit, RequestLimit, SetLimits
+from budget_service.ledger.values import Account, Cost, InvalidFieldError, LevelLimit, Limit
+from budget_service.ledger.windows import Microseconds
+from budget_service.server import rpc_errors
+from budget_service.server.actors import MOST_CHARACTERS, escaped
+from budget_service.server.admin_messages import limit_message, parse_reason, parse_time
+from budget_service.server.limit_cache import PLACEHOLDER_LIMIT
+from budget_service.server.messages import parse_account, parse_id
+from budget_service.server.responses import timestamp
+from budget_service.stores.interface import Store
+
+MOST_NAMES = 8
+
+
+class Requesting:
+    """What a ledger and its configuration say of requests for other limits."""
+
+    def __init__(self, store: Store, configuration: Configuration) -> None:
+        self._store = store
+        self._configuration = configuration
+
+    async def asked(
+        self, message: budget_pb2.RequestLimitRequest, names: Sequence[str], now: Microseconds
+    ) -> RequestLimit:
+        """Return the request, with the limit that it is to replace.
+
+        Args:
+            message: What was sent.
+            names: By what names the client that sent it is known.
+            now: The ledger's time.
+
+        Raises:
+            InvalidFieldError: A field is malformed.
+            RefusalError: The root account has too many requests.
+            StoreError: The store failed.
+        """
+        if len(message.asked_by) > MOST_NAMES:
+            raise InvalidFieldError("asked_by", f"must have at most {MOST_NAMES} names")
+        level, asker = (
+            _level(message),
+            " ".join(sorted({*map(_name, message.asked_by), *names})) or UNAUTHENTICATED,
+        )
+        stored = await self._store.limits(level)
+        before = self._present(level, stored.limits.get(level), now)
+        if before is None:
+            raise InvalidFieldError("path", "must be a level that has a limit")
+        here = stored.states.get(level, UNTOUCHED)
+        # Only who may ask here makes the service count.
+        is_open = len(here.requests) < MOST_OF_ACCOUNT and all(
+            each.asked_by != asker for each in here.requests
+        )
+        if is_open and len(await self._of_root(level.root, now)) >= MOST_OF_ROOT:
+            raise rpc_errors.RefusalError(rpc_errors.refused(Refused(Reason.TOO_MANY_REQUESTS)))
+        until = str(parse_time(message.until, "until")) if message.HasField("until") else ""
+        return RequestLimit(
+            account=level,
+            request_id=parse_id(message.request_id, "request_id"),
+            actor=asker,
+            reason=parse_reason(message.reason),
+            stated=(str(message.information), str(message.calls), until),
+            before=before,
+            wanted=_wanted(before, Cost(message.information, message.calls), until),
+        )
+
+    async def approving(
+        self, message: admin_pb2.ApproveLimitRequest, actor: str, now: Microseconds
+    ) -> tuple[ApproveLimit, SetLimits | None]:
+        """Return the approval, and the change that it makes if it is granted; None: nothing such is asked for."""
+        account = parse_account(message.account)
+        stored = await self._store.limits(account)
+        limit = stored.limits.get(account)
+        approval = ApproveLimit(
+            account=account,
+            request_id=parse_id(message.request_id, "request_id"),
+            actor=actor,
+            id=parse_id(message.id, "id"),
+            stored=limit,
+            present=self._present(account, limit, now),
+            of_two=self._configuration.administration.two_persons,
+        )
+        of_account = waiting(stored.states.get(account, UNTOUCHED), now)
+        found = next((each for each in of_account if each.id == approval.id), None)
+        if found is None:
+            return approval, None
+        changes = ((account, parse_limit(found.wanted)),)
+        act = SetLimits(
+            account=account.level(1), request_id=approval.request_id, actor=actor, changes=changes
+        )
+        return approval, act
+
+    async def listed(self, roots: Sequence[str]) -> list[admin_pb2.LimitRequest]:
+        """Return all requests of root accounts."""
+        found: list[tuple[Account, LimitRequest]] = []
+        for root in roots:
+            account = Account((root,))
+            statement = await self._store.read(account, (LevelLimit(account, PLACEHOLDER_LIMIT),))
+            found += await self._of_root(root, statement.time)
+        return [_message(account, each) for account, each in found]
+
+    async def _of_root(self, root: str, now: Microseconds) -> list[tuple[Account, LimitRequest]]:
+        states = (await self._store.all_limits(root)).states
+        return [(account, each) for account, state in sorted(states.items()) for each in waiting(state, now)]
+
+    def _present(self, level: Account, stored: Limit | None, now: Microseconds) -> Limit | None:
+        return in_force(stored, now) or self._configuration.limit_of(level)
+
+
+def _level(message: budget_pb2.RequestLimitRequest) -> Account:
+    account = parse_account(message.account)
+    depth = len(message.path) or account.depth
+    if tuple(message.path) not in ((), account.path[:depth]):
+        raise InvalidFieldError("path", "must be the account, or a level above it")
+    return account.level(depth)
+
+
+def _name(text: str) -> str:
+    if not 1 <= len(text) <= MOST_CHARACTERS or ":" not in text:
+        raise InvalidFieldError(
+            "asked_by", f"must be names such as sub:NAME of up to {MOST_CHARACTERS} characters"
+        )
+    return escaped(text)
+
+
+def _wanted(before: Limit, maximum: Cost, until: str) -> Limit:
+    lasting = Limit(maximum, before.mode, before.window)
+    if not until:
+        return lasting
+    return TemporaryLimit(maximum, before.mode, before.window, until=int(until))
+
+
+def _message(account: Account, request: LimitRequest) -> admin_pb2.LimitRequest:
+    return admin_pb2.LimitRequest(
+        account=budget_pb2.Account(path=account.path),
+        id=request.id,
+        asked_by=request.asked_by,
+        limit_before=limit_message(parse_limit(request.before)),
+        limit_after=limit_message(parse_limit(request.wanted)),
+        reason=request.reason,
+        expires_at=timestamp(request.expires_at),
+        approved_by=request.approved_by,
+    )
