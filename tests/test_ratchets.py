@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_005,
-    "budget_service": 21_314,
+    "budget_service": 21_447,
     "pinot_connector": 22_060,
     "gris_gateway": 3_771,
     "gris_console": 4_477,
@@ -29,14 +29,14 @@ LINES = {
     "gris_data": 8_617,
     "gris_lab": 5_764,
     "gris_cli": 10_892,
-    "gris_serving": 4_181,
+    "gris_serving": 4_208,
 }
-LINES_OF_TESTS = 141_165
+LINES_OF_TESTS = 141_369
 OPTIONAL_FIELDS = 513
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 142_816
+WORDS = 143_130
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -9,6 +9,7 @@
     administration:
       requires_reason: true                     # every change by an administrator says why; default false
       two_persons: true                         # who approve a request for another limit; default false
+    alerts: {share: 0.8, url: "https://alerts.example.org/gris"}     # called when a level has spent this share
     accounts:
       - path: [acme]
         limit: {information: 9000, calls: 900}
@@ -31,9 +32,9 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from budget_service.configuration.endless_patterns import EndlessPatterns, enforces
@@ -53,6 +54,7 @@ from budget_service.ledger.values import (
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule, zones
 from gris_serving.documents import Strict, problem_at
 from gris_serving.garbage_collection import paused_collector
+from gris_serving.https_client import checked_url
 from gris_serving.schema_words import expected
 from gris_serving.yaml_texts import TextError, read_text
 
@@ -179,6 +181,13 @@ class Administration(Strict):
     two_persons: bool = False
 
 
+class Alerts(Strict):
+    """Whom the service calls once a level has spent a `share` of its limit: JSON is posted to the `url`."""
+
+    share: float = Field(gt=0, le=1)
+    url: Annotated[str, AfterValidator(checked_url)]
+
+
 class Configuration(Strict):
     """A valid `budget.yaml`."""
 
@@ -190,8 +199,9 @@ class Configuration(Strict):
     charge_tickets: ChargeTickets | None = None
     leases: Leases | None = None
     administration: Administration = Field(default_factory=Administration)
+    alerts: Alerts | None = None
 
-    @field_validator("charge_tickets", "leases", "administration", mode="before")
+    @field_validator("charge_tickets", "leases", "administration", "alerts", mode="before")
     @classmethod
     def _a_section_has_keys(cls, value: object) -> object:
         # Where all its keys are commented out, tickets would be required no more.

@@ -33,11 +33,13 @@ from budget_service.server.request_runner import RequestRunner
 from budget_service.server.rpc_errors import DOMAIN, ORDINARY_REASONS
 from budget_service.server.service import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.server.settings import LiveSettings
+from budget_service.server.share_alerts import ShareAlerts
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
+from gris_serving.https_client import FetchLimits, fetch, trust
 from gris_serving.instrumentation import NOTHING, CallRecorder, Instrumentation
 from gris_serving.listening import ListeningError
 from gris_serving.options import checked_address
@@ -104,6 +106,7 @@ _ADMIN = (
     "MoveAccount",
     "GetStatus",
 )
+ALERT_LIMITS = FetchLimits(seconds=5.0, most_bytes=64 * 1024)
 METHODS = Methods(
     DOMAIN,
     {
@@ -208,13 +211,14 @@ async def serving(
     instrumented = instrumentation.before(server, recorders, ordinary_reasons=ORDINARY_REASONS)
     service: BudgetService
     asker_of = partial(actor_of, security, role=Role.SPEND)
+    alerts = ShareAlerts(settings, _post)
     if region is not None:
         service = RegionalBudgetService(
             region.maintenance, region.home, settings, calls, tuning, asker_of=asker_of
         )
     else:
         reporting = PacedStore(ReportingStore(store, detector).store).store
-        service = BudgetService(reporting, settings, calls, tuning, asker_of=asker_of)
+        service = BudgetService(reporting, settings, calls, tuning, asker_of=asker_of, alerts=alerts)
         lending = RegionService(
             service.limits, settings, calls, regions_of=security.regions, counts=lending_counts
         )
@@ -229,7 +233,7 @@ async def serving(
     health_service.report((ALIVE,), serving=True)
     await server.start()
     instrumentation.report("server", serving=True)
-    watchers = [detector.watch(), detector.keep_checking(), watch(detector, report)]
+    watchers = [detector.watch(), detector.keep_checking(), watch(detector, report), alerts.run()]
     if region is not None:
         watchers.append(_report_copy(region.maintenance.region.copied, health_service))
     watching = [asyncio.create_task(each) for each in watchers]
@@ -244,6 +248,11 @@ async def serving(
         for each in watching:
             await cancelled(each)
         await calls.finish()
+
+
+def _post(url: str, content: bytes) -> None:
+    """Post an alert. Raises FetchError."""
+    fetch(url, trust(None), ALERT_LIMITS, content)
 
 
 def _reporting(

@@ -339,7 +339,7 @@ async def test_a_malformed_request_names_the_field(
 
 
 async def test_a_root_account_has_so_many_requests(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks."""
+    """By anybody."""
     monkeypatch.setattr(serving_requests, "MOST_OF_ROOT", 1)
     await servers.budget.RequestLimit(sent())
     other = sent(account=budget_pb2.Account(path=COLLEAGUE.path), asked_by=["sub:bob"], request_id="bob")

@@ -1,0 +1,109 @@
+"""Alerts at a share of a limit: an address of the configuration is called, beside answers and never before them.
+
+An alert is due when a charge leads from below the share to it, so that of many processes on one ledger the one whose
+charge that was sends it, and none again after a restart. Where levels above an account count worst cases, what a charge
+adds there is not in its outcome: each process compares with what it saw last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from typing import TypeAlias
+
+from budget_service.configuration.budget_file import Alerts
+from budget_service.ledger.outcomes import Charged, LevelStatus
+from budget_service.ledger.values import Account, Unit
+from budget_service.ledger.windows import datetime_of
+from budget_service.server.settings import LiveSettings
+
+# More are dropped: a hook that hangs must not fill the memory.
+MOST_WAITING = 100
+MOST_KNOWN = 20_000
+
+Post: TypeAlias = Callable[[str, bytes], object]
+"""Posts JSON to an address, in bounded time; it raises if that fails."""
+
+log = logging.getLogger(__name__)
+
+
+class ShareAlerts:
+    """Sends the alerts of one process, one after the other. For one event loop."""
+
+    def __init__(self, settings: LiveSettings, post: Post) -> None:
+        self._settings = settings
+        self._post = post
+        self._waiting: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue(MOST_WAITING)
+        self._seen: OrderedDict[Hashable, int] = OrderedDict()
+
+    def note(self, account: Account, charged: Charged) -> None:
+        """Have an alert sent for each level that a charge has just led to the share; it waits for nothing."""
+        configuration = self._settings.current.configuration
+        if configuration.alerts is None:
+            return
+        for level in charged.levels:
+            is_worst = configuration.counts_worst_cases and level.depth < account.depth
+            for unit in Unit:
+                self._note(configuration.alerts, account.level(level.depth), level, unit, charged, is_worst)
+
+    async def run(self) -> None:
+        """Send what waits, until cancelled."""
+        loop = asyncio.get_running_loop()
+        sending = ThreadPoolExecutor(1, "gris-alerts")
+        try:
+            while True:
+                url, content = await self._waiting.get()
+                try:
+                    await loop.run_in_executor(sending, self._post, url, content)
+                except Exception as error:
+                    _log_unsent(str(error) or type(error).__name__)
+        finally:
+            sending.shutdown(wait=False, cancel_futures=True)
+
+    def _note(  # noqa: PLR0917
+        self,
+        alerts: Alerts,
+        level: Account,
+        status: LevelStatus,
+        unit: Unit,
+        charged: Charged,
+        is_worst: bool,
+    ) -> None:
+        limit, spent = status.maximum.of(unit), status.spent.of(unit)
+        share = Fraction(str(alerts.share)) * limit
+        key = (level, unit, limit, status.window.start)
+        before = spent - charged.charged.of(unit)
+        if is_worst:
+            before = min(before, self._seen.get(key, before))
+        is_due = bool(limit) and before < share <= spent and self._seen.get(key, 0) < share
+        # Only what has reached the share is kept, or has to be compared: a refund makes no second alert.
+        if is_due or is_worst:
+            self._seen[key] = max(spent, self._seen.pop(key, 0))
+            while len(self._seen) > MOST_KNOWN:
+                self._seen.popitem(last=False)
+        if is_due:
+            self._send(alerts, level, status, unit)
+
+    def _send(self, alerts: Alerts, level: Account, status: LevelStatus, unit: Unit) -> None:
+        end = status.window.end
+        content = {
+            "account": level.text,
+            "unit": unit.value,
+            "spent": status.spent.of(unit),
+            "limit": status.maximum.of(unit),
+            "share": alerts.share,
+            "refreshes_at": None if end is None else datetime_of(end).isoformat(),
+        }
+        try:
+            self._waiting.put_nowait((alerts.url, json.dumps(content).encode()))
+        except asyncio.QueueFull:
+            _log_unsent("queue")
+
+
+def _log_unsent(problem: str) -> None:
+    log.warning("An alert was not sent.", extra={"event": "alert.not_sent", "fields": {"problem": problem}})
