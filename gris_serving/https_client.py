@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """Fetches small documents by HTTPS from addresses that a configuration pins, and sends forms there.
-=======
-"""Fetches small documents by HTTPS from addresses that a configuration pins, and posts them there.
->>>>>>> 829ba03e (A hook is called when a level has spent a share of its limit)
 
 An answer is bounded in size, and in the time that it takes from the TLS handshake to its last byte, however slowly its
 bytes come. Redirects are not followed, and no proxy is used: what answers is the host that the configuration names.
@@ -16,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
@@ -24,11 +20,10 @@ from urllib.parse import SplitResult, urlsplit
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import is_loopback
 
-SUCCESSES = range(200, 300)
 REDIRECTS = range(300, 400)
 _JSON = {"Accept": "application/json"}
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-_REFUSALS = (http.client.BAD_REQUEST, http.client.UNAUTHORIZED)
+_ANSWERS = (http.client.OK, http.client.BAD_REQUEST, http.client.UNAUTHORIZED)
 
 
 @dataclass(frozen=True)
@@ -41,10 +36,14 @@ class FetchLimits:
 
 @dataclass(frozen=True)
 class SentForm:
-    """A form, encoded, with headers of its own. To refuse it (400 or 401) is an answer as well."""
+    """A form, encoded, with headers of its own, which may say that it is something else.
+
+    `answers` are the statuses of answers: by default to refuse it (400 or 401) is one as well.
+    """
 
     body: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    answers: Collection[int] = _ANSWERS
 
 
 class FetchError(Exception):
@@ -83,25 +82,15 @@ def trust(ca_file: str | None) -> ssl.SSLContext:
         raise SecurityError(f"{ca_file}: expected PEM certificates") from None
 
 
-<<<<<<< HEAD
 def fetch(url: str, context: ssl.SSLContext, limits: FetchLimits, sent: SentForm | None = None) -> bytes:
     """Return what is at an address that `checked_url` accepts, or what it answers to a form.
-=======
-def fetch(url: str, context: ssl.SSLContext, limits: FetchLimits, posted: bytes | None = None) -> bytes:
-    """Return what is at an address that `checked_url` accepts, or what it answers to JSON that is posted there.
->>>>>>> 829ba03e (A hook is called when a level has spent a share of its limit)
 
     Raises:
-        FetchError: `unreachable`, `tls`, `timeout`, `redirect`, `status` (no 200; nor, of what is posted, another that
-            begins with 2) or `too_large`.
+        FetchError: `unreachable`, `tls`, `timeout`, `redirect`, `status` (no 200) or `too_large`.
     """
     ends = time.monotonic() + limits.seconds
     try:
-<<<<<<< HEAD
         content = _fetched(urlsplit(url), context, limits, sent)
-=======
-        content = _fetched(urlsplit(url), context, limits, posted)
->>>>>>> 829ba03e (A hook is called when a level has spent a share of its limit)
     except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, TimeoutError) or time.monotonic() >= ends:
             raise FetchError("timeout") from None
@@ -112,31 +101,19 @@ def fetch(url: str, context: ssl.SSLContext, limits: FetchLimits, posted: bytes 
     return content
 
 
-<<<<<<< HEAD
 def _fetched(url: SplitResult, context: ssl.SSLContext, limits: FetchLimits, sent: SentForm | None) -> bytes:
-=======
-def _fetched(url: SplitResult, context: ssl.SSLContext, limits: FetchLimits, posted: bytes | None) -> bytes:
->>>>>>> 829ba03e (A hook is called when a level has spent a share of its limit)
     with closing(_connection(url, context)) as connection:
         connection.sock = _connected(connection, url.scheme, context, limits.seconds)
         with _hung_up_after(limits.seconds, connection.sock):
             if isinstance(connection.sock, ssl.SSLSocket):
                 connection.sock.do_handshake()
             target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-<<<<<<< HEAD
             if sent is None:
                 connection.request("GET", target, headers=_JSON)
             else:
                 connection.request("POST", target, sent.body, {**_JSON, **_FORM, **sent.headers})
             response = connection.getresponse()
-            if response.status != http.client.OK and (sent is None or response.status not in _REFUSALS):
-=======
-            is_post = posted is not None
-            headers = {"Content-Type" if is_post else "Accept": "application/json"}
-            connection.request("POST" if is_post else "GET", target, posted, headers)
-            response = connection.getresponse()
-            if response.status not in (SUCCESSES if is_post else (http.client.OK,)):
->>>>>>> 829ba03e (A hook is called when a level has spent a share of its limit)
+            if response.status not in ((http.client.OK,) if sent is None else sent.answers):
                 raise FetchError("redirect" if response.status in REDIRECTS else "status")
             content = response.read(limits.most_bytes + 1)
             if len(content) > limits.most_bytes:

@@ -39,7 +39,7 @@ from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
-from gris_serving.https_client import FetchLimits, fetch, trust
+from gris_serving.https_client import FetchLimits, SentForm, fetch, trust
 from gris_serving.instrumentation import NOTHING, CallRecorder, Instrumentation
 from gris_serving.listening import ListeningError
 from gris_serving.options import checked_address
@@ -250,9 +250,10 @@ async def serving(
         await calls.finish()
 
 
-def _post(url: str, content: bytes) -> None:
+def _post(url: str, content: str) -> None:
     """Post an alert. Raises FetchError."""
-    fetch(url, trust(None), ALERT_LIMITS, content)
+    sent = SentForm(content, {"Content-Type": "application/json"}, answers=range(200, 300))
+    fetch(url, trust(None), ALERT_LIMITS, sent)
 
 
 def _reporting(

@@ -26,7 +26,7 @@ from budget_service.server.settings import LiveSettings
 MOST_WAITING = 100
 MOST_KNOWN = 20_000
 
-Post: TypeAlias = Callable[[str, bytes], object]
+Post: TypeAlias = Callable[[str, str], object]
 """Posts JSON to an address, in bounded time; it raises if that fails."""
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class ShareAlerts:
     def __init__(self, settings: LiveSettings, post: Post) -> None:
         self._settings = settings
         self._post = post
-        self._waiting: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue(MOST_WAITING)
+        self._waiting: asyncio.Queue[tuple[str, str]] = asyncio.Queue(MOST_WAITING)
         self._seen: OrderedDict[Hashable, int] = OrderedDict()
 
     def note(self, account: Account, charged: Charged) -> None:
@@ -100,7 +100,7 @@ class ShareAlerts:
             "refreshes_at": None if end is None else datetime_of(end).isoformat(),
         }
         try:
-            self._waiting.put_nowait((alerts.url, json.dumps(content).encode()))
+            self._waiting.put_nowait((alerts.url, json.dumps(content)))
         except asyncio.QueueFull:
             _log_unsent("queue")
 

@@ -148,9 +148,9 @@ def charged(*spent: int, paid: int = 1) -> Charged:
     return Charged(Cost(paid, 0), False, levels)
 
 
-async def noted(alerts: ShareAlerts, *charges: Charged) -> list[bytes]:
+async def noted(alerts: ShareAlerts, *charges: Charged) -> list[str]:
     """Return what is sent for charges."""
-    sent: list[bytes] = []
+    sent: list[str] = []
     alerts._post = lambda _, content: sent.append(content)
     running = asyncio.create_task(alerts.run())
     for each in charges:
