@@ -86,7 +86,7 @@ class OwnerClient:
             GrisError: As for `levels`.
         """
         request = admin_pb2.ListLimitRequestsRequest()
-        return (await _called(self._admin.ListLimitRequests, request, Service.BUDGET)).requests
+        return tuple((await _called(self._admin.ListLimitRequests, request, Service.BUDGET)).requests)
 
     async def approve(self, account: budget_pb2.Account, id_: str) -> bool:
         """Approve a request; return whether its limit is set, and no second person has to approve it.

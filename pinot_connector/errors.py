@@ -89,6 +89,10 @@ class GrisError(Exception):
     code: ClassVar[ErrorCode] = ErrorCode.UNEXPECTED
     request_id: str = ""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Lets errors be copied, and sent from one process to another."""
+        return rebuilt_error, (type(self), self.args, vars(self))
+
     def with_request(self) -> str:
         """Returns the message, with the request's id if there is one."""
         if not self.request_id:

@@ -209,7 +209,7 @@ def requests_sheet(requests: Sequence[admin_pb2.LimitRequest]) -> Sheet:
         "id": "id", "account": "account", "limit_before": "from", "limit_after": "to", "reason": "reason",
         "asked_by": "asked by", "approved_by": "approved by", "expires_at": "until (UTC)",
     }  # fmt: skip
-    return Sheet([_text(key, heading) for key, heading in heads.items()], rows)
+    return Sheet(tuple([_text(key, heading) for key, heading in heads.items()]), rows)
 
 
 def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:

@@ -15,15 +15,18 @@ from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer, LimitsSet
 from budget_service.ledger.requests import (
     AccountRequest,
+    ApproveLimit,
     CancelReservation,
     ChangeCurrency,
     Charge,
     CloseAccount,
     MoveAccount,
     Refund,
+    RefuseLimit,
     ReopenAccount,
     ReportCharge,
     Request,
+    RequestLimit,
     Reserve,
     ResumeClock,
     ReturnLease,
@@ -429,8 +432,10 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
             return replace(request, reason=request.reason + "'")
         case ChangeCurrency():
             return replace(request, unit_id=request.unit_id + "0")
-        case CloseAccount() | ReopenAccount() | MoveAccount():
+        case CloseAccount() | ReopenAccount() | MoveAccount() | RequestLimit() | RefuseLimit():
             return replace(request, reason=request.reason + "'")
+        case ApproveLimit():
+            return replace(request, id=request.id + "'")
 
 
 async def play_all_kinds_of_charges(store: Store, clock: SteppedClock) -> None:

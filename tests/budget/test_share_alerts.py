@@ -52,9 +52,9 @@ def hooked() -> Iterator[Hook]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["Content-Length"]))
-            time.sleep(hook.seconds)
-            hook.posted.append(json.loads(content))
-            self.send_response(hook.status)
+            time.sleep(found.seconds)
+            found.posted.append(json.loads(content))
+            self.send_response(found.status)
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
@@ -62,10 +62,10 @@ def hooked() -> Iterator[Hook]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.block_on_close = False
-        hook = Hook(f"http://127.0.0.1:{server.server_port}/gris")
+        found = Hook(f"http://127.0.0.1:{server.server_port}/gris")
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield hook
+        yield found
         server.shutdown()
         thread.join()
 

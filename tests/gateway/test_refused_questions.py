@@ -13,6 +13,7 @@ from typing import Any
 import grpc
 import pytest
 from google.rpc.error_details_pb2 import RequestInfo
+from google.rpc.status_pb2 import Status
 from gris_api.app.v1 import app_pb2
 from grpc_status import rpc_status
 
@@ -62,10 +63,10 @@ def asked(request_id: str = "", question: Any = TOP) -> app_pb2.AskRequest:
 def id_of(status: grpc.Status) -> str:
     """Return the id that a refusal carries."""
     ((_, packed),) = status.trailing_metadata
-    said = rpc_status.status_pb2.Status.FromString(packed)
+    said = Status.FromString(packed)
     info = RequestInfo()
     assert any(each.Unpack(info) for each in said.details)
-    return info.request_id
+    return str(info.request_id)
 
 
 async def test_a_caller_asks_why_by_the_id_of_its_refusal_and_nobody_else_does(
@@ -121,7 +122,7 @@ async def test_every_client_sees_the_id(gateway: GatewayWorld, poor: Credentials
         call = stub_of(channel).Ask(asked("by hand"))
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await call.read()
-    info, status = RequestInfo(), rpc_status.from_call(refused.value)
+    info, status = RequestInfo(), rpc_status.from_call(refused.value)  # type: ignore[arg-type]  # as rpc_errors does
     assert status is not None
     assert any(each.Unpack(info) for each in status.details)
     assert "by hand" == info.request_id
