@@ -201,7 +201,7 @@ class Conversation:
             self._wire.send(messages.EmptyQueryResponse())
         for text in texts:
             prepared = await self._prepared(text)
-            if prepared.types or any(each.parameter for each in text.parts):
+            if prepared.types or text.has_parameters:
                 raise PostgresError(SYNTAX, "there is no parameter $1: expected values in the statement")
             answer = await prepared.answer(messages.Bind())
             if answer.described is not None:

@@ -56,7 +56,7 @@ _FIRST_EXAMPLE = datetime.date(2000, 1, 1)
 
 def count_in(text: Text) -> int:
     """Return how many parameters a statement has."""
-    return max((each.parameter for each in text.parts), default=0)
+    return max(each.parameter for each in text.parts) if text.has_parameters else 0
 
 
 @dataclass(frozen=True)
@@ -224,6 +224,8 @@ def with_values(text: Text, values: Sequence[object]) -> Asked:
     Raises:
         PostgresError: One has no value, or is none that a question can hold.
     """
+    if not text.has_parameters:
+        return Asked(text.sql, text.sql, text.begin)
     parts = text.parts[1:] if text.parts[0].kind == "gap" else text.parts
     pieces, moved, end, end_sent = list[str](), list[tuple[int, int, int]](), 0, 0
     for each in parts:

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 from gris_postgres.errors import SYNTAX, TOO_MUCH, PostgresError
 
@@ -32,11 +33,13 @@ _PART = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _KINDS = ("comment", "text", "name", "backquoted", "number", "word", "gap", "other")
+_NUMBER = _KINDS.index("number")
+# What is between words and signs.
+_BETWEEN = bytes(map(_KINDS.index, ("gap", "comment")))
 _PARAMETER = re.compile(r"\$(\d+)(?:\s*+::\s*+(\w++))?")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A piece of a statement.
 
     Attributes:
@@ -97,6 +100,11 @@ class Text:
             Part(_KINDS[kind], self.written[begin:end])
             for kind, begin, end in zip(self.kinds, begins, self.ends, strict=False)
         )
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether there is a parameter in it."""
+        return _NUMBER in self.kinds
 
     @property
     def sql(self) -> str:
@@ -169,7 +177,7 @@ def statements_in(sql: str) -> list[Text]:
         blanks = len(parts[0].written) if parts and parts[0].kind == "gap" else 0
         found.append(Text.of(parts, begin + blanks))
         parts, begin = [], end
-    return [each for each in found if each.words]
+    return [each for each in found if each.kinds.strip(_BETWEEN)]
 
 
 def _parts(sql: str) -> Iterator[Part]:
@@ -188,23 +196,24 @@ _CLAUSES = frozenset(("SELECT", "FROM", "JOIN", "WHERE", "GROUP", "HAVING", "ORD
 
 def is_of_catalogue(text: Text) -> bool:
     """Return whether a statement is about the catalogue, or about nothing: no question has no FROM."""
-    words = text.words
-    if any(_names_catalogue(words, place) for place in range(len(words))):
-        return True
-    return not any(each.kind == "word" and each.said == "FROM" for each in words)
+    words, clause, clauses = text.words, "", set[str]()
+    for place, word in enumerate(words):
+        if word.kind not in ("word", "name"):
+            continue
+        if _names_catalogue(words, place, clause):
+            return True
+        if word.kind == "word" and word.said in _CLAUSES:
+            clause = word.said
+            clauses.add(clause)
+    return "FROM" not in clauses
 
 
-def _names_catalogue(words: Sequence[Part], place: int) -> bool:
+def _names_catalogue(words: Sequence[Part], place: int, clause: str) -> bool:
     """Return whether a word is a schema, a table or a function of the catalogue; an alias may be called alike."""
-    word = words[place]
-    if word.kind not in ("word", "name"):
-        return False
-    name = word.said.upper()
+    name = words[place].said.upper()
     before = words[place - 1].said if place else ""
     after = words[place + 1].written if place + 1 < len(words) else ""
     if name in _OF_CATALOGUE:
         return after.startswith(".")
-    if before == ",":
-        clauses = [each.said for each in words[:place] if each.kind == "word" and each.said in _CLAUSES]
-        before = clauses[-1] if clauses else ""
-    return name.startswith("PG_") and (before in ("FROM", "JOIN") or after.startswith("("))
+    begins = clause if before == "," else before
+    return name.startswith("PG_") and (begins in ("FROM", "JOIN") or after.startswith("("))
