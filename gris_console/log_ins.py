@@ -63,6 +63,8 @@ class LogIns:
         Raises:
             LogInError: The provider has not said where.
         """
+        while self._held and next(iter(self._held.values())).ends <= self._clock():
+            self._held.popitem(last=False)
         attempt, key = Attempt(), secrets.token_urlsafe(_KEY_BYTES)
         address = self.client.address(attempt)
         self._held[key] = _UnderWay(attempt, target, self._clock() + SECONDS)

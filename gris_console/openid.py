@@ -30,6 +30,7 @@ from gris_serving.tokens import TokenError, TokenVerifier
 CALLBACK = "/login/callback"
 # Codes that are exchanged at a time: a provider that is slow keeps no more threads.
 MOST_EXCHANGES = 16
+WAITING_SECONDS = 5.0
 _LENGTH = 64
 _ERROR = re.compile("[a-z_]{1,40}")
 
@@ -152,10 +153,15 @@ class OpenIdClient:
             raise LogInError(Failure.REFUSED, f"the provider refused: {_word(answer['error'])}")
         if not answer.get("code"):
             raise LogInError(Failure.UNEXPECTED, "the provider sent no code")
-        if self._turns.locked():
-            raise LogInError(Failure.UNREACHABLE, "too many codes are being exchanged")
-        async with self._turns:
+        try:
+            async with asyncio.timeout(WAITING_SECONDS):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise LogInError(Failure.UNREACHABLE, "too many codes are being exchanged") from None
+        try:
             granted = await asyncio.to_thread(self._granted, attempt, answer["code"])
+        finally:
+            self._turns.release()
         self._require_meant(granted.get("id_token"), attempt.nonce)
         token = granted.get("access_token")
         if not isinstance(token, str) or str(granted.get("token_type")).lower() != "bearer":

@@ -43,6 +43,7 @@ RESUME_PATHS = {
 }
 SIGN_OUT = "/sign-out"
 # Pages that a log-in may lead to.
+MOST_OF_ADDRESS = 200
 PAGES = ("/ask", "/answers/", "/history", "/budget", "/owner/")
 _SCHEME = "bearer "
 
@@ -310,7 +311,7 @@ def sign_in_page(
 def wanted_page(form: Form) -> str:
     """Return the page that a log-in leads to: the one that was asked for, never another site's."""
     wanted = form.get("wanted")
-    return wanted if wanted.startswith(PAGES) else "/ask"
+    return wanted if wanted.startswith(PAGES) and len(wanted) <= MOST_OF_ADDRESS else "/ask"
 
 
 def resume_page(page_request: PageRequest, path: str, form: Form, *, status: int = 200) -> Response:

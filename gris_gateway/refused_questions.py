@@ -7,6 +7,8 @@ account has: as many as of results, and for as long, and none of them takes the 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
 import uuid
 from contextlib import suppress
@@ -55,11 +57,14 @@ class RefusedQuestions:
         past.released_at.GetCurrentTime()
         if request.question.ByteSize() <= MAX_QUESTION_BYTES:
             past.question.CopyFrom(request.question)
+        if isinstance(error, rpc_errors.RequestError):
+            # It took no turn, so nothing bounds how many there are.
+            return status
         # An account that cannot be has no history.
         with suppress(AccountError, OutOfReachError):
-            account = current_caller.get().account(request.account.path)
+            past.request_id = _key(current_caller.get().account(request.account.path), request_id)
             if len(self._writing) < MAX_WRITING:
-                writing = asyncio.create_task(self._keep(account, past))
+                writing = asyncio.create_task(self._keep(past))
                 self._writing.add(writing)
                 writing.add_done_callback(self._writing.discard)
                 await asyncio.wait((writing,), timeout=KEEPING_SECONDS)
@@ -67,7 +72,7 @@ class RefusedQuestions:
 
     async def find(self, account: tuple[str, ...], request_id: str) -> app_pb2.GetRefusalResponse | None:
         """Return the refused question of an account with this id; None: none is kept, for this audience."""
-        past = await self._history.find(_name(account), request_id) if request_id else None
+        past = await self._history.find(_name(), _key(account, request_id)) if request_id else None
         if past is None:
             return None
         question = past.question if past.HasField("question") else None
@@ -79,9 +84,9 @@ class RefusedQuestions:
         """Wait until all are kept; call it before the history is closed."""
         await asyncio.gather(*self._writing)
 
-    async def _keep(self, account: tuple[str, ...], past: app_pb2.PastRelease) -> None:
+    async def _keep(self, past: app_pb2.PastRelease) -> None:
         try:
-            await self._history.add(_name(account), past)
+            await self._history.add(_name(), past)
         except Exception as error:
             # The caller is answered all the same.
             fields = {"error": type(error).__name__}
@@ -91,13 +96,19 @@ class RefusedQuestions:
             )
 
 
-def _name(account: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the name under which refusals are kept: that of no account, since no segment of one is empty.
+def _name() -> tuple[str, ...]:
+    """Return the name under which the caller's refusals are kept: that of no account, as no segment of one is empty.
 
-    A refusal may name what another audience is not offered, so each has its own.
+    A refusal may name what another audience is not offered, so each has its own. All accounts that a caller may name
+    have one bound together: it could make up as many as it likes.
     """
-    audience = current_caller.get().audience
-    if audience is None:
-        return (*account, "")
-    values = (part for value in sorted(audience.values.items()) for part in value)
-    return (*account, "", audience.name, *values)
+    caller = current_caller.get()
+    if caller.audience is None:
+        return (*caller.own, "")
+    values = (part for value in sorted(caller.audience.values.items()) for part in value)
+    return (*caller.own, "", caller.audience.name, *values)
+
+
+def _key(account: tuple[str, ...], request_id: str) -> str:
+    """Return what names a refusal among those of a caller: the account that it named, and the id of the request."""
+    return hashlib.sha256(json.dumps([*account, request_id]).encode()).hexdigest()

@@ -176,8 +176,12 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             account, request_id = _account(request.account), _request_id(request.request_id)
             if not request_id:
                 raise RequestError("request_id", "expected one: a retry would be another request")
+            names = current_caller.get().names
+            if not names:
+                # Nobody could tell whether who approves it has asked.
+                raise RequestError("authorization", "expected a token that says whose it is (sub)")
             await current_call.get().turn()
-            asked = limit_request(request, current_caller.get().names)
+            asked = limit_request(request, names)
             # The ledger's ids are those of all accounts of a root.
             asked.request_id = hashlib.sha256(json.dumps([*account, request_id]).encode()).hexdigest()
             found = await self._client_of(account).request_limit(asked)

@@ -150,15 +150,20 @@ class Callers:
         listed = [opened.access.certificates.get(name, ()) for name in names]
         return frozenset(role for roles in listed for role in roles) | opened.roles_of(token)
 
-    def names(self, context: Context, role: Role) -> tuple[str, ...]:
+    def names(self, context: Context, role: Role | None) -> tuple[str, ...]:
         """Return the names by which a caller has a role: of its certificate, and `sub:` with the subject of its token.
+
+        Args:
+            context: The call.
+            role: The role; None: all names, whatever roles they have.
 
         Raises:
             TokenError: Its token is not accepted.
         """
         opened = self._access.value()
         listed = opened.access.certificates
-        named = [each for each in sorted(certificate_names(context)) if role in listed.get(each, ())]
+        shown = sorted(certificate_names(context))
+        named = [each for each in shown if role is None or role in listed.get(each, ())]
         token = bearer_token(context) if opened.verifier is not None else None
         return (*named, *opened.subjects_of(token, role))
 
@@ -179,12 +184,12 @@ class _Opened:
     def roles_of(self, token: str | None) -> frozenset[str]:
         return self._listed(self._claims(token))
 
-    def subjects_of(self, token: str | None, role: Role) -> tuple[str, ...]:
+    def subjects_of(self, token: str | None, role: Role | None) -> tuple[str, ...]:
         """Return the subject of a token that has a role, with its kind; none if the token does not say whose it is."""
         claims = self._claims(token)
         subject = claims.get("sub")
-        is_named = isinstance(subject, str) and subject.strip() and role in self._listed(claims)
-        return (f"sub:{subject}",) if is_named else ()
+        is_named = isinstance(subject, str) and subject.strip()
+        return (f"sub:{subject}",) if is_named and (role is None or role in self._listed(claims)) else ()
 
     def _claims(self, token: str | None) -> Mapping[str, Any]:
         return {} if token is None or self.verifier is None else self.verifier.claims(token)

@@ -114,8 +114,8 @@ class Security:
         """
         return None if self._callers is None else self._callers.regions(context)
 
-    def names(self, context: Context, role: Role) -> tuple[str, ...] | None:
-        """Return the names by which a caller has a role; None: callers do not show who they are.
+    def names(self, context: Context, role: Role | None) -> tuple[str, ...] | None:
+        """Return the names by which a caller has a role, or all of them; None: callers do not show who they are.
 
         Raises:
             TokenError: The caller's token is not accepted.

@@ -18,8 +18,8 @@ MOST_CHARACTERS = 256
 """The longest name of an administrator: of a certificate, or of a token's subject with its kind."""
 
 
-def actor_of(security: Security, context: Context, role: Role = Role.ADMIN) -> str:
-    """Return the names by which a caller has a role, that of administrators by default, separated by spaces.
+def actor_of(security: Security, context: Context, role: Role | None = Role.ADMIN) -> str:
+    """Return the names by which a caller has a role, or all of its names if that is None, separated by spaces.
 
     Raises:
         RefusalError: Its token does not say whose it is, or is not accepted any more.

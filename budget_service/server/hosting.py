@@ -210,7 +210,8 @@ async def serving(
     calls = RequestRunner(detector, tuning)
     instrumented = instrumentation.before(server, recorders, ordinary_reasons=ORDINARY_REASONS)
     service: BudgetService
-    asker_of = partial(actor_of, security, role=Role.SPEND)
+    # Who asks by one of its names must not approve by another.
+    asker_of = partial(actor_of, security, role=None)
     alerts = ShareAlerts(settings, _post)
     if region is not None:
         service = RegionalBudgetService(

@@ -57,15 +57,8 @@ class Requesting:
         before = self._present(level, stored.limits.get(level), now)
         if before is None:
             raise InvalidFieldError("path", "must be a level that has a limit")
-        here = stored.states.get(level, UNTOUCHED)
-        # Only who may ask here makes the service count.
-        is_open = len(here.requests) < MOST_OF_ACCOUNT and all(
-            each.asked_by != asker for each in here.requests
-        )
-        if is_open and len(await self._of_root(level.root, now)) >= MOST_OF_ROOT:
-            raise rpc_errors.RefusalError(rpc_errors.refused(Refused(Reason.TOO_MANY_REQUESTS)))
         until = str(parse_time(message.until, "until")) if message.HasField("until") else ""
-        return RequestLimit(
+        request = RequestLimit(
             account=level,
             request_id=parse_id(message.request_id, "request_id"),
             actor=asker,
@@ -74,6 +67,14 @@ class Requesting:
             before=before,
             wanted=_wanted(before, Cost(message.information, message.calls), until),
         )
+        here = stored.states.get(level, UNTOUCHED)
+        # Only who may ask here makes the service count.
+        is_open = len(here.requests) < MOST_OF_ACCOUNT and all(
+            each.asked_by != asker for each in here.requests
+        )
+        if is_open and len(await self._of_root(level.root, now)) >= MOST_OF_ROOT:
+            raise rpc_errors.RefusalError(rpc_errors.refused(Refused(Reason.TOO_MANY_REQUESTS)))
+        return request
 
     async def approving(
         self, message: admin_pb2.ApproveLimitRequest, actor: str, now: Microseconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar
+from urllib.parse import unquote
 
 from google.protobuf.message import Message
 from gris_api.budget.v1 import budget_pb2 as pb
@@ -108,7 +109,8 @@ class RegionalBudgetService(BudgetService):
         asked = pb.RequestLimitRequest()
         asked.CopyFrom(message)
         if (asker := self._asker_of(context)) != UNAUTHENTICATED:
-            asked.asked_by.extend(asker.split())
+            # The home escapes names itself.
+            asked.asked_by.extend(map(unquote, asker.split()))
         try:
             return await self._home.call("RequestLimit", asked, pb.RequestLimitResponse)
         except HomeUnavailableError:

@@ -38,7 +38,7 @@ from tests.budget.memory_store import MemoryStore
 from tests.budget.served import SETTINGS
 from tests.support.budget_client import connected, failure
 from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, limit
-from tests.support.pki import ISSUER, Authority, Issuer, uri
+from tests.support.pki import ISSUER, Authority, Issuer, email, uri
 
 BEFORE, WANTED = limit(10, 5), limit(40, 5)
 NOT_YET = LimitsSet(0)
@@ -102,6 +102,19 @@ async def test_a_request_changes_no_limit_and_its_approval_does_once(any_store: 
     assert ["sub:ann", "sub:ops"] == [each.actor for each in entries]
     assert f"audit (asked for by sub:ann, request {request.id})" == entries[1].reason
     await assert_sound(any_store)
+
+
+def test_no_request_has_the_name_of_another() -> None:
+    """An administrator approves by it what was read: of whom, of what, why, and by whom."""
+    others = [
+        asked(stated=("400", "5", "")),
+        asked(reason="another"),
+        asked(actor="sub:bob"),
+        asked("again"),
+        asked(account=COLLEAGUE),
+    ]
+    assert 6 == len({each.id for each in (asked(), *others)})
+    assert 32 == len(asked().id)
 
 
 async def test_who_asks_does_not_approve_under_any_name(any_store: Store) -> None:
@@ -347,12 +360,15 @@ async def test_a_root_account_has_so_many_requests(servers: Servers, monkeypatch
 
 
 async def test_persons_are_those_that_were_authenticated(tmp_path: Path, clock: SteppedClock) -> None:
-    """Who asks through a gateway is known by the token's subject there and here; two tokens of one person are one."""
+    """By the token's subject at a gateway and here, and by all names of a certificate, whatever roles they have."""
     authority, issuer = Authority.new(tmp_path), Issuer(tmp_path)
     certificate, key = authority.server()
     access = tmp_path / "access.yaml"
     access.write_text(f"""
-certificates: {{"uri:spiffe://example.org/app": [spend, read]}}
+certificates:
+  "uri:spiffe://example.org/app": [spend, read]
+  "uri:spiffe://example.org/laptop": [spend, read]
+  "email:eve@example.org": [admin]
 jwt: {{key_file: {issuer.key_file}, algorithms: [ES256], issuer: {ISSUER}, audience: gris-budget}}
 """)
     security = Security(SecurityOptions(certificate, key, authority.ca_file, access), METHODS)
@@ -361,12 +377,13 @@ jwt: {{key_file: {issuer.key_file}, algorithms: [ES256], issuer: {ISSUER}, audie
         Settings(Configuration.model_validate({**content, "administration": {"two_persons": True}}))
     )
     store, detector = (made := MemoryStore(clock)), FailureDetector(made)
-    shown = authority.client(uri("spiffe://example.org/app"))
+    app = authority.client(uri("spiffe://example.org/app"))
+    laptop = authority.client(uri("spiffe://example.org/laptop"), email("eve@example.org"), file="laptop")
 
     def server() -> grpc.aio.Server:
         return new_server(interceptors=security.interceptors(NOTHING, reads_first=True))
 
-    def channel_of(address: str, **claims: Any) -> grpc.aio.Channel:
+    def channel_of(address: str, shown: Credentials = app, **claims: Any) -> grpc.aio.Channel:
         token = issuer.token_file("gris-budget", **claims) if claims else None
         credentials = Credentials(shown.ca_file, shown.certificate_file, shown.key_file, token)
         return open_channel(Endpoint(address, credentials))
@@ -396,6 +413,10 @@ jwt: {{key_file: {issuer.key_file}, algorithms: [ES256], issuer: {ISSUER}, audie
             budget: Any = budget_pb2_grpc.BudgetServiceStub(channel)
             asked_id = (await budget.RequestLimit(sent())).id
         assert "sub:ann uri:spiffe://example.org/app" == store.entries[-1].actor
+        async with channel_of(address, laptop) as channel:
+            budget = budget_pb2_grpc.BudgetServiceStub(channel)
+            await budget.RequestLimit(sent(asked_by=[], request_id="as laptop"))
+        assert "email:eve@example.org uri:spiffe://example.org/laptop" == store.entries[-1].actor
         answers = [
             await approved(admin, subject, f"{number}")
             for number, subject in enumerate(["ann", "one", "one", "ann", "two"])

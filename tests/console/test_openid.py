@@ -27,7 +27,7 @@ from gris_console.configuration import ConsoleConfiguration
 from gris_console.forms import Form
 from gris_console.log_ins import MOST_FORMS, SECONDS, LogIns
 from gris_console.openid import LogInError
-from gris_console.page_requests import Console
+from gris_console.page_requests import MOST_OF_ADDRESS, Console, wanted_page
 from gris_console.process import HostedConsole, server_options
 from gris_serving.https_client import FetchLimits
 from gris_serving.published_keys import RefreshLimits
@@ -549,6 +549,12 @@ async def test_floods_of_strangers_are_bounded(site: Site) -> None:
     few.take(keys[-1], held[keys[-1]].attempt.state)
     with pytest.raises(LogInError):
         few.take(keys[0], "")
+    later = time.monotonic() + SECONDS + 1
+    few._clock = lambda: later
+    few.begin("/ask", Form())
+    assert 1 == len(few._held)
+    long = Form((("wanted", f"/ask?{'x' * MOST_OF_ADDRESS}"),))
+    assert "/ask" == wanted_page(long)
 
 
 async def test_a_public_client_and_one_whose_secret_is_in_the_form(

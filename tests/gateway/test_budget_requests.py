@@ -52,6 +52,13 @@ async def test_what_is_wrong_is_named(gateway: GatewayWorld, fields: dict[str, A
     assert field == refused.value.field
 
 
+async def test_who_has_no_name_asks_for_nothing(gateway: GatewayWorld) -> None:
+    """Nobody could tell whether who approves it has asked."""
+    async with client_of(gateway, gateway.by_token(org="globex")) as client:
+        with pytest.raises(InvalidQuestion, match=r"authorization: .*\(sub\)"):
+            await client.request_budget(asked())
+
+
 async def test_nobody_asks_for_others(gateway: GatewayWorld, ana: Credentials) -> None:
     """An account that the caller may not name is out of reach."""
     named = Endpoint(gateway.address, ana)

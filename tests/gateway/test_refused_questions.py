@@ -23,7 +23,7 @@ from gris_gateway.callers import current_caller
 from gris_gateway.history import History, HistoryRetention
 from gris_gateway.kept_history import KeptHistory
 from gris_gateway.refused_questions import MAX_QUESTION_BYTES, RefusedQuestions
-from gris_gateway.rpc_errors import status_of_error
+from gris_gateway.rpc_errors import RequestError, status_of_error
 from gris_mcp.failures import failure_of
 from pinot_connector import Credentials, dbapi, telemetry
 from pinot_connector.audiences import Audience
@@ -157,6 +157,25 @@ async def test_refusals_are_kept_beside_results_and_no_more_of_them(history: Any
     if isinstance(history, History):
         assert [None, False] == [kept[0], kept[1] is None]
     assert ["paid"] == [each.request_id for each in (await history.page(ANA.own, 10, None)).releases]
+    await history.close()
+
+
+async def test_accounts_that_a_caller_makes_up_have_one_list_together(history: Any) -> None:
+    """And what is malformed is on none: nothing bounds how many calls are."""
+    refused = RefusedQuestions(history)
+    current_caller.set(replace(ANA, accounts_below=True))
+    for number in range(3):
+        request = asked("same")
+        request.account.path.extend((*ANA.own, f"made up {number}"))
+        await refused.noted(request, NO_BUDGET, status_of_error(NO_BUDGET))
+    kept = [await refused.find((*ANA.own, f"made up {number}"), "same") for number in range(3)]
+    assert kept[2] is not None
+    assert await refused.find(ANA.own, "same") is None
+    if isinstance(history, History):
+        assert kept[0] is None
+    malformed = RequestError("account", "expected another one")
+    await refused.noted(asked("malformed"), malformed, status_of_error(malformed))
+    assert await refused.find(ANA.own, "malformed") is None
     await history.close()
 
 

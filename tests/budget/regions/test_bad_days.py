@@ -330,7 +330,7 @@ async def test_a_region_passes_requests_for_more_budget_on(
     """With the names of who asks it; an answer that is lost may have been given, and the same request is made once."""
     home = Home(tmp_path / "home.db")
     eu = await RegionMachine(home).start()
-    monkeypatch.setattr(eu.service, "_asker_of", lambda _: "uri:spiffe://example.org/app")
+    monkeypatch.setattr(eu.service, "_asker_of", lambda _: "sub:Jo%20Ann uri:spiffe://example.org/app")
     request = pb.RequestLimitRequest(
         account=ANN, information=2000, calls=9, reason="audit", asked_by=["sub:ann"], request_id="ask"
     )
@@ -342,5 +342,5 @@ async def test_a_region_passes_requests_for_more_budget_on(
         await eu.asked("RequestLimit", pb.RequestLimitRequest(account=ANN, request_id="x")) == "INVALID_FIELD"
     )
     (waiting,) = (await home.call("ListLimitRequests", admin_pb2.ListLimitRequestsRequest())).requests
-    assert "sub:ann uri:spiffe://example.org/app" == waiting.asked_by
+    assert "sub:Jo%20Ann sub:ann uri:spiffe://example.org/app" == waiting.asked_by
     await home.store.close()
