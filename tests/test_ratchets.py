@@ -18,11 +18,11 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 43_005,
-    "budget_service": 21_448,
+    "dp_service": 43_066,
+    "budget_service": 21_453,
     "pinot_connector": 22_064,
-    "gris_gateway": 3_771,
-    "gris_console": 4_477,
+    "gris_gateway": 3_786,
+    "gris_console": 4_486,
     "gris_mcp": 2_745,
     "gris_broker": 576,
     "gris_postgres": 3_204,
@@ -31,12 +31,12 @@ LINES = {
     "gris_cli": 10_892,
     "gris_serving": 4_208,
 }
-LINES_OF_TESTS = 141_384
+LINES_OF_TESTS = 141_494
 OPTIONAL_FIELDS = 514
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 143_130
+WORDS = 143_280
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

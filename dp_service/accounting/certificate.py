@@ -31,8 +31,12 @@ BITS = 61
 MAX_RANGE = 1
 """The largest e: weights have 30 bits, which are too few where a table falls much within one e."""
 
+BEND_ERROR = 6
+"""Two for a weight of 60 bits, which a value of 61 bits multiplies, two for what is cut off, and what is added."""
+
 _ONE = 1 << BITS
 _HALF = 30
+_FINE = 56
 _LOW = (1 << _HALF) - 1
 # Inside of a cell, points are multiples of its width / 2^24.
 _PARTS = 24
@@ -55,6 +59,19 @@ class Certificate:
     def __post_init__(self) -> None:
         if not 0 < self.e <= MAX_RANGE or self.unit < 1 or self.first >= 0:
             raise CertificateError(f"e must be more than 0 and at most {MAX_RANGE}, got {self.e}")
+
+    def margin(self, drop: Whole) -> Whole:
+        """Return by how much tables have to be larger than lines between points at which v falls by so much.
+
+        It is the margin of the fall by 2^-55, and two more than what is cut off here and from lines.
+        """
+        found: Whole = 3 + ((drop >> _HALF) * margin_of(self.e) >> (_FINE - 1 - _HALF))
+        return found
+
+    @property
+    def covered(self) -> int:
+        """The largest B, times the factor of its cell, where no line exceeds the better end by the margin or more."""
+        return 3 * self.unit * margin_of(self.e)
 
     @cached_property
     def g(self) -> Fraction:
@@ -98,7 +115,11 @@ class Certificate:
         w = np.concatenate([new, np.full(size - new.size, rests[1], dtype=np.int64)])
         if w.max() > _ONE or v.max() > _ONE or w.min() < 0 or v.min() < 0 or (v[1:] > v[:-1]).any():
             raise CertificateError(f"the table of {units - 1} units rises, or one is not in [0, 1]")
-        if (w < v[self.unit : self.unit + size]).any():
+        margin = self.margin(v[: -self.unit] - v[self.unit :])
+        # At the ends of cells, lines from j to j + unit reach v itself at j + unit and at j + 1.
+        least = v[self.unit : self.unit + size]
+        least = least + np.maximum(margin[:size], margin[self.unit - 1 : self.unit - 1 + size])
+        if (w < np.minimum(least, _ONE)).any():
             raise CertificateError(f"the table of {units} units is below that of one unit less")
         self._require_on_grid(v, w, units)
         self._require_in_cells(v, w, units)
@@ -120,6 +141,7 @@ class Certificate:
         end = v[self.unit :]
         fall = v[:size] - end
         high, low = fall >> _HALF, fall & _LOW
+        end = end + self.margin(fall)
         lines, lower = np.empty_like(w), np.empty_like(w)
         for ahead in range(1, self.unit):
             # Point j + ahead of v is point j + ahead - unit of w.
@@ -131,28 +153,30 @@ class Certificate:
             np.right_shift(part, _HALF, out=part)
             np.add(line, part, out=line)
             np.add(line, end[use], out=line)
-            # The line was rounded down. Where nothing falls, it is no higher than v, which w is not below.
-            is_below = w[: line.size] <= line
+            # Rounded down by less than one. No line is above 1, nor above v where nothing falls.
+            is_below = w[: line.size] < np.minimum(line, _ONE)
             if is_below.any() and (is_below & (fall[use] > 0)).any():
                 raise CertificateError(f"the table of {units} units is below the recursion on the grid")
 
     def _require_in_cells(self, v: Whole, w: Whole, units: int) -> None:
         """Check the lines from inside of cell j to inside of cell j + unit, where the worst is not at an end.
 
-        At x_i = q x_j, the line that begins at r x_j has the value of a constant - B r - C / r. The largest of these is
-        inside of the cell only if B, C > 0 and 1 < q C / B < g^2: for three points at most, with some to spare.
+        At x_i = q x_j, the line that begins at r x_j has the value of a constant - (B r + q C / r) / ((G - 1) (g - 1)),
+        G = g^unit. The largest of these is inside of the cell only if B, C > 0 and 1 < q C / B < g^2: for three points
+        at most, with some to spare. It is larger than at the better end of the cell by B (g - 1) / 4 (G - 1) at most,
+        which is B / 4 `unit` or less: where B is at most `covered`, the margin is more. There rounding would not tell
+        where in the cell it is.
         """
         cells = v.size - self.unit - 1
         falls = v[:-1] - v[1:]
         fall, fall_up, drop = falls[:cells], falls[self.unit :], v[:cells] - v[self.unit : self.unit + cells]
-        # B, rounded down, and C, rounded up, both by less than 3, and up to the same factor, which is larger where they
-        # are small.
-        factor = np.where(drop < 2**38, 2**20, 1)
+        # Times a factor by which v drops by about 2^56. Where the upper cell falls by much more, B < 0 all the same.
+        factor = 1 << np.maximum(_FINE - np.frexp(drop.astype(np.float64))[1], 0).astype(np.int64)
+        fall_up = np.minimum(fall_up, 4 * np.minimum(drop, _ONE >> 2))
         fall, fall_up, drop = fall * factor, fall_up * factor, drop * factor
-        b = _times(_floor(self._powers[self.unit] - 1, _HALF), fall) + fall - fall_up
-        c = _times(_ceiling(self.g - 1, _HALF), drop) + 1 + fall - fall_up
-        bent = np.flatnonzero((c > 0) & (b + 3 > 0) & (fall > 0))
-        b, c = np.maximum(b[bent], 1), c[bent]
+        b, c = self.bends(fall, fall_up, drop)
+        bent = np.flatnonzero((c > 0) & (b > self.covered) & (fall > 0))
+        b, c = b[bent], c[bent]
         step = float(self.e) / self.unit
         # Where in its cell a line is worst, from floats: a wrong guess can only refuse.
         guess = (math.expm1(step) * drop + (fall - fall_up)) / np.maximum(
@@ -170,6 +194,18 @@ class Certificate:
             if not self._is_above(v, w[at[inside]], bent[inside], ahead[inside], part).all():
                 raise CertificateError(f"the table of {units} units is below the recursion within a cell")
 
+    def bends(self, fall: Whole, fall_up: Whole, drop: Whole) -> Pair:
+        """Return B, rounded down, and C, rounded up, both by less than `BEND_ERROR`.
+
+        Args:
+            fall: How much v falls in the lower cell: from x_j to x_(j + 1).
+            fall_up: How much it falls in the upper one: from x_(j + unit) to x_(j + unit + 1).
+            drop: How much it falls between the two: from x_j to x_(j + unit).
+        """
+        bent = fall - fall_up
+        b = _times_fine(_floor(self._powers[self.unit] - 1, 2 * _HALF), fall) + bent
+        return b, _times_fine(_ceiling(self.g - 1, 2 * _HALF), drop) + 2 + bent
+
     @cached_property
     def _bounds_elsewhere(self) -> tuple[Whole, Whole]:
         powers = [self.g**each for each in range(-3, self.unit + 5)]
@@ -185,7 +221,9 @@ class Certificate:
         )
         quarter = 2 ** (_HALF - 2)
         is_before = (nearest <= 1) | (_times(before, c) < _times(quarter, b))
-        is_behind = (nearest + 3 > self.unit) | (_times(behind, c - 3) > _times(quarter, b + 3))
+        is_behind = (nearest + 3 > self.unit) | (
+            _times(behind, c - BEND_ERROR) > _times(quarter, b + BEND_ERROR)
+        )
         if not (is_before & is_behind).all():
             raise CertificateError(f"the table of {units} units bends where none does")
 
@@ -249,6 +287,15 @@ class Certificate:
             raise CertificateError("an epsilon is not enough for its slack")
 
 
+def margin_of(e: Fraction) -> int:
+    """Return the margin of tables of one e for a fall of 2^55: the rounding of a B is nothing if it does not cover it.
+
+    Twice `BEND_ERROR` and what `_times` cuts off on both sides, 8, are less than a half of g - 1 of a B above
+    48 `unit` / e, for g - 1 is at least e / `unit`.
+    """
+    return math.ceil(16 / e) + 16
+
+
 def _ceiling(number: Fraction, bits: int) -> int:
     return math.ceil(number * (1 << bits))
 
@@ -267,6 +314,14 @@ def _multiplied(point: int, factor: Fraction, times: int) -> Iterator[int]:
 def _times(weight: Whole | int, value: Whole) -> Whole:
     """Return floor(weight value / 2^30), |weight| <= 2^31 and |value| <= 2^61."""
     found: Whole = weight * (value >> _HALF) + ((weight * (value & _LOW)) >> _HALF)
+    return found
+
+
+def _times_fine(weight: int, value: Whole) -> Whole:
+    """Return weight value / 2^60, rounded down by less than 2, 0 <= weight < 2^61 and 0 <= value <= 2^61."""
+    high, low = weight >> _HALF, weight & _LOW
+    above, below = value >> _HALF, value & _LOW
+    found: Whole = high * above + ((high * below + low * above + (low * below >> _HALF)) >> _HALF)
     return found
 
 

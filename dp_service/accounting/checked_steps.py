@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.accounting.adaptive import UpperTable
-from dp_service.accounting.certificate import BITS, MAX_RANGE, Certificate, Whole
+from dp_service.accounting.certificate import BITS, MAX_RANGE, Certificate, Whole, margin_of
 
 # Whole numbers for each unit: what is rounded in the check of one.
 _ROUNDED = 4
+# The part by which a table grows with each unit for a margin of one: enough where it is 2^-10 of what it falls by.
+_MORE = 2.0**-45
 
 
 @dataclass(frozen=True)
@@ -42,25 +44,33 @@ class StepCheck:
         Raises:
             CertificateError: It is too small somewhere, or an epsilon is.
         """
-        values, rest = _whole(new, units)
+        values, rest = self._whole(new, units)
         if old is None:
             self.certificate.require_start(values, rest)
         else:
-            before, rest_before = _whole(old, units - 1)
+            before, rest_before = self._whole(old, units - 1)
             self.certificate.require_step(before, values, rests=(rest_before, rest), units=units)
         known = steps < most
         self.certificate.require_epsilons(
             values, rest, steps[known].astype(np.int64), of=self.step, slacks=self.slacks[known]
         )
 
+    def _whole(self, table: UpperTable, units: int) -> tuple[Whole, int]:
+        """Return a table's values and its rest, rounded up, with room for what the check of each unit needs."""
+        more = growth(self.certificate.e, units) * 2.0**BITS
+        values = np.ceil(table.values * more).astype(np.int64) + _ROUNDED * units
+        return np.minimum(values, 1 << BITS), int(np.ceil(table.rest * more)) + _ROUNDED * units
 
-def allowed(slacks: NDArray[np.float64], units: int) -> NDArray[np.float64]:
+
+def growth(epsilon_per: Fraction, units: int) -> float:
+    """Return by which factor the whole numbers of a table of so many units are larger than its floats."""
+    return 1 + margin_of(epsilon_per) * units * _MORE
+
+
+def allowed(slacks: NDArray[np.float64], epsilon_per: Fraction, units: int) -> NDArray[np.float64]:
     """Return which value of a float table is at most a slack when it is a whole number, too."""
-    smaller: NDArray[np.float64] = np.nextafter(slacks, 0) - (_ROUNDED * units + 2) * 2.0**-BITS
+    room = (_ROUNDED * units + 2) * 2.0**-BITS
+    smaller: NDArray[np.float64] = (
+        (np.nextafter(slacks, 0) - room) / growth(epsilon_per, units) * (1 - 2.0**-50)
+    )
     return smaller
-
-
-def _whole(table: UpperTable, units: int) -> tuple[Whole, int]:
-    """Return a table's values and its rest, rounded up, with room for what the check of each unit rounds."""
-    values = np.ceil(table.values * 2.0**BITS).astype(np.int64) + _ROUNDED * units
-    return np.minimum(values, 1 << BITS), int(np.ceil(table.rest * 2.0**BITS)) + _ROUNDED * units

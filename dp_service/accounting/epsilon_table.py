@@ -337,7 +337,7 @@ def _rows(epsilon_per: Fraction, upper: UpperTable, lower: LowerTable, units: in
 
 
 def _steps_up(epsilon_per: Fraction, upper: UpperTable, units: int) -> Steps:
-    steps = upper.epsilons(allowed(_NEAREST, units)) / _step_of(epsilon_per)
+    steps = upper.epsilons(allowed(_NEAREST, epsilon_per, units)) / _step_of(epsilon_per)
     # One more than the whole steps of a quotient that may be wrong by its last bit, one for the series of the check.
     up = np.where(steps > 0, np.floor(steps * (1 + _MARGIN)) + 2, 0)
     return np.minimum(up, _NO_EPSILON).astype(np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from dp_service.accounting import adaptive, certificate
 from dp_service.accounting.adaptive import UpperTable, upper_tables
-from dp_service.accounting.certificate import BITS, Certificate, CertificateError, Whole
+from dp_service.accounting.certificate import BEND_ERROR, BITS, Certificate, CertificateError, Whole
 from dp_service.accounting.checked_steps import StepCheck
 from dp_service.accounting.epsilon_table import SLACKS, TableError, extended, new_table, table_from
 from gris_lab.budgets import Budget, guarantee_sheet
@@ -29,12 +30,26 @@ def tables(units: int, *, e: Fraction = E, resolution: int = 64) -> list[UpperTa
 
 def whole(table: UpperTable, units: int) -> Whole:
     """Return a table's values as they are checked."""
-    return np.minimum(np.ceil(table.values * 2.0**BITS).astype(np.int64) + 4 * units, 1 << BITS)
+    return check_of(table)._whole(table, units)[0]
+
+
+def rest_of(table: UpperTable, units: int) -> int:
+    """Return a table's value beyond its points."""
+    return check_of(table)._whole(table, units)[1] + 1
+
+
+def check_of(table: UpperTable) -> StepCheck:
+    """Return the check of the tables of a grid."""
+    check = StepCheck.of(E, table, step=E, slacks=SLACKS)
+    assert check is not None
+    return check
 
 
 def require(certified: Certificate, old: UpperTable, new: Whole, units: int) -> None:
     """Check the table of so many units by the one before."""
-    certified.require_step(whole(old, units - 1), new, rests=(4 * units - 3, 4 * units + 1), units=units)
+    certified.require_step(
+        whole(old, units - 1), new, rests=(rest_of(old, units - 1), rest_of(old, units) + 4), units=units
+    )
 
 
 def certificate_of(e: Fraction, made: list[UpperTable]) -> Certificate:
@@ -99,16 +114,18 @@ def test_what_is_accepted_holds_for_every_step(units: int) -> None:
             except CertificateError:
                 least = middle
         assert most < values[position]
-        assert most >= highest_line(certified, old, position, 4 * units - 3)
+        assert most >= highest_line(certified, old, position, rest_of(made[-2], units - 1))
 
 
-def highest_line(certified: Certificate, table: Whole, position: int, rest: int) -> Fraction:
+def highest_line(
+    certified: Certificate, table: Whole, position: int, rest: int, parts: Iterable[int] = range(17)
+) -> Fraction:
     """Return the largest value at a point of the lines from x exp(-t) to x exp(e - t), at 16 t for each cell."""
     g, unit = certified.g, certified.unit
     grown, highest = g**unit, Fraction(0)
     ends = [*table.tolist(), *[rest] * (4 * unit)]
     for back in range(1, unit + 1):
-        for part in range(17):
+        for part in parts:
             share = Fraction(part, 16)
             cell = position - back
             start = ends[cell] + share * (ends[cell + 1] - ends[cell])
@@ -124,18 +141,58 @@ def test_each_inequality_is_checked_by_itself() -> None:
     certified = Certificate(E, 8, -40)
     old = np.full(100, 1 << BITS)
     old[50:] = 1 << (BITS - 1)
-    less, rises, above = old.copy(), old.copy(), old.copy()
-    less[70] -= 1
+    margin = int(certified.margin(np.array([1 << (BITS - 1)]))[0])
+    new = np.minimum(old + margin, 1 << BITS)
+    less, rises, above = new.copy(), old.copy(), new.copy()
+    less[70] = old[70] + 2
     rises[20] -= 1
     above[0] += 1
-    for new, before, problem in (
-        (old, old, "on the grid"),
+    for after, before, problem in (
+        (new, old, "on the grid"),
         (less, old, "that of one unit less"),
-        (old, rises, "rises"),
+        (new, rises, "rises"),
         (above, old, r"not in \[0, 1\]"),
     ):
         with pytest.raises(CertificateError, match=problem):
-            certified.require_step(before, new, rests=(0, 0), units=1)
+            certified.require_step(before, after, rests=(0, margin), units=1)
+
+
+def test_lines_between_points_are_exceeded_by_the_margin() -> None:
+    """Which covers what is not looked at inside of cells; falls so small that weights of 30 bits round nothing."""
+    certified = Certificate(E, 8, -40)
+    low, fall = 1 << (BITS - 1), 1000
+    margin = int(certified.margin(np.array([fall]))[0])
+    above = low + fall + 2 * margin
+    old, new = np.full(100, low), np.full(100, above)
+    old[:50] += fall
+    # Below the first point v is on the way to 1.
+    new[:8] = 1 << BITS
+    line = highest_line(certified, old, 52, low, parts=(0,))
+    new[52] = line + margin + 1
+    certified.require_step(old, new, rests=(low, above), units=1)
+    new[52] = line + margin - 1
+    with pytest.raises(CertificateError, match="on the grid"):
+        certified.require_step(old, new, rests=(low, above), units=1)
+
+
+@pytest.mark.parametrize("e", [E, Fraction(1), Fraction(1, 100)])
+def test_where_lines_bend_is_known_up_to_what_is_said(e: Fraction) -> None:
+    """B and C beside fractions, for falls of every size, which the margin covers where that is not enough."""
+    certified, generator = Certificate(e, 64, -1000), np.random.default_rng(1)
+    bits = generator.integers(1, 56, (3, 400))
+    fall, fall_up, drop = generator.integers(0, 2**bits, dtype=np.int64)
+    b, c = certified.bends(fall, fall_up, drop)
+    grown = certified.g**64
+    for at in some(range(400)):
+        less, more, over = int(fall[at]), int(fall_up[at]), int(drop[at])
+        assert 0 <= (grown - 1) * less + less - more - int(b[at]) < BEND_ERROR
+        assert 0 <= int(c[at]) - ((certified.g - 1) * over + less - more) < BEND_ERROR
+    assert certified.covered * (certified.g - 1) > 2 * (2 * BEND_ERROR + 8)
+    # The factor of a cell is at least 2^55 for what it drops by.
+    for fall_of in (1, 2**31, 2**45, 2**55, 2**60):
+        exceeded = (certified.covered + BEND_ERROR) * (certified.g - 1) / (4 * (grown - 1))
+        margin = int(certified.margin(np.array([fall_of]))[0])
+        assert exceeded * Fraction(fall_of, 2**55) <= margin - 1
 
 
 def test_a_wrong_guess_can_only_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
