@@ -263,7 +263,7 @@ async def test_a_reservation_too_old_for_the_second_look_is_made_again_before_na
 
 
 # No charge arrives within a second.
-UNCHARGED = replace(SHORT, budget_attempt=0.5, budget=1)
+UNCHARGED = replace(SHORT, budget_attempt=1.0, budget=2)
 
 
 async def test_nothing_is_shown_of_a_second_look_while_the_first_cannot_be_charged(

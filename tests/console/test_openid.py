@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import logging
 import socket
 import ssl
 import threading
@@ -181,6 +182,13 @@ def configuration(provider: Provider, authority: Authority, url: str, **login: A
     }
 
 
+@pytest.fixture(autouse=True)
+def _hears_the_console(caplog: pytest.LogCaptureFixture) -> None:
+    """Leave out what pytest alone hears: the log of the tests' own client, and one of pages that goes nowhere."""
+    for name in ("httpx", "uvicorn.access"):
+        caplog.set_level(logging.WARNING, logger=name)
+
+
 @asynccontextmanager
 async def served(
     provider: Provider, authority: Authority, *, knows: bool = True, **login: Any
@@ -237,6 +245,8 @@ async def test_who_comes_back_is_logged_in(site: Site, caplog: pytest.LogCapture
     assert (exchanged["code"], exchanged["resource"]) == (CODE, AUDIENCE)
     assert base64.b64decode(who.removeprefix("Basic ")) == b"console:a%20secret%2Fwith%3A%20signs"
     assert exchanged["redirect_uri"] == sent["redirect_uri"]
+    # Pages' addresses are in no log of the process.
+    assert not logging.getLogger("uvicorn.access").propagate
     shown = f"{back.headers} {(await ana.get('/sign-in')).html} {everything_logged(caplog)}"
     for secret in (*provider.tokens, CODE, exchanged["code_verifier"]):
         assert secret not in shown
