@@ -57,6 +57,8 @@ def threads() -> list[threading.Thread]:
 @pytest.fixture(autouse=True)
 def _end_of_threads() -> Iterator[None]:
     """What a test has begun would otherwise be logged in the next one."""
+    gc.collect()
+    _joined()
     yield
     _joined()
 
