@@ -22,7 +22,7 @@ IMAGES := dp-service budget-service gateway gateway-catalogue tools
 LOCKS := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream proofs properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream proofs properties protos referee release release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -173,6 +173,15 @@ notices: $(VENV)/.release ## write dist/THIRD_PARTY_NOTICES and an SBOM of each 
 
 release-check: $(VENV)/.release ## whether this checkout can be released; leaves in dist/ what was checked; needs PyPI
 	@$(BIN)/python -m deploy.release
+
+# A private key of ssh-keygen, or the public one of a key that ssh-agent holds.
+SIGNING_KEY ?=
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+release: ## all that a release publishes, checked, and signed by SIGNING_KEY=~/.ssh/id_ed25519, in dist/; needs PyPI, Docker, helm and ssh-keygen
+	@test -r "$(SIGNING_KEY)" || { echo "make release SIGNING_KEY=FILE: the key that signs, got '$(SIGNING_KEY)'"; exit 2; }
+	$(MAKE) release-check
+	$(MAKE) images GRIS_TAG=$(VERSION)
+	@$(BIN)/python -m deploy.release.signing "$(SIGNING_KEY)" $(IMAGES:%=$(GRIS_IMAGES)-%:$(VERSION))
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
 	$(BIN)/python -m tests.campaigns.audit

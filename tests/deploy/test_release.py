@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -16,7 +18,9 @@ from deploy.release.project import (
     require_changelog,
     require_one_version,
     require_urls,
+    run,
 )
+from deploy.release.signing import NAMESPACE, SUMS, sign
 
 PROJECT = Project("gris-dp", "1.2.3", {"Source": "https://example.org"}, frozenset({"dp_service"}))
 
@@ -73,3 +77,36 @@ def test_addresses_that_nobody_has_set_are_refused() -> None:
     with pytest.raises(CheckFailedError):
         require_urls(Project("gris-dp", "1.2.3", {}, frozenset()))
     require_urls(PROJECT)
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_what_is_published_is_signed_file_by_file(tmp_path: Path) -> None:
+    """As anybody verifies it, by ssh-keygen and sha256sum; a signature of another use, or another file, fails."""
+    if shutil.which("ssh-keygen") is None:
+        pytest.skip("ssh-keygen is not installed: openssh-client has it")
+    folder, key = tmp_path / "dist", tmp_path / "key"
+    folder.mkdir()
+    (folder / "gris-1.2.3.tgz").write_bytes(b"chart")
+    (folder / "images.txt").write_text("sha256:0  gris-gateway:1.2.3\n")
+    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key))
+    for _ in range(2):
+        sign(key, folder)
+    assert [line.split()[1] for line in (folder / SUMS).read_text().splitlines()] == [
+        "gris-1.2.3.tgz",
+        "images.txt",
+    ]
+    run("sha256sum", "--check", "--strict", SUMS, folder=folder)
+    (tmp_path / "allowed").write_text(f"releases {key.with_suffix('.pub').read_text()}")
+
+    def is_signed(namespace: str) -> bool:
+        verify = ["ssh-keygen", "-Y", "verify", "-f", str(tmp_path / "allowed"), "-I", "releases"]
+        verify += ["-n", namespace, "-s", str(folder / f"{SUMS}.sig")]
+        listed = (folder / SUMS).read_bytes()
+        return subprocess.run(verify, input=listed, capture_output=True, check=False).returncode == 0
+
+    assert is_signed(NAMESPACE)
+    assert not is_signed("file")
+    (folder / SUMS).write_text("")
+    assert not is_signed(NAMESPACE)
+    with pytest.raises(CheckFailedError, match="ssh-keygen"):
+        sign(tmp_path / "none", folder)

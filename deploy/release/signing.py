@@ -1,0 +1,65 @@
+"""Completes and signs a release in dist/: the chart, the images' digests, and a signed list of all files.
+
+python -m deploy.release.signing KEY IMAGE...
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from deploy.release.project import DIST, CheckFailedError, Project, read_project, run
+
+CHART = "deploy/chart"
+IMAGES = "images.txt"
+SUMS = "SHA256SUMS"
+NAMESPACE = "gris-release"
+"""What a signature is for: one made for another purpose does not verify."""
+
+
+def package_chart(project: Project, folder: Path) -> None:
+    """Package the chart as it is in the checkout. Raises CheckFailedError."""
+    run("helm", "package", CHART, "--destination", str(folder))
+    if not (folder / f"gris-{project.version}.tgz").is_file():
+        raise CheckFailedError(f"helm made no gris-{project.version}.tgz")
+
+
+def list_images(names: Iterable[str], folder: Path) -> None:
+    """Write which images were built, each by the digest of its configuration. Raises CheckFailedError."""
+    inspect = ("docker", "image", "inspect", "--format", "{{.Id}}")
+    lines = [f"{run(*inspect, name).strip()}  {name}\n" for name in names]
+    (folder / IMAGES).write_text("".join(lines))
+
+
+def sign(key: Path, folder: Path) -> None:
+    """List the files of a folder with their SHA-256, as `sha256sum --check` reads it, and sign the list by ssh-keygen.
+
+    Raises:
+        CheckFailedError: The key cannot sign.
+    """
+    sums = folder / SUMS
+    ours = {SUMS, f"{SUMS}.sig"}
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name not in ours)
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+    sums.write_text("".join(lines))
+    sums.with_name(f"{SUMS}.sig").unlink(missing_ok=True)
+    run("ssh-keygen", "-Y", "sign", "-f", str(key.expanduser()), "-n", NAMESPACE, str(sums))
+
+
+def main(key: str, *images: str) -> int:
+    """Complete what `make release-check` has left in dist/, and sign it; the exit code is 1 if it cannot be."""
+    try:
+        package_chart(read_project(), DIST)
+        list_images(images, DIST)
+        sign(Path(key), DIST)
+    except CheckFailedError as failure:
+        sys.stdout.write(f"{failure}\n")
+        return 1
+    sys.stdout.write(f"{DIST.name}/{SUMS} lists what is published, and {SUMS}.sig signs it\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
