@@ -89,41 +89,43 @@ Proof.
   assert (0 <= f n) by (apply H; lia). lra.
 Qed.
 
-Lemma weight_left_positive n w left i : (forall j, 0 < w j) -> (i < n)%nat -> left i = true -> 0 < weight_left n w left.
+Lemma weight_left_positive n w left i : (forall j, 0 <= w j) -> 0 < w i -> (i < n)%nat -> left i = true ->
+  0 < weight_left n w left.
 Proof.
-  intros Hw Hi Hl. unfold weight_left.
+  intros Hw Hwi Hi Hl. unfold weight_left.
   pose proof (sum_at_least n (fun j => if left j then w j else 0) i) as H. simpl in H. rewrite Hl in H.
-  apply Rlt_le_trans with (w i); [apply Hw|]. apply H; [|exact Hi].
-  intros j _. destruct (left j); [left; apply Hw|lra].
+  apply Rlt_le_trans with (w i); [exact Hwi|]. apply H; [|exact Hi].
+  intros j _. destruct (left j); [apply Hw|lra].
 Qed.
 
-Lemma choice_law n w left i : (forall j, 0 < w j) -> (i < n)%nat -> left i = true -> law n (choice n w left).
+Lemma choice_law n w left i : (forall j, 0 <= w j) -> 0 < w i -> (i < n)%nat -> left i = true -> law n (choice n w left).
 Proof.
-  intros Hw Hi Hl. pose proof (weight_left_positive n w left i Hw Hi Hl) as Hp. split.
-  - intros j _. unfold choice. destruct (left j); [|lra]. left. apply Rdiv_lt_0_compat; [apply Hw|exact Hp].
+  intros Hw Hwi Hi Hl. pose proof (weight_left_positive n w left i Hw Hwi Hi Hl) as Hp. split.
+  - intros j _. unfold choice. destruct (left j); [|lra].
+    apply Rmult_le_pos; [apply Hw|left; apply Rinv_0_lt_compat; exact Hp].
   - set (f := fun j => if left j then w j else 0).
     rewrite (sum_ext n _ (fun j => / weight_left n w left * f j + 0 * f j)).
     + rewrite sum_linear. change (sum n f) with (weight_left n w left). rewrite Rinv_l by lra. ring.
     + intros j _. unfold choice, f. destruct (left j); [field; lra|ring].
 Qed.
 
-Lemma choice_unit e n w w' left i : (forall j, 0 < w j) -> (forall j, 0 < w' j) -> moved e w w' ->
-  (i < n)%nat -> left i = true -> bounded_range e n (choice n w left) (choice n w' left).
+Lemma choice_unit e n w w' left i : (forall j, 0 <= w j) -> (forall j, 0 <= w' j) -> 0 < w i -> 0 < w' i ->
+  moved e w w' -> (i < n)%nat -> left i = true -> bounded_range e n (choice n w left) (choice n w' left).
 Proof.
-  intros Hw Hw' Hm Hi Hl.
-  pose proof (weight_left_positive n w left i Hw Hi Hl) as Hp.
-  pose proof (weight_left_positive n w' left i Hw' Hi Hl) as Hp'.
+  intros Hw Hw' Hwi Hwi' Hm Hi Hl.
+  pose proof (weight_left_positive n w left i Hw Hwi Hi Hl) as Hp.
+  pose proof (weight_left_positive n w' left i Hw' Hwi' Hi Hl) as Hp'.
   set (f := fun v j => if left j then v j else 0 : R).
   assert (Hf : bounded_range e n (f w) (f w')).
   { intros k l _ _. unfold f. destruct (left k), (left l); try lra.
     pose proof (exp_pos e). destruct Hm as [Hm|Hm]; destruct (Hm k) as [dk [Hk Ek]]; destruct (Hm l) as [dl [Hll El]].
     - rewrite Ek, El. assert (exp dl <= exp e * exp dk) by (rewrite <- exp_plus; apply exp_le; lra).
-      assert (0 < w k * w l) by (apply Rmult_lt_0_compat; auto).
+      assert (0 <= w k * w l) by (apply Rmult_le_pos; auto).
       replace (w k * (w l * exp dl)) with (w k * w l * exp dl) by ring.
       replace (exp e * (w l * (w k * exp dk))) with (w k * w l * (exp e * exp dk)) by ring.
       apply Rmult_le_compat_l; lra.
     - rewrite Ek, El. assert (exp dk <= exp e * exp dl) by (rewrite <- exp_plus; apply exp_le; lra).
-      assert (0 < w' k * w' l) by (apply Rmult_lt_0_compat; auto).
+      assert (0 <= w' k * w' l) by (apply Rmult_le_pos; auto).
       replace (w' k * exp dk * w' l) with (w' k * w' l * exp dk) by ring.
       replace (exp e * (w' l * exp dl * w' k)) with (w' k * w' l * (exp e * exp dl)) by ring.
       apply Rmult_le_compat_l; lra. }
@@ -155,8 +157,10 @@ Fixpoint counts (met : list nat) : interaction :=
 (* Candidates 0 to n - 1, and n for bottom, one after the other without replacement, until bottom or k elements are met. *)
 Variable n : nat.
 Variables w w' : nat -> nat -> R.
-Hypothesis w_positive : forall x i, 0 < w x i.
-Hypothesis w_positive' : forall x i, 0 < w' x i.
+Hypothesis w_nonnegative : forall x i, 0 <= w x i.
+Hypothesis w_nonnegative' : forall x i, 0 <= w' x i.
+Hypothesis bottom_positive : forall x, 0 < w x n.
+Hypothesis bottom_positive' : forall x, 0 < w' x n.
 Hypothesis w_moved : forall x, moved e (w x) (w' x).
 Definition without (left : nat -> bool) (i : nat) : nat -> bool := fun j => if Nat.eqb i j then false else left j.
 Fixpoint peel (x k : nat) (left : nat -> bool) (met : list nat) : interaction :=
@@ -191,8 +195,8 @@ Lemma peel_keeps x k : forall left met K, left n = true -> (2 * k + length met <
 Proof.
   induction k as [|k IH]; intros left met K Hl HK; simpl peel; [apply counts_keep; lia|].
   assert (Hn : (n < S n)%nat) by lia.
-  pose proof (choice_law (S n) (w x) left n (w_positive x) Hn Hl) as H1.
-  pose proof (choice_law (S n) (w' x) left n (w_positive' x) Hn Hl) as H2.
+  pose proof (choice_law (S n) (w x) left n (w_nonnegative x) (bottom_positive x) Hn Hl) as H1.
+  pose proof (choice_law (S n) (w' x) left n (w_nonnegative' x) (bottom_positive' x) Hn Hl) as H2.
   simpl keeps. split; [exact H1|]. split; [exact H2|]. split.
   - apply unit_step; [|auto]. apply choice_unit with (i := n); auto.
   - intros i Hi. split; [lia|]. destruct (Nat.eqb i n) eqn:E; [apply counts_keep; lia|].
@@ -203,10 +207,10 @@ Qed.
 Theorem unk_gumb_keeps k K : (2 * k + 1 <= K)%nat -> keeps e G (unk_gumb k) K.
 Proof.
   intros HK. simpl.
-  pose proof (choice_law n_x v everything O v_positive some_index eq_refl) as H1.
-  pose proof (choice_law n_x v' everything O v_positive' some_index eq_refl) as H2.
+  pose proof (choice_law n_x v everything O (fun x => Rlt_le _ _ (v_positive x)) (v_positive O) some_index eq_refl) as H1.
+  pose proof (choice_law n_x v' everything O (fun x => Rlt_le _ _ (v_positive' x)) (v_positive' O) some_index eq_refl) as H2.
   split; [exact H1|]. split; [exact H2|]. split.
-  - apply unit_step; [|auto]. apply choice_unit with (i := O); auto.
+  - apply unit_step; [|auto]. apply choice_unit with (i := O); auto; intros; left; auto.
   - intros x Hx. split; [lia|]. apply peel_keeps; [reflexivity|simpl; lia].
 Qed.
 

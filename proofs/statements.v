@@ -1,6 +1,6 @@
 (* What is proved, and on which axioms: printed by `make proofs`. *)
 Require Import Reals.
-From Gris Require Import adaptive blocks calls prices.
+From Gris Require Import adaptive blocks calls newcomers prices.
 
 Print law.
 Print bounded_range.
@@ -24,6 +24,10 @@ Check laplace_unit.
 Check choice_unit.
 Check unk_gumb_keeps.
 Check unk_gumb_spent.
+Print private_but.
+Check known_admitted.
+Check unk_lap_admitted.
+Check unk_gumb_admitted.
 Print Assumptions private.
 Print Assumptions pure_composition.
 Print Assumptions private_with_calls.
@@ -32,3 +36,6 @@ Print Assumptions merged.
 Print Assumptions laplace_unit.
 Print Assumptions unk_gumb_keeps.
 Print Assumptions unk_gumb_spent.
+Print Assumptions known_admitted.
+Print Assumptions unk_lap_admitted.
+Print Assumptions unk_gumb_admitted.

@@ -68,13 +68,52 @@ MUTANTS = {
             "if Nat.eqb i n then counts met else peel",
             "if false then counts met else peel",
         ),
-        "an element may weigh nothing": (
-            "w_positive : forall x i, 0 < w x i",
-            "w_positive : forall x i, 0 <= w x i",
+        "bottom may weigh nothing": (
+            "bottom_positive : forall x, 0 < w x n",
+            "bottom_positive : forall x, 0 <= w x n",
         ),
         "a draw is given away": (
             "spent (unk_gumb k) h = length h",
             "spent (unk_gumb k) h = pred (length h)",
+        ),
+    },
+    "newcomers": {
+        "UnkLap has all of e": (
+            "M_private : private_but n (e / 2) delta M M'",
+            "M_private : private_but n e delta M M'",
+        ),
+        "UnkLap is private in one direction": (
+            "M_private' : private_but n (e / 2) delta M' M",
+            "M_private' : private_but n (e / 2) delta M M'",
+        ),
+        "delta may be 1": ("0 <= delta < 1", "0 <= delta <= 1"),
+        "UnkLap has twice the delta": (
+            "if S i then M' i else 0) + delta.",
+            "if S i then M' i else 0) + 2 * delta.",
+        ),
+        "UnkLap costs nothing": ("(fun _ => 1%nat) (fun _ => stop)", "(fun _ => O) (fun _ => stop)"),
+        "newcomers weigh twice as much": (
+            "everything <= delta * w x n",
+            "everything <= 2 * delta * w x n",
+        ),
+        "newcomers of the other table do": (
+            "everything <= delta * w' x n",
+            "everything <= 2 * delta * w' x n",
+        ),
+        "bottom is a newcomer": (
+            "bottom_common : forall x, common x n = true",
+            "bottom_common : forall x, common x n = false",
+        ),
+        "a member moves weights by 2 e": (
+            "common_moved : forall x, moved e",
+            "common_moved : forall x, moved (2 * e)",
+        ),
+        "newcomers are not seen": ("then meets x k' h' else true", "then meets x k' h' else false"),
+        "a choice has no factor": ("(@length nat) 1 next", "(fun _ => O) 1 next"),
+        "UnkGumb is no call": ("(@length nat) 1 next", "(@length nat) 0 next"),
+        "a unit less suffices": (
+            "unk_gumb_admitted k next K l : (2 * k + 1 <= K)",
+            "unk_gumb_admitted k next K l : (2 * k <= K)",
         ),
     },
     "blocks": {

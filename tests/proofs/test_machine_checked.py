@@ -32,6 +32,7 @@ QUICK = {
     "calls are not counted",
     "the index is forgotten",
     "nothing is counted",
+    "a choice has no factor",
 }
 
 
