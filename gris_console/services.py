@@ -85,8 +85,13 @@ class OwnerClient:
         Raises:
             GrisError: As for `levels`.
         """
-        request = admin_pb2.ListLimitRequestsRequest()
-        return tuple((await _called(self._admin.ListLimitRequests, request, Service.BUDGET)).requests)
+        request, found = admin_pb2.ListLimitRequestsRequest(), list[admin_pb2.LimitRequest]()
+        while True:
+            page = await _called(self._admin.ListLimitRequests, request, Service.BUDGET)
+            found += page.requests
+            request.page_token = page.next_page_token
+            if not request.page_token:
+                return found
 
     async def approve(self, account: budget_pb2.Account, id_: str) -> bool:
         """Approve a request; return whether its limit is set, and no second person has to approve it.

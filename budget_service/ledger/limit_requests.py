@@ -1,10 +1,13 @@
 """The rules for requests for other limits: they are kept, and decided by persons who have not asked.
 
 A request changes no limit. Its approval does exactly what `SetLimits` would, once: then the request is gone. Requests
-are bounded for each account, and in all by what a root account may store; they expire.
+are bounded for each account, and in all by what a root account may store; they expire, and leave with a later request.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -14,13 +17,17 @@ from budget_service.ledger.limits import AppliedLimits, change_text, ends_at, li
 from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
 from budget_service.ledger.requests import ApproveLimit, LimitAct, RefuseLimit, RequestLimit, SetLimits
 from budget_service.ledger.state import Decision, EntryKind, JournalEntry, Snapshot
-from budget_service.ledger.values import NOTHING
+from budget_service.ledger.values import NOTHING, Account
 from budget_service.ledger.windows import DAY, Microseconds
 
 UNAUTHENTICATED = "unauthenticated"
 """Who calls a service that asks nobody who they are. No name that is authenticated has no kind before it."""
 MOST_OF_ACCOUNT = 8
 MOST_OF_ROOT = 1000
+# Who may name accounts below the own one could have all of the root's otherwise.
+MOST_OF_ASKER = 50
+# Accounts whose expired requests leave with a new one: more than come with it.
+MOST_SWEPT = 100
 WAITING: Microseconds = 30 * DAY
 _KINDS = {
     RequestLimit: EntryKind.REQUEST,
@@ -58,7 +65,7 @@ def waiting(state: AccountState, now: Microseconds) -> tuple[LimitRequest, ...]:
 def _asked(
     snapshot: Snapshot, request: RequestLimit, state: AccountState, most_stored: int, now: Microseconds
 ) -> Decision:
-    reason = None
+    reason, swept = None, _swept(snapshot, request, now)
     if state.is_closed:
         reason = Reason.ACCOUNT_CLOSED
     elif ends_at((request.wanted,)) <= now:
@@ -67,7 +74,7 @@ def _asked(
         len(state.requests) >= MOST_OF_ACCOUNT
         or any(each.asked_by == request.actor for each in state.requests)
         # Administrators must have room to set limits, whatever is asked for.
-        or snapshot.stored_limits >= most_stored // 2
+        or snapshot.stored_limits - [*swept.values()].count(UNTOUCHED) >= most_stored // 2
     ):
         reason = Reason.TOO_MANY_REQUESTS
     if reason is not None:
@@ -81,7 +88,13 @@ def _asked(
         now + WAITING,
     )
     after = state.requesting((*state.requests, asked))
-    return _noted(snapshot, request, after, asked, now)
+    return _noted(snapshot, request, after, asked, now, others=swept)
+
+
+def _swept(snapshot: Snapshot, request: RequestLimit, now: Microseconds) -> dict[Account, AccountState]:
+    """Return the states of other accounts without their expired requests."""
+    states = {each: snapshot.states[each] for each in request.expired if each in snapshot.states}
+    return {each: state.requesting(waiting(state, now)) for each, state in states.items()}
 
 
 def _refusal(request: ApproveLimit, found: LimitRequest) -> Reason | None:
@@ -133,6 +146,8 @@ def _noted(
     after: AccountState,
     asked: LimitRequest,
     now: Microseconds,
+    *,
+    others: Mapping[Account, AccountState] = MappingProxyType({}),
 ) -> Decision:
     """Return what changes no limit, with its entry in the journal."""
     entry = JournalEntry(
@@ -152,4 +167,4 @@ def _noted(
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     # Stores look for states only where a version says that there are some.
     root = replace(root, limits_version=root.next_limits_version(now))
-    return decision(root, request, LimitsSet(0), journal=(entry,), states={request.account: after})
+    return decision(root, request, LimitsSet(0), journal=(entry,), states={**others, request.account: after})

@@ -300,6 +300,7 @@ class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
     """Ask for another limit of an account. `before` is the one that it has, which is not part of the fingerprint.
 
     `stated` is what was sent; the `wanted` limit is made of it and of `before`, which may be another one at a retry.
+    `expired` are accounts of the root whose expired requests are forgotten meanwhile.
     """
 
     account: Account
@@ -309,6 +310,7 @@ class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
     stated: tuple[str, ...]
     before: Limit
     wanted: Limit
+    expired: tuple[Account, ...] = ()
 
     @property
     def id(self) -> str:

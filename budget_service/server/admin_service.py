@@ -204,7 +204,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def _list_requests(self, message: pb.ListLimitRequestsRequest) -> pb.ListLimitRequestsResponse:
         is_one = message.HasField("account")
         roots = [messages.parse_root(message.account).root] if is_one else await self._store.roots()
-        return pb.ListLimitRequestsResponse(requests=await self._requesting.listed(roots))
+        return await self._requesting.page(message, roots)
 
     async def _approve(self, message: pb.ApproveLimitRequest, context: Context) -> pb.ApproveLimitResponse:
         actor = self._actor_of(context)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
+from itertools import islice
+from operator import itemgetter
+from typing import TypeAlias
 
+import msgspec
 from gris_api.budget.v1 import admin_pb2, budget_pb2
+from msgspec.structs import replace
 
 from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.account_states import UNTOUCHED, LimitRequest
-from budget_service.ledger.limit_requests import MOST_OF_ACCOUNT, MOST_OF_ROOT, UNAUTHENTICATED, waiting
+from budget_service.ledger.limit_requests import (
+    MOST_OF_ACCOUNT,
+    MOST_OF_ASKER,
+    MOST_OF_ROOT,
+    MOST_SWEPT,
+    UNAUTHENTICATED,
+    waiting,
+)
 from budget_service.ledger.limits import TemporaryLimit, in_force, parse_limit
 from budget_service.ledger.outcomes import Reason, Refused
 from budget_service.ledger.requests import ApproveLimit, RequestLimit, SetLimits
@@ -23,6 +36,9 @@ from budget_service.server.responses import timestamp
 from budget_service.stores.interface import Store
 
 MOST_NAMES = 8
+# With the longest names and reasons a page takes a sixth of the largest message.
+MOST_OF_PAGE = 100
+_Position: TypeAlias = tuple[tuple[str, ...], int, str]
 
 
 class Requesting:
@@ -44,7 +60,7 @@ class Requesting:
 
         Raises:
             InvalidFieldError: A field is malformed.
-            RefusalError: The root account has too many requests.
+            RefusalError: The root account, or who asks in it, has too many requests.
             StoreError: The store failed.
         """
         if len(message.asked_by) > MOST_NAMES:
@@ -68,13 +84,16 @@ class Requesting:
             wanted=_wanted(before, Cost(message.information, message.calls), until),
         )
         here = stored.states.get(level, UNTOUCHED)
+        of_level = waiting(here, now)
         # Only who may ask here makes the service count.
-        is_open = len(here.requests) < MOST_OF_ACCOUNT and all(
-            each.asked_by != asker for each in here.requests
-        )
-        if is_open and len(await self._of_root(level.root, now)) >= MOST_OF_ROOT:
+        if len(of_level) >= MOST_OF_ACCOUNT or any(each.asked_by == asker for each in of_level):
+            return request
+        states = (await self._store.all_limits(level.root)).states
+        askers = [each.asked_by for state in states.values() for each in waiting(state, now)]
+        if len(askers) >= MOST_OF_ROOT or askers.count(asker) >= MOST_OF_ASKER:
             raise rpc_errors.RefusalError(rpc_errors.refused(Refused(Reason.TOO_MANY_REQUESTS)))
-        return request
+        expired = (each for each, state in states.items() if state.requests != waiting(state, now))
+        return replace(request, expired=tuple(islice(expired, MOST_SWEPT)))
 
     async def approving(
         self, message: admin_pb2.ApproveLimitRequest, actor: str, now: Microseconds
@@ -102,18 +121,33 @@ class Requesting:
         )
         return approval, act
 
-    async def listed(self, roots: Sequence[str]) -> list[admin_pb2.LimitRequest]:
-        """Return all requests of root accounts."""
-        found: list[tuple[Account, LimitRequest]] = []
-        for root in roots:
-            account = Account((root,))
-            statement = await self._store.read(account, (LevelLimit(account, PLACEHOLDER_LIMIT),))
-            found += await self._of_root(root, statement.time)
-        return [_message(account, each) for account, each in found]
+    async def page(
+        self, message: admin_pb2.ListLimitRequestsRequest, roots: Sequence[str]
+    ) -> admin_pb2.ListLimitRequestsResponse:
+        """Return a page of the requests of root accounts, by account and from the oldest.
 
-    async def _of_root(self, root: str, now: Microseconds) -> list[tuple[Account, LimitRequest]]:
+        Raises:
+            InvalidFieldError: A field is malformed.
+            StoreError: The store failed.
+        """
+        if not 0 <= message.page_size <= MOST_OF_PAGE:
+            raise InvalidFieldError("page_size", f"must be between 0 and {MOST_OF_PAGE}")
+        most, after = message.page_size or MOST_OF_PAGE, _position(message.page_token)
+        found: list[tuple[_Position, LimitRequest]] = []
+        for root in sorted(roots):
+            # One more than fit says that there is another page.
+            if len(found) <= most and (not after or (root,) >= after[0][:1]):
+                found += [each for each in await self._of_root(root) if each[0] > after]
+        token = _token(found[most - 1][0]) if len(found) > most else ""
+        requests = [_message(Account(path), each) for (path, *_), each in found[:most]]
+        return admin_pb2.ListLimitRequestsResponse(requests=requests, next_page_token=token)
+
+    async def _of_root(self, root: str) -> list[tuple[_Position, LimitRequest]]:
+        account = Account((root,))
+        now = (await self._store.read(account, (LevelLimit(account, PLACEHOLDER_LIMIT),))).time
         states = (await self._store.all_limits(root)).states
-        return [(account, each) for account, state in sorted(states.items()) for each in waiting(state, now)]
+        found = ((account.path, each) for account, state in states.items() for each in waiting(state, now))
+        return sorted((((path, each.expires_at, each.id), each) for path, each in found), key=itemgetter(0))
 
     def _present(self, level: Account, stored: Limit | None, now: Microseconds) -> Limit | None:
         return in_force(stored, now) or self._configuration.limit_of(level)
@@ -125,6 +159,19 @@ def _level(message: budget_pb2.RequestLimitRequest) -> Account:
     if tuple(message.path) not in ((), account.path[:depth]):
         raise InvalidFieldError("path", "must be the account, or a level above it")
     return account.level(depth)
+
+
+def _position(token: str) -> _Position:
+    if not token:
+        return (), 0, ""
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(token), type=_Position)
+    except (ValueError, msgspec.MsgspecError):
+        raise InvalidFieldError("page_token", "must be that of the last page with the same account") from None
+
+
+def _token(position: _Position) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode()
 
 
 def _name(text: str) -> str:

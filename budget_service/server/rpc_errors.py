@@ -31,6 +31,7 @@ from google.rpc import code_pb2
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RetryInfo
 from google.rpc.status_pb2 import Status
 
+from budget_service.ledger.limit_requests import MOST_OF_ACCOUNT, MOST_OF_ASKER, MOST_OF_ROOT
 from budget_service.ledger.outcomes import Exhausted, Held, Reason, Refused, Shortfall
 from budget_service.ledger.values import Account, InvalidFieldError
 from budget_service.ledger.windows import SECOND, Microseconds, datetime_of
@@ -72,7 +73,9 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.TOO_MANY_BLOCKS: "the root has as many blocks as it may have: ask about everybody",
     Reason.MOVED_TOO_OFTEN: "the account has had as many names as it may have",
     Reason.TOO_MANY_REQUESTS: (
-        "this caller, or the level, has as many requests for another limit as may wait: an administrator decides them"
+        f"there are as many requests for another limit as may wait: of one caller 1 at a level and {MOST_OF_ASKER} in "
+        f"a root account, of everybody {MOST_OF_ACCOUNT} at a level and {MOST_OF_ROOT} in a root account; an "
+        "administrator decides them"
     ),
     Reason.NO_SUCH_REQUEST: "no such request waits for a decision: it was decided, has expired, or never was",
     Reason.OTHER_PERSON_NEEDED: "another person has to approve this: not who asked, nor who has approved it already",

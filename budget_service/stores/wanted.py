@@ -17,6 +17,7 @@ from budget_service.ledger.requests import (
     Refund,
     ReportCharge,
     Request,
+    RequestLimit,
     Reserve,
     ReturnLease,
     RootRequest,
@@ -115,6 +116,8 @@ def _limited(request: SetLimits | AccountRequest | LimitAct) -> tuple[Account, .
 def _stated(request: AccountRequest | LimitAct) -> tuple[Account, ...]:
     """Return the levels by whose states a request is decided."""
     account = request.account
+    if isinstance(request, RequestLimit):
+        return (account, *request.expired)
     if not isinstance(request, MoveAccount):
         return (account,)
     return (*(account.level(depth) for depth in range(1, account.depth + 1)), request.target)

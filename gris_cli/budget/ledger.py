@@ -63,7 +63,17 @@ def requests_of(address: str, root: str = "") -> list[admin_pb2.LimitRequest]:
     """Return the requests for other limits that wait, of one root or all; errors are those of `administered`."""
     account = budget_pb2.Account(path=[root]) if root else None
     message = admin_pb2.ListLimitRequestsRequest(account=account)
-    return list(administered(address, "ListLimitRequests", message).requests)
+
+    async def listed(admin: Any) -> list[admin_pb2.LimitRequest]:
+        found: list[admin_pb2.LimitRequest] = []
+        while True:
+            page = await _called(admin.ListLimitRequests, message, CALL_SECONDS)
+            found += page.requests
+            message.page_token = page.next_page_token
+            if not message.page_token:
+                return found
+
+    return _on_ledger(address, listed)
 
 
 def request_of(address: str, id_: str) -> admin_pb2.LimitRequest:

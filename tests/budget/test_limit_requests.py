@@ -16,19 +16,22 @@ from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2, budget_pb2_grpc
 
 from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.account_states import AccountState, LimitRequest, parse_state, state_text
-from budget_service.ledger.limit_requests import MOST_OF_ACCOUNT, WAITING
-from budget_service.ledger.limits import NO_LIMITS, TemporaryLimit
+from budget_service.ledger.limit_requests import MOST_OF_ACCOUNT, MOST_OF_ASKER, WAITING
+from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, TemporaryLimit
 from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
 from budget_service.ledger.requests import ApproveLimit, RefuseLimit, RequestLimit, SetLimits
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account, Limit
 from budget_service.ledger.windows import DAY
 from budget_service.server import limit_requests as serving_requests
+from budget_service.server.actors import MOST_CHARACTERS, escaped
 from budget_service.server.failure_detector import FailureDetector
-from budget_service.server.hosting import METHODS, administering, new_server, serving
+from budget_service.server.hosting import MAX_RESPONSE_BYTES, METHODS, administering, new_server, serving
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
+from gris_cli.budget.ledger import requests_of
+from gris_console.services import OwnerAddresses, OwnerClient
 from gris_serving.instrumentation import NOTHING
 from gris_serving.security import Security, SecurityOptions
 from pinot_connector import Credentials, Endpoint
@@ -221,6 +224,27 @@ async def test_requests_are_bounded_and_expire(any_store: Store, clock: SteppedC
     assert ["sub:later"] == await waiting(any_store)
 
 
+async def test_requests_that_have_expired_leave_with_one_of_another_account(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """They count no more, of an account that has asked again since what waits stays, and a closed one stays closed."""
+    others = tuple(Account(("acme", f"other-{number}")) for number in range(4))
+    for each in others:
+        await applied(any_store, asked(actor="sub:eve", account=each, id_=each.text))
+    clock.now += WAITING
+    await applied(any_store, asked("again", "sub:eve", others[0]))
+    await close(any_store, others[1])
+    full = AppliedLimits(most_stored=2 * len(others))
+    late = asked("late", "sub:ann")
+    assert Refused(Reason.TOO_MANY_REQUESTS) == (await any_store.apply(late, full)).outcome
+    assert NOT_YET == (await any_store.apply(asked(expired=(*others, ANALYST)), full)).outcome
+    states = (await any_store.all_limits(COMPANY.root)).states
+    assert {ANALYST, *others[:2]} == {*states}
+    assert (1, 1) == (len(states[ANALYST].requests), len(states[others[0]].requests))
+    assert states[others[1]].is_closed
+    await assert_sound(any_store)
+
+
 async def test_a_request_may_have_an_end(any_store: Store, clock: SteppedClock) -> None:
     """An end that is over is refused when it is asked for, and when it is approved."""
     until = clock.now + DAY
@@ -267,6 +291,7 @@ class Servers:
 
     budget: Any
     admin: Any
+    admin_address: str
 
 
 @pytest_asyncio.fixture
@@ -279,7 +304,7 @@ async def servers(any_store: Store, tuning: Tuning) -> AsyncIterator[Servers]:
         connected(address) as budget,
         grpc.aio.insecure_channel(admin_address) as channel,
     ):
-        yield Servers(budget, admin_pb2_grpc.BudgetAdminServiceStub(channel))
+        yield Servers(budget, admin_pb2_grpc.BudgetAdminServiceStub(channel), admin_address)
 
 
 def sent(**fields: Any) -> budget_pb2.RequestLimitRequest:
@@ -357,6 +382,94 @@ async def test_a_root_account_has_so_many_requests(servers: Servers, monkeypatch
     await servers.budget.RequestLimit(sent())
     other = sent(account=budget_pb2.Account(path=COLLEAGUE.path), asked_by=["sub:bob"], request_id="bob")
     assert "TOO_MANY_REQUESTS" == (await failure(servers.budget.RequestLimit(other))).info.reason
+
+
+async def test_one_caller_does_not_have_all_requests_of_a_root_account(
+    servers: Servers, any_store: Store, monkeypatch: pytest.MonkeyPatch, clock: SteppedClock
+) -> None:
+    """The refusal says how many one may have; another may ask. What has expired is kept no more when the same asks."""
+    monkeypatch.setattr(serving_requests, "MOST_OF_ASKER", 2)
+    named = [
+        sent(account=budget_pb2.Account(path=["acme", name]), asked_by=["sub:eve"], request_id=name)
+        for name in ("a", "b", "c")
+    ]
+    for each in named[:2]:
+        await servers.budget.RequestLimit(each)
+    refused = await failure(servers.budget.RequestLimit(named[2]))
+    assert "TOO_MANY_REQUESTS" == refused.info.reason
+    assert f"of one caller 1 at a level and {MOST_OF_ASKER} in a root account" in refused.message
+    assert (await servers.budget.RequestLimit(named[1])).replayed
+    await servers.budget.RequestLimit(sent())
+    clock.now += WAITING
+    await servers.budget.RequestLimit(named[2])
+    (left,) = (await servers.admin.ListLimitRequests(pb.ListLimitRequestsRequest())).requests
+    assert ["acme", "c"] == list(left.account.path)
+    assert [("acme", "c")] == [each.path for each in (await any_store.all_limits("acme")).states]
+
+
+async def test_requests_are_listed_in_pages(servers: Servers) -> None:
+    """Each once, by account and from the oldest, of one root account or all; a token leads behind one decided since."""
+    for number, path in enumerate([("acme", "b"), ("watched",), ("acme", "a"), ("acme", "a"), ("acme",)]):
+        asked_for = sent(
+            account=budget_pb2.Account(path=path), asked_by=[f"sub:{number}"], request_id=f"{number}"
+        )
+        await servers.budget.RequestLimit(asked_for)
+
+    async def page(token: str = "", size: int = 2, **given: Any) -> pb.ListLimitRequestsResponse:
+        request = pb.ListLimitRequestsRequest(page_size=size, page_token=token, **given)
+        return await servers.admin.ListLimitRequests(request)
+
+    found: list[str] = []
+    token, pages = "", 0
+    while token or not pages:
+        listed = await page(token)
+        found += [each.asked_by for each in listed.requests]
+        token, pages = listed.next_page_token, pages + 1
+    assert (3, ["sub:4", "sub:2", "sub:3", "sub:0", "sub:1"]) == (pages, found)
+    watched = budget_pb2.Account(path=["watched"])
+    assert ["sub:1"] == [each.asked_by for each in (await page(account=watched)).requests]
+    first = await page()
+    decided = first.requests[-1]
+    await servers.admin.RefuseLimit(
+        pb.RefuseLimitRequest(account=decided.account, id=decided.id, reason="no", request_id="no")
+    )
+    assert ["sub:3", "sub:0"] == [each.asked_by for each in (await page(first.next_page_token)).requests]
+    for wrong in ("?", "e30=", "W1tdLCAwXQ==", "W1siYSJdLCAieCIsICJ5Il0="):
+        error = await failure(page(wrong))
+        assert (grpc.StatusCode.INVALID_ARGUMENT, True) == (error.code, "page_token" in error.message)
+    for size in (-1, 101):
+        assert "page_size" in (await failure(page(size=size))).message
+
+
+async def test_the_command_line_and_the_console_follow_all_pages(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many requests, of a page that is just full, and of none."""
+    monkeypatch.setattr(serving_requests, "MOST_OF_PAGE", 2)
+    owner = OwnerClient(OwnerAddresses(servers.admin_address, servers.admin_address, servers.admin_address))
+    for number in range(6):
+        by_command = await asyncio.to_thread(requests_of, servers.admin_address)
+        assert [f"sub:{each}" for each in range(number)] == sorted(each.asked_by for each in by_command)
+        assert by_command == await owner.requests()
+        await servers.budget.RequestLimit(sent(asked_by=[f"sub:{number}"], request_id=f"{number}"))
+    await owner.close()
+
+
+def test_a_page_of_requests_with_the_longest_texts_is_a_message() -> None:
+    """Of names that are all escaped, with names of the caller's own certificate and of who has approved beside them."""
+    names = " ".join(
+        [escaped("sub:" + "\U000e0000" * (MOST_CHARACTERS - 4))] * (serving_requests.MOST_NAMES + 2)
+    )
+    path = ["\U00010000" * 32] * 4
+    request = pb.LimitRequest(
+        account=budget_pb2.Account(path=path),
+        id="i" * 32,
+        asked_by=names,
+        approved_by=names,
+        reason="\U00010000" * 256,
+    )
+    of_page = pb.ListLimitRequestsResponse(requests=[request] * serving_requests.MOST_OF_PAGE)
+    assert of_page.ByteSize() < MAX_RESPONSE_BYTES
 
 
 async def test_persons_are_those_that_were_authenticated(tmp_path: Path, clock: SteppedClock) -> None:

@@ -124,16 +124,22 @@ class LimitRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., id: _Optional[str] = ..., asked_by: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., reason: _Optional[str] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., approved_by: _Optional[str] = ...) -> None: ...
 
 class ListLimitRequestsRequest(_message.Message):
-    __slots__ = ("account",)
+    __slots__ = ("account", "page_size", "page_token")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
+    page_size: int
+    page_token: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListLimitRequestsResponse(_message.Message):
-    __slots__ = ("requests",)
+    __slots__ = ("requests", "next_page_token")
     REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     requests: _containers.RepeatedCompositeFieldContainer[LimitRequest]
-    def __init__(self, requests: _Optional[_Iterable[_Union[LimitRequest, _Mapping]]] = ...) -> None: ...
+    next_page_token: str
+    def __init__(self, requests: _Optional[_Iterable[_Union[LimitRequest, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class ApproveLimitRequest(_message.Message):
     __slots__ = ("account", "id", "request_id")
