@@ -10,12 +10,15 @@ import asyncio
 import base64
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
+from weakref import WeakValueDictionary
 
 from oauthlib.common import add_params_to_uri, generate_token
 from oauthlib.oauth2 import OAuth2Error, WebApplicationClient
@@ -30,6 +33,8 @@ from gris_serving.tokens import TokenError, TokenVerifier
 CALLBACK = "/login/callback"
 # Codes that are exchanged at a time: a provider that is slow keeps no more threads.
 MOST_EXCHANGES = 16
+# Of one source: a stranger may send made-up codes.
+MOST_OF_SOURCE = 4
 WAITING_SECONDS = 5.0
 _LENGTH = 64
 _ERROR = re.compile("[a-z_]{1,40}")
@@ -110,6 +115,9 @@ class OpenIdClient:
         self._public_url = public_url
         self._redirect_uri = public_url + CALLBACK
         self._turns = asyncio.Semaphore(MOST_EXCHANGES)
+        self._of_sources = WeakValueDictionary[str, asyncio.Semaphore]()
+        # By default there are only as many threads as the machine has processors, and four.
+        self._threads = ThreadPoolExecutor(MOST_EXCHANGES)
         paths = [] if settings.client_secret_file is None else [Path(settings.client_secret_file)]
         self._secret = ReloadingFiles("secret of the log-in", paths, lambda: [*map(_read_secret, paths)])
 
@@ -142,8 +150,13 @@ class OpenIdClient:
         back = ("post_logout_redirect_uri", f"{self._public_url}/sign-in")
         return str(add_params_to_uri(endpoint, [("client_id", self._settings.client_id), back]))
 
-    async def token(self, attempt: Attempt, answer: Mapping[str, str]) -> str:
+    async def token(self, attempt: Attempt, answer: Mapping[str, str], source: str = "") -> str:
         """Return the token for what the provider has answered to an attempt by the browser that made it.
+
+        Args:
+            attempt: The attempt.
+            answer: What the provider has answered.
+            source: Where that browser is; empty: not known, so that no bound of its own holds.
 
         Raises:
             LogInError: There is none.
@@ -153,20 +166,27 @@ class OpenIdClient:
             raise LogInError(Failure.REFUSED, f"the provider refused: {_word(answer['error'])}")
         if not answer.get("code"):
             raise LogInError(Failure.UNEXPECTED, "the provider sent no code")
-        try:
-            async with asyncio.timeout(WAITING_SECONDS):
-                await self._turns.acquire()
-        except TimeoutError:
-            raise LogInError(Failure.UNREACHABLE, "too many codes are being exchanged") from None
-        try:
-            granted = await asyncio.to_thread(self._granted, attempt, answer["code"])
-        finally:
-            self._turns.release()
+        async with self._turn(source):
+            loop = asyncio.get_running_loop()
+            granted = await loop.run_in_executor(self._threads, self._granted, attempt, answer["code"])
         self._require_meant(granted.get("id_token"), attempt.nonce)
         token = granted.get("access_token")
         if not isinstance(token, str) or str(granted.get("token_type")).lower() != "bearer":
             raise LogInError(Failure.UNEXPECTED, "the provider gave no bearer token")
         return token
+
+    @asynccontextmanager
+    async def _turn(self, source: str) -> AsyncIterator[None]:
+        """Wait for a turn, and have it while the block runs. Raises LogInError."""
+        own = self._of_sources.setdefault(source, asyncio.Semaphore(MOST_OF_SOURCE))
+        async with AsyncExitStack() as had:
+            try:
+                async with asyncio.timeout(WAITING_SECONDS):
+                    for each in (own, self._turns) if source else (self._turns,):
+                        await had.enter_async_context(each)
+            except TimeoutError:
+                raise LogInError(Failure.UNREACHABLE, "too many codes are being exchanged") from None
+            yield
 
     def _require_issuer(self, stated: str | None) -> None:
         """Refuse what another provider has sent (RFC 9207); older ones do not say who they are."""

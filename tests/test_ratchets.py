@@ -22,7 +22,7 @@ LINES = {
     "budget_service": 21_523,
     "pinot_connector": 22_064,
     "gris_gateway": 3_786,
-    "gris_console": 4_491,
+    "gris_console": 4_523,
     "gris_mcp": 2_745,
     "gris_broker": 576,
     "gris_postgres": 3_204,
@@ -31,12 +31,12 @@ LINES = {
     "gris_cli": 10_902,
     "gris_serving": 4_208,
 }
-LINES_OF_TESTS = 141_772
+LINES_OF_TESTS = 141_816
 OPTIONAL_FIELDS = 514
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 143_721
+WORDS = 143_762
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

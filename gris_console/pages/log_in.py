@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from ipaddress import IPv4Address, ip_address
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -113,11 +114,22 @@ async def _person(console: Console, request: Request) -> tuple[Person, str]:
     attempt, target = log_ins.take(request.cookies.get(console.log_in_cookie, ""), answer.get("state", ""))
     if len(answer) != len(request.query_params.multi_items()):
         raise LogInError(Failure.UNEXPECTED, "the answer says something twice")
-    token = await log_ins.client.token(attempt, answer)
+    token = await log_ins.client.token(attempt, answer, source_of(request))
     try:
         return console.authenticator.person(token), target
     except AuthenticationError as error:
         raise LogInError(Failure.TOKEN, f"access token: {error}") from None
+
+
+def source_of(request: Request) -> str:
+    """Return where a request comes from; of IPv6 the network, in which one sender has every address.
+
+    Empty where it comes in plain text: then all come from the proxy that ends TLS.
+    """
+    if request.client is None or request.scope["scheme"] != "https":
+        return ""
+    address = ip_address(request.client.host)
+    return str(address if isinstance(address, IPv4Address) else address.ipv4_mapped or int(address) >> 64)
 
 
 def _refused(console: Console, request: Request, form: Form, error: LogInError) -> Response:

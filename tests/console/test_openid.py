@@ -24,12 +24,14 @@ import jwt
 import pytest
 import uvicorn
 from pydantic import ValidationError
+from starlette.requests import Request
 
 from gris_console.configuration import ConsoleConfiguration
 from gris_console.forms import Form
 from gris_console.log_ins import MOST_FORMS, SECONDS, LogIns
-from gris_console.openid import LogInError
+from gris_console.openid import MOST_EXCHANGES, MOST_OF_SOURCE, LogInError
 from gris_console.page_requests import MOST_OF_ADDRESS, Console, wanted_page
+from gris_console.pages.log_in import source_of
 from gris_console.process import HostedConsole, server_options
 from gris_serving.https_client import FetchLimits
 from gris_serving.published_keys import RefreshLimits
@@ -89,10 +91,13 @@ class Site:
     provider: Provider
     clients: list[httpx.AsyncClient] = field(default_factory=list)
 
-    def browser(self) -> Browser:
-        """Return a browser of its own."""
+    def browser(self, address: str | None = None, cookies: dict[str, str] | None = None) -> Browser:
+        """Return a browser of its own, at an address of this machine."""
         context = ssl.create_default_context(cafile=self.authority.ca_file)
-        self.clients.append(httpx.AsyncClient(base_url=self.url, verify=context, timeout=20))
+        transport = httpx.AsyncHTTPTransport(verify=context, local_address=address)
+        self.clients.append(
+            httpx.AsyncClient(base_url=self.url, transport=transport, cookies=cookies, timeout=20)
+        )
         return Browser(self.clients[-1])
 
     @property
@@ -421,6 +426,45 @@ async def test_a_refusal_of_the_provider_is_shown_in_our_words(
     twice = await ana.client.get(f"/login/callback?state={sent['state']}&code=a&code={CODE}")
     assert failed(twice) == "unexpected"
     assert (await ana.get("/sign-in?failed=<b>555")).status == 200
+
+
+async def test_a_stranger_with_made_up_codes_keeps_nobody_out(site: Site) -> None:
+    """The provider takes its time; somebody comes back meanwhile from elsewhere."""
+    stranger, released = site.browser(), threading.Event()
+    site.provider.answers(hangs(released))
+    attempts = [(await stranger.begin(), dict(stranger.client.cookies)) for _ in range(MOST_EXCHANGES)]
+    made_up = [
+        asyncio.create_task(site.browser(cookies=cookies).come_back(code="made up", state=sent["state"]))
+        for sent, cookies in attempts
+    ]
+
+    async def are_exchanged() -> bool:
+        return len(site.provider.server.sent) == MOST_OF_SOURCE
+
+    await until(are_exchanged)
+    ana = site.browser("127.0.0.2")
+    sent = await ana.begin()
+    site.provider.grants(sent["nonce"])
+    assert not failed(await ana.come_back(code=CODE, state=sent["state"]))
+    assert MOST_OF_SOURCE + 1 == len(site.provider.server.sent)
+    assert not any(each.done() for each in made_up)
+    released.set()
+    assert "" not in map(failed, await asyncio.gather(*made_up))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "host", "source"),
+    [
+        ("https", "198.51.100.7", "198.51.100.7"),
+        ("https", "::ffff:198.51.100.7", "198.51.100.7"),
+        ("https", "2001:db8:0:1::7", f"{0x20010DB800000001}"),
+        ("https", "2001:db8:0:1:ffff::1", f"{0x20010DB800000001}"),
+        ("http", "198.51.100.7", ""),
+    ],
+)
+def test_a_source_is_an_address_or_a_network_of_one_sender(scheme: str, host: str, source: str) -> None:
+    """Who has one address of IPv6 has all of its network; in plain text a proxy sends everything."""
+    assert source_of(Request({"type": "http", "scheme": scheme, "client": (host, 1)})) == source
 
 
 LARGE = b'{"access_token": "' + b"a" * 300_000 + b'"}'
