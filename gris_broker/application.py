@@ -90,8 +90,9 @@ class BrokerApplication:
             await open_to_all(scope, receive, send)
             return
         answering = self._answering(scope)
-        async with self._admitting.admitted(*sender_and_account(sender_of(scope))) as client:
-            body = await self._rules.body(scope, receive)
+        sender, account = sender_and_account(sender_of(scope))
+        admitted = self._rules.admitted(self._admitting, sender, scope, receive, account=account)
+        async with admitted as (client, body):
 
             async def answer(replayed: Receive, sent: Send) -> None:
                 response = await answering(client, body)

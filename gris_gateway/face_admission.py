@@ -70,7 +70,7 @@ class FaceAdmission:
         Raises:
             HttpRefusalError: The sender is not known, has no account, or asks too much.
         """
-        caller = self._known(sender)
+        caller = self.require_known(sender)
         paying = self._within_reach(caller, account)
         try:
             async with self._requests.entered(caller.name) as request:
@@ -94,7 +94,12 @@ class FaceAdmission:
             )
             raise self._refused(HTTPStatus.FORBIDDEN, "ACCOUNT_OUT_OF_REACH", message) from None
 
-    def _known(self, sender: Sender) -> Caller:
+    def require_known(self, sender: Sender) -> Caller:
+        """Return who sends a request.
+
+        Raises:
+            HttpRefusalError: The sender is not known, or has no account.
+        """
         try:
             return self._callers.caller(InProcessContext.of(sender))  # type: ignore[arg-type]
         except TokenError as error:

@@ -58,8 +58,8 @@ class HttpApplication:
             raise AssertionError("only HTTP is served here")
         try:
             self._require_right_address(scope)
-            async with self._admitting.admitted(sender_of(scope)) as client:
-                body = await self._rules.body(scope, receive)
+            admitted = self._rules.admitted(self._admitting, sender_of(scope), scope, receive)
+            async with admitted as (client, body):
                 if not is_readable(body):
                     raise HttpRefusalError(HTTPStatus.BAD_REQUEST, UNREADABLE)
                 scope = {**scope, _CLIENT: client}

@@ -36,3 +36,11 @@ class Admitting(Protocol[Client_co]):
             HttpRefusalError: The sender is not known, has no account, or asks too much.
         """
         ...
+
+    def require_known(self, sender: Sender) -> object:
+        """Refuse a sender whose token or certificate has expired since it was admitted.
+
+        Raises:
+            HttpRefusalError: The sender is not known any more.
+        """
+        ...

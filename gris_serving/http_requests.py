@@ -2,21 +2,26 @@
 
 A request is refused, in this order, if it names another host (as a page does that had a browser resolve its own name to
 this machine), comes from a page of another origin, is for another path or method, or shows no token that is accepted;
-only then is it read, up to a limit in size and time. If its sender leaves, what it asked is cancelled.
+only then is it read, up to a limit in size and time, and refused if what its sender showed is not accepted any more.
+If its sender leaves, what it asked is cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import TypeVar
 
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
+from gris_serving.admitting import Admitting, Sender
 from gris_serving.refusals import HttpRefusalError
 
+_Client = TypeVar("_Client")
 _PORT_DIGITS = 5
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]"))
 
@@ -57,6 +62,26 @@ class HttpRules:
             raise HttpRefusalError(HTTPStatus.MISDIRECTED_REQUEST, "expected the name of this server as Host")
         if not self.origins.issuperset(origins):
             raise HttpRefusalError(HTTPStatus.FORBIDDEN, "pages of this origin may not call this server")
+
+    @asynccontextmanager
+    async def admitted(
+        self,
+        admitting: Admitting[_Client],
+        sender: Sender,
+        scope: Scope,
+        receive: Receive,
+        *,
+        account: str | None = None,
+    ) -> AsyncIterator[tuple[_Client, bytes]]:
+        """Admit a request while the block runs, and yield the client by which its sender asks, and what it sent.
+
+        Raises:
+            HttpRefusalError: As for `Admitting.admitted` and `body`, or a token has expired while the request arrived.
+        """
+        async with admitting.admitted(sender, account) as client:
+            body = await self.body(scope, receive)
+            admitting.require_known(sender)
+            yield client, body
 
     async def body(self, scope: Scope, receive: Receive) -> bytes:
         """Read a request.

@@ -165,9 +165,10 @@ def _position(token: str) -> _Position:
     if not token:
         return (), 0, ""
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(token), type=_Position)
+        found: _Position = msgspec.json.decode(base64.urlsafe_b64decode(token), type=_Position)
     except (ValueError, msgspec.MsgspecError):
         raise InvalidFieldError("page_token", "must be that of the last page with the same account") from None
+    return found
 
 
 def _token(position: _Position) -> str:

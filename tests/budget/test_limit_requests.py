@@ -26,7 +26,8 @@ from budget_service.ledger.windows import DAY
 from budget_service.server import limit_requests as serving_requests
 from budget_service.server.actors import MOST_CHARACTERS, escaped
 from budget_service.server.failure_detector import FailureDetector
-from budget_service.server.hosting import MAX_RESPONSE_BYTES, METHODS, administering, new_server, serving
+from budget_service.server.hosting import METHODS, administering, new_server, serving
+from budget_service.server.service import MAX_RESPONSE_BYTES
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
@@ -417,7 +418,8 @@ async def test_requests_are_listed_in_pages(servers: Servers) -> None:
 
     async def page(token: str = "", size: int = 2, **given: Any) -> pb.ListLimitRequestsResponse:
         request = pb.ListLimitRequestsRequest(page_size=size, page_token=token, **given)
-        return await servers.admin.ListLimitRequests(request)
+        listed: pb.ListLimitRequestsResponse = await servers.admin.ListLimitRequests(request)
+        return listed
 
     found: list[str] = []
     token, pages = "", 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -71,6 +72,31 @@ async def test_only_tokens_of_this_audience_are_answered(
         assert ("Bearer" == answer.headers.get("www-authenticate")) == (status == 401)
     twice = [*good.items(), *bearer(gateway, org="acme", sub="other").items()]
     assert 401 == (await http.post("/mcp", json=LIST, headers=[*ACCEPTED.items(), *twice])).status_code
+
+
+async def test_a_request_that_takes_longer_than_its_token_is_refused(
+    gateway: GatewayWorld, http: httpx2.AsyncClient
+) -> None:
+    """At both ports of HTTP, though the token was good when the body began, and what was asked is cheap."""
+    # Clocks may differ by half a minute.
+    ends = int(time.time()) + 3
+    good = bearer(gateway, org="acme", sub="door", exp=ends - 30)
+
+    async def slow(content: bytes) -> AsyncIterator[bytes]:
+        yield content[:5]
+        await asyncio.sleep(ends - time.time() + 0.1)
+        yield content[5:]
+
+    in_time, late, of_broker = await asyncio.gather(
+        http.post("/mcp", json=LIST, headers=good),
+        http.post("/mcp", content=slow(json.dumps(LIST).encode()), headers=good),
+        http.post(
+            f"http://{gateway.broker_address}/query/sql", content=slow(b'{"sql": "SELECT 1"}'), headers=good
+        ),
+    )
+    assert (200, 401, 200) == (in_time.status_code, late.status_code, of_broker.status_code)
+    assert "expired" in late.json()["error"]
+    assert ["the token has expired"] == [each["message"] for each in of_broker.json()["exceptions"]]
 
 
 async def test_pages_of_strangers_cannot_use_a_browser_as_an_agent(
@@ -186,6 +212,9 @@ class Waiting:
         """Admit everybody."""
         del sender, account
         yield AsyncGatewayClient(cast(GatewayCalls, self))
+
+    def require_known(self, sender: Sender) -> None:
+        """Know everybody."""
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", MODERN])
