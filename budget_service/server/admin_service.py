@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -18,7 +18,7 @@ from budget_service.ledger.requests import AccountRequest
 from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import InvalidFieldError, Unit
 from budget_service.server import admin_messages as messages
-from budget_service.server import audit, checkpoints, rpc_errors
+from budget_service.server import audit, checkpoints, exports, rpc_errors
 from budget_service.server.account_changes import require_known
 from budget_service.server.damage import reading_ledger
 from budget_service.server.limit_cache import LimitCache
@@ -101,6 +101,13 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     ) -> pb.VerifyLedgerResponse:
         """Compare balances with the journal."""
         return await self._readings.finish_and_answer(self._verify(request), context)
+
+    async def ExportJournal(
+        self, request: pb.ExportJournalRequest, context: Context
+    ) -> AsyncIterator[pb.ExportJournalResponse]:
+        """Stream the journal."""
+        async for part in self._readings.parts(self._export(request, context), context):
+            yield part
 
     async def SealJournal(self, request: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
         """Make checkpoints of journals, and archive them if asked."""
@@ -202,9 +209,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         return Requesting(self._store, self._settings.current.configuration)
 
     async def _list_requests(self, message: pb.ListLimitRequestsRequest) -> pb.ListLimitRequestsResponse:
-        is_one = message.HasField("account")
-        roots = [messages.parse_root(message.account).root] if is_one else await self._store.roots()
-        return await self._requesting.page(message, roots)
+        return await self._requesting.page(message, await self._roots_of(message))
 
     async def _approve(self, message: pb.ApproveLimitRequest, context: Context) -> pb.ApproveLimitResponse:
         actor = self._actor_of(context)
@@ -294,14 +299,17 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             accounts=len(usage.spent), curves=[messages.curve_message(each) for each in curves]
         )
 
+    async def _roots_of(
+        self, message: pb.ListLimitRequestsRequest | pb.VerifyLedgerRequest | pb.ExportJournalRequest
+    ) -> list[str]:
+        """Return the root account of a message, or all; raise InvalidFieldError."""
+        if message.HasField("account"):
+            return [messages.parse_root(message.account).root]
+        return await self._store.roots()
+
     async def _verify(self, message: pb.VerifyLedgerRequest) -> pb.VerifyLedgerResponse:
-        roots = (
-            [messages.parse_root(message.account).root]
-            if message.HasField("account")
-            else await self._store.roots()
-        )
         found = audit.Verification()
-        for root in roots:
+        for root in await self._roots_of(message):
             # Sums that no ledger can have are a fault of the journal.
             with reading_ledger("journal", root):
                 await audit.verify(self._store, root, found, self._tuning)
@@ -312,6 +320,15 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             different=found.different,
             differences=[messages.difference_message(each) for each in found.differences],
         )
+
+    async def _export(
+        self, message: pb.ExportJournalRequest, context: Context
+    ) -> AsyncIterator[pb.ExportJournalResponse]:
+        actor = self._actor_of(context)
+        for root in await self._roots_of(message):
+            with reading_ledger("journal", root):
+                async for part in exports.parts_of(self._store, root, actor, self._tuning):
+                    yield part
 
     async def _checkpoint(self, message: pb.SealJournalRequest) -> pb.SealJournalResponse:
         root = messages.parse_root(message.account).root

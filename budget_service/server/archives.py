@@ -24,6 +24,8 @@ SUFFIX = ".jsonl"
 LONGEST_NAME = 120
 # Characters of a digest.
 NAMED_BY = 12
+MAX_LINE_CHARACTERS = 2**20
+"""No line is longer: an entry with the most and the longest blocks has some 100 kB."""
 
 # Written only where an entry has them.
 _OF_ACTS = ("reason", "actor", "change")
@@ -174,6 +176,8 @@ def _checked(path: Path, archives: Sequence[Archive]) -> Checked:
         is_right = any(digest_of(path, each) == found.digest for each in before)
     except NoArchiveError as error:
         return Checked(path, None, str(error))
+    except (AttributeError, TypeError, ValueError):
+        return Checked(path, None, "has a line that is no entry")
     if not before:
         return Checked(path, found, f"needs the file that ends with entry {found.first - 1} of {found.root}")
     return Checked(path, found, "" if is_right else "has entries that do not have its digest")
@@ -182,14 +186,14 @@ def _checked(path: Path, archives: Sequence[Archive]) -> Checked:
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with path.open(encoding="utf-8") as file:
-            for text in file:
+            while text := file.readline(MAX_LINE_CHARACTERS):
                 line = json.loads(text)
                 if not isinstance(line, dict):
                     raise NoArchiveError("is no archive")
                 yield line
     except OSError as error:
         raise NoArchiveError(f"cannot be read: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise NoArchiveError("is no archive, or not a whole one") from None
 
 

@@ -95,6 +95,7 @@ _ADMIN = (
     "ListCharges",
     "GetUsageReport",
     "VerifyLedger",
+    "ExportJournal",
     "SealJournal",
     "BackUpLedger",
     "BeginCurrency",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
@@ -77,6 +77,11 @@ class RequestRunner:
             if not self._answering_of[root]:
                 del self._answering_of[root]
 
+    async def parts(self, work: AsyncIterator[Result], context: Context) -> AsyncIterator[Result]:
+        """Give an answer of many parts as `answer` does; while a part is read by the caller, none is made."""
+        while (part := await self.answer(_next(work), context)) is not None:
+            yield part
+
     async def finish_and_answer(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
         """Return the result of `work` as `answer` does, but finish `work` even if the caller leaves."""
         if len(self._running) >= self._running_calls:
@@ -128,6 +133,10 @@ class RequestRunner:
         # If the caller has left, nothing else retrieves the exception, and asyncio would log a warning.
         if not task.cancelled():
             task.exception()
+
+
+async def _next(parts: AsyncIterator[Result]) -> Result | None:
+    return await anext(parts, None)
 
 
 def _status_of(error: Exception) -> Status:

@@ -303,6 +303,38 @@ class VerifyLedgerResponse(_message.Message):
     differences: _containers.RepeatedCompositeFieldContainer[Difference]
     def __init__(self, entries: _Optional[int] = ..., balances: _Optional[int] = ..., different: _Optional[int] = ..., differences: _Optional[_Iterable[_Union[Difference, _Mapping]]] = ...) -> None: ...
 
+class ExportJournalRequest(_message.Message):
+    __slots__ = ("account",)
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
+
+class ExportJournalResponse(_message.Message):
+    __slots__ = ("root", "lines", "end")
+    ROOT_FIELD_NUMBER: _ClassVar[int]
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    root: str
+    lines: str
+    end: JournalEnd
+    def __init__(self, root: _Optional[str] = ..., lines: _Optional[str] = ..., end: _Optional[_Union[JournalEnd, _Mapping]] = ...) -> None: ...
+
+class JournalEnd(_message.Message):
+    __slots__ = ("entries", "digest", "position", "checkpoint_entries", "checkpoint_digest", "actor")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    entries: int
+    digest: str
+    position: str
+    checkpoint_entries: int
+    checkpoint_digest: str
+    actor: str
+    def __init__(self, entries: _Optional[int] = ..., digest: _Optional[str] = ..., position: _Optional[str] = ..., checkpoint_entries: _Optional[int] = ..., checkpoint_digest: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
+
 class SealJournalRequest(_message.Message):
     __slots__ = ("account", "archive")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]

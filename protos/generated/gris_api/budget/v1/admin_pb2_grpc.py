@@ -78,6 +78,11 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerResponse.FromString,
                 _registered_method=True)
+        self.ExportJournal = channel.unary_stream(
+                '/gris.budget.v1.BudgetAdminService/ExportJournal',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalResponse.FromString,
+                _registered_method=True)
         self.SealJournal = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/SealJournal',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.SerializeToString,
@@ -194,6 +199,14 @@ class BudgetAdminServiceServicer(object):
 
     def VerifyLedger(self, request, context):
         """Adds up the journal again and compares every balance with it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExportJournal(self, request, context):
+        """Streams the journal in the lines that archives have: entries that are in the ledger, oldest first, up to the newest
+        one of when the call began. UNAVAILABLE with reason STORE_UNAVAILABLE if entries were archived meanwhile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -333,6 +346,11 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     servicer.VerifyLedger,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerResponse.SerializeToString,
+            ),
+            'ExportJournal': grpc.unary_stream_rpc_method_handler(
+                    servicer.ExportJournal,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalResponse.SerializeToString,
             ),
             'SealJournal': grpc.unary_unary_rpc_method_handler(
                     servicer.SealJournal,
@@ -583,6 +601,33 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/VerifyLedger',
             gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportJournal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/ExportJournal',
+            gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -82,6 +82,14 @@ class BudgetAdminServiceStub:
     ]
     """Adds up the journal again and compares every balance with it."""
 
+    ExportJournal: grpc.UnaryStreamMultiCallable[
+        gris_api.budget.v1.admin_pb2.ExportJournalRequest,
+        gris_api.budget.v1.admin_pb2.ExportJournalResponse,
+    ]
+    """Streams the journal in the lines that archives have: entries that are in the ledger, oldest first, up to the newest
+    one of when the call began. UNAVAILABLE with reason STORE_UNAVAILABLE if entries were archived meanwhile.
+    """
+
     SealJournal: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.SealJournalRequest,
         gris_api.budget.v1.admin_pb2.SealJournalResponse,
@@ -241,6 +249,14 @@ class BudgetAdminServiceAsyncStub:
         gris_api.budget.v1.admin_pb2.VerifyLedgerResponse,
     ]
     """Adds up the journal again and compares every balance with it."""
+
+    ExportJournal: grpc.aio.UnaryStreamMultiCallable[
+        gris_api.budget.v1.admin_pb2.ExportJournalRequest,
+        gris_api.budget.v1.admin_pb2.ExportJournalResponse,
+    ]
+    """Streams the journal in the lines that archives have: entries that are in the ledger, oldest first, up to the newest
+    one of when the call began. UNAVAILABLE with reason STORE_UNAVAILABLE if entries were archived meanwhile.
+    """
 
     SealJournal: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.SealJournalRequest,
@@ -415,6 +431,16 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.VerifyLedgerResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.VerifyLedgerResponse]]:
         """Adds up the journal again and compares every balance with it."""
+
+    @abc.abstractmethod
+    def ExportJournal(
+        self,
+        request: gris_api.budget.v1.admin_pb2.ExportJournalRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[gris_api.budget.v1.admin_pb2.ExportJournalResponse], collections.abc.AsyncIterator[gris_api.budget.v1.admin_pb2.ExportJournalResponse]]:
+        """Streams the journal in the lines that archives have: entries that are in the ledger, oldest first, up to the newest
+        one of when the call began. UNAVAILABLE with reason STORE_UNAVAILABLE if entries were archived meanwhile.
+        """
 
     @abc.abstractmethod
     def SealJournal(
