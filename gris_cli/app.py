@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from gris_cli import budget, domain, plan, policy, value
+from gris_cli import audit, budget, domain, plan, policy, value
 from gris_cli.ask import ask
 from gris_cli.bound.command import bound
 from gris_cli.catalog import catalog
@@ -48,6 +48,7 @@ for each in (
     *(guarantee, shell, console, convert, divide, demo, init, serve, ticket_key),
 ):
     app.command()(each)
+app.add_typer(audit.app, name="audit")
 app.add_typer(budget.app, name="budget")
 app.add_typer(domain.app, name="domain")
 app.add_typer(plan.app, name="plan")

@@ -181,7 +181,7 @@ def fetch_guarantee(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGu
     if not account:
         raise typer.BadParameter("--account says whose guarantee it is")
     with _addresses(flags) as (dp, budget):
-        return asyncio.run(_fetch_guarantee(dp, budget, account, more))
+        return asyncio.run(guarantee_of(dp, budget, account, more))
 
 
 def audience_of(text: str) -> Audience | None:
@@ -204,9 +204,10 @@ def _domain(text: str) -> PublishedDomain:
     return PublishedDomain(checked_text("domains", rho), checked_text("domains", delta))
 
 
-async def _fetch_guarantee(
-    dp: Address, budget: Address, account: str, domains: Sequence[PublishedDomain]
+async def guarantee_of(
+    dp: Address, budget: Address, account: str, domains: Sequence[PublishedDomain] = ()
 ) -> AccountGuarantee:
+    """Return the guarantee for what an account is shown. Raises GrisError."""
     return await _called(
         _noise(dp),
         lambda noise: _called(

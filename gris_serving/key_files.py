@@ -19,6 +19,15 @@ def read_key(path: Path) -> bytes:
         KeyFileError: The file is missing, has another length, can be read by others than owner and group, or can be
             written by the group.
     """
+    return _secret(path, read_private(path))
+
+
+def read_private(path: Path) -> bytes:
+    """Return what a file holds that is secret.
+
+    Raises:
+        KeyFileError: The file is missing, can be read by others than owner and group, or can be written by the group.
+    """
     try:
         mode = path.stat().st_mode
         content = path.read_bytes()
@@ -28,7 +37,7 @@ def read_key(path: Path) -> bytes:
         raise KeyFileError(
             f"key file {path}: others may read it or the group may write it; use mode 0400 or 0440"
         )
-    return _secret(path, content)
+    return content
 
 
 def _secret(path: Path, content: bytes) -> bytes:

@@ -73,10 +73,11 @@ def read_signers(paths: Sequence[Path]) -> PolicySigners:
     Raises:
         KeyFileError: A file cannot be read, or holds no public key of Ed25519 in PEM.
     """
-    return PolicySigners(tuple(map(_public_key, paths)))
+    return PolicySigners(tuple(map(read_public_key, paths)))
 
 
-def _public_key(path: Path) -> Ed25519PublicKey:
+def read_public_key(path: Path) -> Ed25519PublicKey:
+    """Read the public key of one signer. Raises KeyFileError."""
     try:
         key = load_pem_public_key(path.read_bytes())
     except OSError as error:

@@ -6,7 +6,8 @@ import asyncio
 import datetime
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import grpc
@@ -99,7 +100,7 @@ def spending(address: str, method: str, request: Any) -> Any:
     """Return the answer of the service that applications call; errors are those of `administered`."""
 
     async def asked() -> Any:
-        async with open_channel(protected_address(address, *_BUDGET)) as channel:
+        async with open_channel(protected_address(address, *BUDGET)) as channel:
             return await _called(
                 getattr(budget_pb2_grpc.BudgetServiceStub(channel), method), request, CALL_SECONDS
             )
@@ -107,21 +108,28 @@ def spending(address: str, method: str, request: Any) -> Any:
     return asyncio.run(asked())
 
 
-_BUDGET = ("budget_service", "--budget or GRIS_BUDGET")
-_ADMIN = ("budget_service", "--admin or GRIS_BUDGET_ADMIN")
+BUDGET = ("budget_service", "--budget or GRIS_BUDGET")
+ADMIN = ("budget_service", "--admin or GRIS_BUDGET_ADMIN")
 
 
 def _on_ledger(address: str, work: Callable[[Any], Awaitable[_Response]]) -> _Response:
     async def connected() -> _Response:
-        async with open_channel(protected_address(address, *_ADMIN)) as channel:
+        async with open_channel(protected_address(address, *ADMIN)) as channel:
             return await work(admin_pb2_grpc.BudgetAdminServiceStub(channel))
 
     return asyncio.run(connected())
 
 
 async def _called(call: Callable[..., Any], request: object, seconds: float) -> Any:
-    try:
+    with translated_errors(request):
         return await call(request, timeout=seconds)
+
+
+@contextmanager
+def translated_errors(request: object) -> Iterator[None]:
+    """Raise the errors of `administered` for those of a call with a request."""
+    try:
+        yield
     except grpc.aio.AioRpcError as error:
         if error.code() is grpc.StatusCode.UNIMPLEMENTED:
             raise typer.BadParameter(

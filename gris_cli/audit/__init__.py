@@ -1,0 +1,14 @@
+"""`gris audit`: one module a command; `bundle` is the format, `collecting` fills one, `checking` verifies one."""
+
+from __future__ import annotations
+
+import typer
+
+from gris_cli.audit.export import export
+from gris_cli.audit.verify import verify
+
+app = typer.Typer(
+    help="One signed bundle of who did and saw what, and its verification offline.", no_args_is_help=True
+)
+for each in (export, verify):
+    app.command()(each)

@@ -1,0 +1,223 @@
+"""Fills a bundle from the services: the journals first, then what each account has, and what of it is of the same time.
+
+Charges go on meanwhile. What an account has is as of the end of its journal, unless something newer of it is in the
+ledger by then: that is looked up after every few accounts, and noted with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
+
+from budget_service.ledger.values import Account
+from budget_service.server.archives import SUFFIX, last_line, name_of
+from gris_cli.audit.bundle import ACCOUNTS, GUARANTEES, SERVICE, Journal, Manifest, hashed, opened
+from gris_cli.budget.ledger import ADMIN, BUDGET, PAGE, READ_SECONDS, translated_errors
+from gris_cli.clients import guarantee_of
+from gris_cli.connection_options import protected_address
+from gris_cli.shared.private_files import write_new
+from gris_data.errors import InputError
+from pinot_connector.channels import open_channel
+from pinot_connector.endpoints import Address
+from pinot_connector.json_values import to_json
+
+# A journal of very many entries takes long, as charges have their turn.
+EXPORT_SECONDS = 24 * 3600.0
+CALL_SECONDS = 30.0
+ACCOUNTS_AT_ONCE = 250
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The addresses of the services; without one of dp_service no guarantee is stated."""
+
+    admin: str
+    budget: str
+    dp: str
+
+
+@dataclass
+class _Exported:
+    """The journal of a root while it is written, the levels of its accounts, and where it ends."""
+
+    file: Path
+    lines: int = 0
+    levels: set[Account] = field(default_factory=set)
+    end: admin_pb2.JournalEnd = field(default_factory=admin_pb2.JournalEnd)
+
+    def write(self, lines: str) -> None:
+        """Write lines of entries."""
+        with opened(self.file) as file:
+            file.write(lines)
+        for line in lines.splitlines():
+            entry = json.loads(line)
+            self.lines += 1
+            self.levels.update(_levels(entry["account"]))
+            if entry["kind"] == "move":
+                self.levels.add(Account.of_text(entry["change"]))
+
+    def finish(self, end: admin_pb2.JournalEnd) -> None:
+        """Write the last line, if there is another one."""
+        self.end = end
+        if self.lines:
+            with opened(self.file) as file:
+                file.write(last_line(end.entries, end.digest))
+
+    def said(self, root: str) -> Journal:
+        """Return what the manifest says of it."""
+        return Journal(
+            root=root,
+            file=self.file.name if self.lines else "",
+            first=self.end.entries - self.lines + 1,
+            entries=self.end.entries,
+            digest=self.end.digest,
+            checkpoint_entries=self.end.checkpoint_entries,
+            checkpoint_digest=self.end.checkpoint_digest,
+        )
+
+
+def collect(folder: Path, sources: Sources, root: str) -> Manifest:
+    """Write what the services say of one root, or of all if it is empty, and return the manifest of all in the folder.
+
+    Raises:
+        GrisError: A service cannot be reached or refuses, or the ledger is damaged.
+        typer.BadParameter: A service says which flag is wrong.
+        InputError: The ledger has no account.
+    """
+    journals = asyncio.run(_collect(folder, sources, root))
+    return Manifest(
+        format="gris-audit-1",
+        gris=metadata.version("gris-dp"),
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        made_by=next(each.end.actor for each in journals.values()),
+        every_root=not root,
+        journals=[exported.said(name) for name, exported in journals.items()],
+        files={each.name: hashed(each) for each in sorted(folder.iterdir())},
+    )
+
+
+async def _collect(folder: Path, sources: Sources, root: str) -> dict[str, _Exported]:
+    account = budget_pb2.Account(path=[root]) if root else None
+    budget = protected_address(sources.budget, *BUDGET)
+    async with (
+        open_channel(protected_address(sources.admin, *ADMIN)) as administered,
+        open_channel(budget) as asked,
+    ):
+        admin = admin_pb2_grpc.BudgetAdminServiceStub(administered)
+        journals = await _journals(admin, folder, account)
+        if not journals:
+            raise InputError("the ledger has no account yet: there is nothing to export")
+        accounts = _accounts(admin, budget_pb2_grpc.BudgetServiceStub(asked), journals)
+        await _write(folder / ACCOUNTS, accounts)
+        await _service(admin, folder, account)
+    if sources.dp:
+        dp = protected_address(sources.dp, "dp_service", "--dp")
+        await _write(folder / GUARANTEES, _guarantees(dp, budget, folder / ACCOUNTS))
+    return journals
+
+
+async def _journals(admin: Any, folder: Path, account: budget_pb2.Account | None) -> dict[str, _Exported]:
+    found: dict[str, _Exported] = {}
+    request = admin_pb2.ExportJournalRequest(account=account)
+    with translated_errors(request):
+        async for part in admin.ExportJournal(request, timeout=EXPORT_SECONDS):
+            file = folder / f"journal.{name_of(part.root)}{SUFFIX}"
+            exported = found.setdefault(part.root, _Exported(file, levels={Account((part.root,))}))
+            if part.HasField("end"):
+                exported.finish(part.end)
+            else:
+                exported.write(part.lines)
+    return found
+
+
+async def _service(admin: Any, folder: Path, account: budget_pb2.Account | None) -> None:
+    """Write what the service says of itself: its configuration, its own verification, and requests that wait."""
+    calls: dict[str, Message] = {
+        "GetStatus": admin_pb2.GetStatusRequest(),
+        "VerifyLedger": admin_pb2.VerifyLedgerRequest(account=account),
+        "ListLimitRequests": admin_pb2.ListLimitRequestsRequest(account=account),
+    }
+    said = {}
+    for method, request in calls.items():
+        with translated_errors(request):
+            said[method] = _facts(await getattr(admin, method)(request, timeout=READ_SECONDS))
+    write_new(folder / SERVICE, json.dumps(said, indent=1) + "\n")
+
+
+async def _accounts(admin: Any, ledger: Any, journals: dict[str, _Exported]) -> AsyncIterator[dict[str, Any]]:
+    """Give what each level has, and whether its journal went on until then."""
+    for root, exported in journals.items():
+        levels, changed, after = sorted(exported.levels), set[Account](), exported.end.position
+        for start in range(0, len(levels), ACCOUNTS_AT_ONCE):
+            found = [(each, await _budget(ledger, each)) for each in levels[start : start + ACCOUNTS_AT_ONCE]]
+            after = await _changed_since(admin, root, after, changed)
+            for level, budget in found:
+                yield {"account": level.path, "changed_meanwhile": level in changed, **budget}
+
+
+async def _budget(ledger: Any, account: Account) -> dict[str, Any]:
+    """Return what an account has. Policy statements are in the journal; here they would take a reading of it each."""
+    request = budget_pb2.GetBudgetRequest(account=budget_pb2.Account(path=account.path))
+    with translated_errors(request):
+        try:
+            return {"budget": _facts(await ledger.GetBudget(request, timeout=CALL_SECONDS))}
+        except grpc.aio.AioRpcError as error:
+            # budget.yaml may not know it any more.
+            if error.code() is not grpc.StatusCode.NOT_FOUND:
+                raise
+            return {"refused": error.details()}
+
+
+async def _changed_since(admin: Any, root: str, after: str, changed: set[Account]) -> str:
+    """Collect the levels of entries after a position, and return the position of the last of them."""
+    request = admin_pb2.ListChargesRequest(
+        account=budget_pb2.Account(path=[root]), after=after, page_size=PAGE
+    )
+    while True:
+        with translated_errors(request):
+            page = await admin.ListCharges(request, timeout=READ_SECONDS)
+        for each in page.charges:
+            changed.update(_levels(each.account.path))
+            changed.update(_levels(each.moved_to.path))
+            after = each.position
+        request.page_token = page.next_page_token
+        if not request.page_token:
+            return after
+
+
+async def _guarantees(dp: Address, budget: Address, accounts: Path) -> AsyncIterator[dict[str, Any]]:
+    with accounts.open(encoding="utf-8") as lines:
+        for each in map(json.loads, lines):
+            if "budget" in each:
+                guarantee = await guarantee_of(dp, budget, "/".join(each["account"]))
+                yield {"account": each["account"], "guarantee": to_json(guarantee)}
+
+
+async def _write(path: Path, objects: AsyncIterator[dict[str, Any]]) -> None:
+    """Write an object a line."""
+    with opened(path) as file:
+        async for each in objects:
+            file.write(json.dumps(each) + "\n")
+
+
+def _facts(message: Message) -> dict[str, Any]:
+    found: dict[str, Any] = MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+    return found
+
+
+def _levels(path: Iterable[str]) -> list[Account]:
+    segments = tuple(path)
+    return [Account(segments[: depth + 1]) for depth in range(len(segments))]

@@ -1,0 +1,50 @@
+"""What was found of a bundle, as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gris_cli.audit.checking import Checked
+from gris_data.sheets import Column, Sheet
+
+
+def sheets(checked: Checked) -> dict[str, Sheet]:
+    """Return the journals of a bundle whose signature is right, and every problem."""
+    columns = (
+        Column("root", "root", is_text=True), Column("first", "first entry"), Column("last", "last entry"),
+        Column("digest", "digest", is_text=True), Column("checkpoint", "checkpoint at"),
+    )  # fmt: skip
+    rows = [
+        (each.root, each.first, each.entries, each.digest, each.checkpoint_entries)
+        for each in checked.manifest.journals
+    ]
+    problems = (Column("file", "file", is_text=True), Column("problem", "problem", is_text=True))
+    return {
+        "journals": Sheet(columns, rows),
+        "problems": Sheet(problems, checked.problems, tuple(_notes(checked))),
+    }
+
+
+def _notes(checked: Checked) -> list[tuple[str, str]]:
+    said = checked.manifest
+    made = f"{said.made_at} by {said.made_by}, with Gris {said.gris}" if said.made_at else ""
+    compared = f"{checked.compared} levels with their charges; {checked.not_compared} could not be"
+    return [
+        ("made", made),
+        ("compared", compared),
+        ("bundle", f"not sound: {len(checked.problems)} problems" if checked.problems else "sound"),
+    ]
+
+
+def facts(checked: Checked) -> dict[str, Any]:
+    """Return what the notes say, for JSON."""
+    said = checked.manifest
+    return {
+        "sound": not checked.problems,
+        "made_at": said.made_at,
+        "made_by": said.made_by,
+        "gris": said.gris,
+        "every_root": said.every_root,
+        "levels_compared": checked.compared,
+        "levels_not_compared": checked.not_compared,
+    }

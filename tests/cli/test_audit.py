@@ -1,0 +1,634 @@
+"""`gris audit` against a real budget_service over TLS, and bundles that somebody has changed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
+from gris_api.common.v1 import cost_pb2
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+
+from budget_service.server.archives import digest_of, last_line, read_entries
+from gris_cli.__main__ import main
+from gris_cli.audit.bundle import (
+    LABEL,
+    MANIFEST,
+    SIGNATURE,
+    Journal,
+    Manifest,
+    hashed,
+    read_signing_key,
+    sign,
+)
+from gris_serving.call_outcome import CallOutcome
+from gris_serving.metrics import CallMetrics
+from pinot_connector.channels import open_channel
+from pinot_connector.endpoints import Credentials, Endpoint
+from tests.support.budget_process import Service, service
+from tests.support.budget_samples import UNIT
+from tests.support.command_line import run_json
+from tests.support.pki import Authority, dns
+from tests.support.rings import needs
+
+ODD = "größe ..%2F~ 50%"
+CONFIGURATION = f"""
+create_at_first_use: true
+accounts:
+  - {{path: [acme], limit: {{information: 2000000, calls: 2000000}}}}
+  - {{path: [acme, "*"], limit: {{information: 1000000, calls: 1000000}}}}
+  - {{path: ["{ODD}"], limit: {{information: 1000, calls: 1000}}, window: never}}
+"""
+ACCESS = """
+certificates:
+  "dns:ops.example.org": [admin, read, spend]
+  "dns:reader.example.org": [read]
+jwt:
+  key_file: {folder}/issuer.pem
+  algorithms: [EdDSA]
+  issuer: https://login.example.org
+  audience: gris-budget
+"""
+POLICY = (Path(__file__).parents[2] / "examples" / "series" / "policy.yaml").read_text()
+
+
+@dataclass(frozen=True)
+class Company:
+    """A ledger behind TLS, its administrator, and the keys of who signs bundles."""
+
+    folder: Path
+    running: Service
+    ops: Credentials | None = None
+    reader: Credentials | None = None
+
+    def typed(self, *words: object, signer: str = "signer") -> list[str]:
+        """Return a command line of the administrator."""
+        shown = self.ops
+        paths = () if shown is None else (shown.ca_file, shown.certificate_file, shown.key_file)
+        flags = zip(("--ca-file", "--certificate-file", "--key-file"), paths, strict=bool(paths))
+        addresses = ("--admin", self.running.admin_address)
+        asked = ("--budget", self.running.address, "--signing-key", self.folder / f"{signer}.key")
+        more = (*addresses, *(asked if words[0] == "audit" else ()))
+        stated = (word for pair in flags for word in pair)
+        return [str(each) for each in (*stated, *words, *more)]
+
+    async def charge(self, *charges: tuple[tuple[str, ...], int, str]) -> None:
+        """Charge accounts."""
+        address = self.running.address
+        async with open_channel(Endpoint(address, self.ops) if self.ops else address) as channel:
+            stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
+            for path, information, name in charges:
+                await stub.UpdateBudget(
+                    budget_pb2.UpdateBudgetRequest(
+                        account=budget_pb2.Account(path=path),
+                        cost=cost_pb2.Cost(information=information, calls=1, unit_id=UNIT),
+                        request_id=name,
+                        release_id=name,
+                    )
+                )
+
+
+def signer_in(folder: Path, name: str) -> Ed25519PrivateKey:
+    """Write a new pair of keys, and return the private one."""
+    key = Ed25519PrivateKey.generate()
+    private = folder / f"{name}.key"
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    private.chmod(0o600)
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    (folder / f"{name}.pem").write_bytes(public)
+    return key
+
+
+@pytest.fixture(scope="module")
+@needs("process")
+def company(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+    """Two roots with charges, a limit that was set, an account that was closed, and one that was moved."""
+    folder = tmp_path_factory.mktemp("company")
+    authority = Authority.new(folder)
+    certificate, key = authority.server()
+    signer_in(folder, "issuer")
+    (folder / "access.yaml").write_text(ACCESS.format(folder=folder))
+    (folder / "archive").mkdir()
+    options: list[object] = ["--tls-certificate", certificate, "--tls-key", key]
+    options += ["--tls-client-ca", authority.ca_file, "--access", folder / "access.yaml"]
+    options += ["--admin-listen", "127.0.0.1:0", "--archive", folder / "archive"]
+    for name in ("signer", "other"):
+        signer_in(folder, name)
+    ops, reader = (authority.client(dns(f"{name}.example.org"), file=name) for name in ("ops", "reader"))
+    with service(
+        folder, f"sqlite:{folder}/ledger.db", *map(str, options), configuration=CONFIGURATION
+    ) as running:
+        found = Company(folder, running, ops, reader)
+        asyncio.run(
+            found.charge(
+                (("acme", "ann"), 7, "r1"),
+                (("acme", "ann"), 5, "r2"),
+                (("acme", "bob"), 3, "r3"),
+                ((ODD,), 2, "r4"),
+            )
+        )
+        because = ("--reason", "because")
+        limit = ("--information", 50, "--calls", 5)
+        for words in (
+            ("set-limit", "--account", "acme/ann", *limit, *because),
+            ("move", "--account", "acme/bob", "--to", "acme/bea", *because),
+            ("close", "--account", "acme/ann", *because),
+            ("seal", "--root", "acme"),
+        ):
+            assert main(found.typed("budget", *words)) == 0
+        yield found
+
+
+@pytest.fixture(scope="module")
+def exported(company: Company) -> Path:
+    """A bundle of the whole ledger."""
+    folder = company.folder
+    (folder / "policy.yaml").write_text(POLICY)
+    (folder / "policy.yaml.sig").write_bytes(b"s" * 64)
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    CallMetrics(registry).of("gris.budget.v1.BudgetService", "ReserveBudget").failed(
+        CallOutcome("RESOURCE_EXHAUSTED", "BUDGET_EXHAUSTED", 0.1)
+    )
+    (folder / "metrics.txt").write_bytes(generate_latest(registry))
+    files = [f"{kind}={folder}/{name}" for kind, name in (
+        ("policy", "policy.yaml"), ("budget", "budget.yaml"), ("access", "access.yaml"), ("metrics", "metrics.txt")
+    )]  # fmt: skip
+    words = [word for file in files for word in ("--file", file)]
+    assert main(company.typed("audit", "export", folder / "bundle", *words)) == 0
+    return folder / "bundle"
+
+
+@pytest.fixture
+def bundle(exported: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(exported, tmp_path / "bundle"))
+
+
+def verified(
+    capsys: pytest.CaptureFixture[str], bundle: Path, company: Company, *more: object, sound: bool = True
+) -> Any:
+    """Verify a bundle; return what is said of it."""
+    capsys.readouterr()
+    words = ("audit", "verify", bundle, "--public-key", company.folder / "signer.pem", *more)
+    found = run_json(capsys, *words, code=0 if sound else 1)
+    assert found["sound"] == sound == (not found["problems"])
+    return found
+
+
+def problems(found: Any) -> list[tuple[str, str]]:
+    """Return what is wrong, by file."""
+    return [(each["file"], each["problem"]) for each in found["problems"]]
+
+
+def lines_of(path: Path) -> list[str]:
+    """Return the lines of a file with their ends."""
+    return path.read_text().splitlines(keepends=True)
+
+
+JOURNAL = "journal.acme.jsonl"
+
+
+def test_a_bundle_says_who_did_what_and_is_sound(
+    company: Company, exported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who made it is whom the ledger has authenticated; files are their owner's alone."""
+    found = verified(capsys, exported, company)
+    assert ("dns:ops.example.org", True) == (found["made_by"], found["every_root"])
+    # The levels above accounts are compared too, and the old name of an account, under which nothing counts.
+    assert (5, 0) == (found["levels_compared"], found["levels_not_compared"])
+    assert [("acme", 1, 6, 6), (ODD, 1, 1, 0)] == [
+        (each["root"], each["first"], each["last"], each["checkpoint"]) for each in found["journals"]
+    ]
+    assert {0o600} == {each.stat().st_mode & 0o777 for each in exported.iterdir()}
+    assert 0o700 == exported.stat().st_mode & 0o777
+    entries = [json.loads(line) for line in lines_of(exported / JOURNAL)]
+    acts = [(each["kind"], each["actor"], each["reason"]) for each in entries[:-1] if "actor" in each]
+    assert [(kind, "dns:ops.example.org", "because") for kind in ("limit", "move", "close")] == acts
+    assert main(["audit", "verify", str(exported), "--public-key", str(company.folder / "signer.pem")]) == 0
+    assert "sound" in capsys.readouterr().out
+
+
+def test_no_secret_and_no_file_of_keys_is_in_a_bundle(company: Company, exported: Path) -> None:
+    """Roles are there by name; of files but the policy the digest alone."""
+    said = {each["kind"]: each for each in json.loads((exported / "configuration.json").read_text())}
+    assert ["policy", "budget", "access", "metrics"] == list(said)
+    assert {"dns:ops.example.org": ["admin", "read", "spend"], "dns:reader.example.org": ["read"]} == (
+        said["access"]["certificates"]
+    )
+    assert {
+        "issuer": "https://login.example.org",
+        "audience": "gris-budget",
+        "roles_claim": "gris_roles",
+    } == (said["access"]["jwt"])
+    everything = b"".join(each.read_bytes() for each in exported.iterdir())
+    assert b"issuer.pem" not in everything
+    assert b"PRIVATE KEY" not in everything
+    assert POLICY == (exported / said["policy"]["copy"]).read_text()
+    assert b"s" * 64 == (exported / said["policy"]["signature"]).read_bytes()
+    (refusals,) = json.loads((exported / "refusals.json").read_text())
+    labels = {"grpc_service": "gris.budget.v1.BudgetService", "grpc_method": "ReserveBudget"}
+    labels |= {"code": "RESOURCE_EXHAUSTED", "reason": "BUDGET_EXHAUSTED"}
+    assert [{"counter": "gris_rpc_failures_total", "labels": labels, "count": 1.0}] == refusals["counts"]
+    assert refusals["since"] > 0
+
+
+def _changed(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def _rewritten(path: Path, change: Callable[[list[str]], list[str]]) -> None:
+    path.write_text("".join(change(lines_of(path))))
+
+
+def _link(path: Path) -> None:
+    path.rename(path.parent.parent / "elsewhere")
+    path.symlink_to(path.parent.parent / "elsewhere")
+
+
+LENGTH = "bytes; expected"
+CONTENT = "has another content than the one that was signed"
+NO_SIGNATURE = "is no signature of this manifest.json by this key"
+NO_FILE = "expected a regular file, and no link"
+TAMPERED: dict[str, tuple[Callable[[Path], object], str, str]] = {
+    "an entry": (lambda b: _changed(b / JOURNAL, '"information": 7', '"information": 9'), JOURNAL, CONTENT),
+    "an entry dropped": (lambda b: _rewritten(b / JOURNAL, lambda all_: all_[1:]), JOURNAL, LENGTH),
+    "two swapped": (lambda b: _rewritten(b / JOURNAL, lambda all_: [*all_[1::-1], *all_[2:]]), JOURNAL, CONTENT),
+    "cut off": (lambda b: os.truncate(b / JOURNAL, 100), JOURNAL, f"has 100 {LENGTH}"),
+    "a long line": (lambda b: _rewritten(b / JOURNAL, lambda all_: [*all_, "x" * 2**22]), JOURNAL, LENGTH),
+    "a file added": (lambda b: (b / "more.txt").touch(), "more.txt", "is not in manifest.json"),
+    "a folder added": (lambda b: (b / "more").mkdir(), "more", "is not in manifest.json"),
+    "an odd name": (lambda b: (b / "a\n\x1b[2Jb\u202e").touch(), "a\n\x1b[2Jb\u202e", "is not in manifest.json"),
+    "no text": (lambda b: (b / os.fsdecode(b"\xff")).touch(), "?", "is not in manifest.json"),
+    "a file removed": (lambda b: (b / "accounts.jsonl").unlink(), "accounts.jsonl", "is missing"),
+    "a journal removed": (lambda b: (b / JOURNAL).unlink(), JOURNAL, "is missing"),
+    "a link": (lambda b: _link(b / JOURNAL), JOURNAL, NO_FILE),
+    "a pipe": (lambda b: ((b / JOURNAL).unlink(), os.mkfifo(b / JOURNAL)), JOURNAL, NO_FILE),
+    "the manifest": (lambda b: _changed(b / MANIFEST, '"entries": 6', '"entries": 7'), SIGNATURE, NO_SIGNATURE),
+    "a linked manifest": (lambda b: _link(b / MANIFEST), MANIFEST, NO_FILE),
+    "no manifest": (lambda b: (b / MANIFEST).unlink(), MANIFEST, "No such file or directory"),
+    "no signature": (lambda b: (b / SIGNATURE).unlink(), SIGNATURE, "No such file or directory"),
+    "an empty signature": (lambda b: (b / SIGNATURE).write_bytes(b""), SIGNATURE, NO_SIGNATURE),
+    "a long signature": (lambda b: (b / SIGNATURE).write_bytes(b"x" * 65), SIGNATURE, "at most 64 bytes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TAMPERED)
+def test_what_was_changed_after_it_was_signed_is_found(
+    company: Company, bundle: Path, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    """The one problem that is reported names the file and says what is wrong with it, and drives no terminal."""
+    tamper, file, problem = TAMPERED[case]
+    tamper(bundle)
+    ((named, said),) = problems(verified(capsys, bundle, company, sound=False))
+    assert file == named
+    assert problem in said
+    assert main(["audit", "verify", str(bundle), "--public-key", str(company.folder / "signer.pem")]) == 1
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_no_other_signature_passes(
+    company: Company, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither by another key, nor one that the same key has made of the manifest as of a policy."""
+    words = ("audit", "verify", bundle, "--public-key", company.folder / "other.pem")
+    assert [(SIGNATURE, NO_SIGNATURE)] == problems(run_json(capsys, *words, code=1))
+    key = _key(company)
+    (bundle / SIGNATURE).write_bytes(key.sign((bundle / MANIFEST).read_bytes()))
+    assert [(SIGNATURE, NO_SIGNATURE)] == problems(verified(capsys, bundle, company, sound=False))
+
+
+@needs("process")
+def test_openssl_verifies_the_signature_as_the_page_says(
+    company: Company, exported: Path, tmp_path: Path
+) -> None:
+    """Who has not got Gris can do the same."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl")
+    signed = tmp_path / "signed"
+    signed.write_bytes(LABEL + (exported / MANIFEST).read_bytes())
+    words = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", company.folder / "signer.pem", "-rawin"]
+    done = subprocess.run(
+        [*words, "-in", signed, "-sigfile", exported / SIGNATURE], capture_output=True, check=False
+    )
+    assert (0, True) == (done.returncode, b"Verified" in done.stdout)
+
+
+def _key(company: Company) -> Ed25519PrivateKey:
+    return read_signing_key(company.folder / "signer.key")
+
+
+def signed_again(company: Company, bundle: Path, **changed: Any) -> None:
+    """Sign a bundle as it is now: what a signer could do who wants to hide something."""
+    manifest = Manifest.model_validate_json((bundle / MANIFEST).read_bytes())
+    for name in (MANIFEST, SIGNATURE):
+        (bundle / name).unlink()
+    changed["files"] = {each.name: hashed(each) for each in bundle.iterdir()}
+    sign(bundle, _key(company), manifest.model_copy(update=changed))
+
+
+SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] = (
+    (
+        "an entry",
+        lambda b: _changed(b / JOURNAL, '"information": 7', '"information": 9'),
+        [(JOURNAL, "has entries that do not have its digest")],
+    ),
+    (
+        "an actor",
+        lambda b: _changed(b / JOURNAL, "dns:ops", "dns:eve"),
+        [(JOURNAL, "has entries that do not have its digest")],
+    ),
+    (
+        "two swapped",
+        lambda b: _rewritten(b / JOURNAL, lambda all_: [*all_[1::-1], *all_[2:]]),
+        [(JOURNAL, "has entries that do not have its digest")],
+    ),
+    (
+        "an entry dropped",
+        lambda b: _rewritten(b / JOURNAL, lambda all_: all_[1:]),
+        [(JOURNAL, "needs the file that ends with entry 1 of acme"), (JOURNAL, "is not the journal of acme")],
+    ),
+    (
+        "no entry",
+        lambda b: _changed(b / JOURNAL, '"unit_id": "', '"unit_id": 3, "x": "'),
+        [(JOURNAL, "has a line that is no entry")],
+    ),
+    (
+        "a long line",
+        lambda b: _changed(b / JOURNAL, '"r1"', '"' + "x" * 2**22 + '"'),
+        [(JOURNAL, "is no archive, or not a whole one"), (JOURNAL, "is not the journal of acme")],
+    ),
+    (
+        "deep nesting",
+        lambda b: _rewritten(b / JOURNAL, lambda all_: ["[" * 200_000 + "\n", *all_]),
+        [(JOURNAL, "is no archive, or not a whole one"), (JOURNAL, "is not the journal of acme")],
+    ),
+    (
+        "what was spent",
+        lambda b: _changed(b / "accounts.jsonl", '"spent": {"information": "15"', '"spent": {"information": "14"'),
+        [("accounts.jsonl", "acme has spent 14 information units, and 15 by the journal")],
+    ),
+    (
+        "an account that is none",
+        lambda b: _rewritten(b / "accounts.jsonl", lambda all_: ["{}\n", *all_]),
+        [("accounts.jsonl", "line 1: expected an account and its budget")],
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"), [case[1:] for case in SIGNED], ids=[case[0] for case in SIGNED]
+)
+def test_what_a_signer_has_changed_is_found_where_digests_and_sums_show_it(
+    company: Company,
+    bundle: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[Path], object],
+    expected: list[tuple[str, str]],
+) -> None:
+    """The signature is right, and the content contradicts itself."""
+    change(bundle)
+    signed_again(company, bundle)
+    found = problems(verified(capsys, bundle, company, sound=False))
+    assert len(expected) <= len(found)
+    for file, problem in expected:
+        assert any(file == name and problem in said for name, said in found), found
+
+
+def test_a_journal_that_was_made_anew_contradicts_its_checkpoint(
+    company: Company, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Anyone can compute digests of other entries; those of a checkpoint and an earlier bundle stay."""
+    earlier = Path(shutil.copytree(bundle, bundle.parent / "earlier"))
+    _changed(bundle / JOURNAL, '"information": 7', '"information": 9')
+    digest = digest_of(bundle / JOURNAL, "")
+    assert 6 == len(list(read_entries(bundle / JOURNAL)))
+    _rewritten(bundle / JOURNAL, lambda all_: [*all_[:-1], last_line(6, digest)])
+    manifest = json.loads((bundle / MANIFEST).read_text())
+    journals = [Journal(**each) for each in manifest["journals"]]
+    anew = journals[0].model_copy(update={"digest": digest})
+    signed_again(company, bundle, journals=[anew, *journals[1:]])
+    found = problems(verified(capsys, bundle, company, sound=False))
+    assert [
+        (JOURNAL, "its checkpoint at entry 6 of acme has another digest than its entries up to there")
+    ] == found
+    anew = anew.model_copy(update={"checkpoint_digest": digest})
+    signed_again(company, bundle, journals=[anew, *journals[1:]])
+    found = problems(verified(capsys, bundle, company, "--before", earlier, sound=False))
+    wrong = "the earlier bundle's end at entry 6 of acme has another digest than its entries up to there"
+    assert (JOURNAL, wrong) in found
+
+
+def test_later_bundles_go_on_from_earlier_ones(
+    company: Company, exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not the other way round, and a root that is gone is missed."""
+    asyncio.run(company.charge(((ODD,), 1, "later")))
+    later, of_one = tmp_path / "later", tmp_path / "one"
+    assert main(company.typed("audit", "export", later)) == 0
+    assert main(company.typed("audit", "export", of_one, "--root", "acme")) == 0
+    assert 5 == verified(capsys, later, company, "--before", exported)["levels_compared"]
+    found = verified(capsys, exported, company, "--before", later, sound=False)
+    assert [(MANIFEST, f"has 1 entries of {ODD}, and the earlier bundle 2")] == problems(found)
+    found = verified(capsys, of_one, company, "--before", later, sound=False)
+    assert [(MANIFEST, f"has 0 entries of {ODD}, and the earlier bundle 2")] == problems(found)
+    assert not verified(capsys, of_one, company)["every_root"]
+    (later / "x").touch()
+    found = verified(capsys, exported, company, "--before", later, sound=False)
+    assert [("--before: x", "is not in manifest.json")] == problems(found)
+
+
+@pytest.fixture
+def other_ledger(company: Company, tmp_path: Path) -> Iterator[Company]:
+    """A ledger of its own, without TLS, whose bundles the same key signs."""
+    (tmp_path / "archive").mkdir()
+    options = ("--admin-listen", "127.0.0.1:0", "--archive", str(tmp_path / "archive"))
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db", *options, configuration=CONFIGURATION) as running:
+        yield Company(company.folder, running)
+
+
+@needs("process")
+def test_what_was_archived_before_is_read_from_its_files(
+    other_ledger: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without them the bundle is not sound, and says which entries are missing, unless they may be."""
+    company, bundles = other_ledger, [tmp_path / f"bundle{number}" for number in range(4)]
+    seal = company.typed("budget", "seal", "--root", "acme", "--archive")
+    for number, bundle in enumerate(bundles):
+        if number < 3:
+            asyncio.run(
+                company.charge((("acme", "ann"), 1, f"r{number}"), (("acme", "bob"), 1, f"s{number}"))
+            )
+        assert main(company.typed("audit", "export", bundle)) == 0
+        if number > 0:
+            assert main(seal) == 0
+    archives = [("--archive", path) for path in sorted((tmp_path / "archive").iterdir())]
+    assert 2 == len(archives)
+    whole, _, later, nothing = bundles
+    # Where all is archived, nobody says which accounts there are below the root.
+    for bundle, name, first, levels in ((later, JOURNAL, 5, 3), (nothing, MANIFEST, 7, 1)):
+        missing = f"entries 1 to {first - 1} of acme are missing: they were archived (--archive)"
+        assert [(name, missing)] == problems(verified(capsys, bundle, company, sound=False))
+        found = verified(capsys, bundle, company, "--without-archives")
+        assert (0, levels) == (found["levels_compared"], found["levels_not_compared"])
+        found = verified(capsys, bundle, company, *archives[0], *archives[1])
+        assert (first, 6) == (found["journals"][0]["first"], found["journals"][0]["last"])
+        assert (levels, 0) == (found["levels_compared"], found["levels_not_compared"])
+    # An earlier bundle has what was archived since.
+    assert 3 == verified(capsys, later, company, "--before", bundles[1])["levels_compared"]
+    all_of_it = (*archives[0], *archives[1], "--before", whole)
+    assert 1 == verified(capsys, nothing, company, *all_of_it)["levels_compared"]
+    found = verified(capsys, later, company, *archives[1], sound=False)
+    missing = "entries 1 to 4 of acme are missing: they were archived (--archive)"
+    wrong = [(archives[1][1].name, "needs the file that ends with entry 4 of acme"), (JOURNAL, missing)]
+    assert wrong == problems(found)
+    _changed(archives[0][1], "r0", "r9")
+    found = verified(capsys, later, company, *archives[0], sound=False)
+    assert [(archives[0][1].name, "has entries that do not have its digest")] == problems(found)
+    signed_again(company, later)
+    _changed(later / JOURNAL, "r2", "r9")
+    signed_again(company, later)
+    found = verified(capsys, later, company, "--without-archives", sound=False)
+    assert [(JOURNAL, "has entries that do not have its digest")] == problems(found)
+
+
+@needs("process")
+def test_a_ledger_is_exported_while_it_is_charged(
+    other_ledger: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was charged meanwhile is either in the journal or not compared; each bundle continues the one before."""
+    company, bundles = other_ledger, [tmp_path / f"busy{number}" for number in range(3)]
+
+    async def export_all() -> None:
+        for bundle in bundles:
+            words = [sys.executable, "-m", "gris_cli", *company.typed("audit", "export", bundle)]
+            exporting = await asyncio.create_subprocess_exec(*words, stdout=subprocess.DEVNULL)
+            assert await exporting.wait() == 0
+
+    async def busy() -> None:
+        await company.charge(*((("acme", f"quiet{number}"), 1, f"q{number}") for number in range(300)))
+        exporting, number = asyncio.create_task(export_all()), 0
+        while not exporting.done():
+            await company.charge((("acme", f"u{number % 7}"), 1, f"busy-{number}"))
+            number += 1
+        await exporting
+        assert number > 10
+
+    asyncio.run(busy())
+    for before, bundle in zip([None, *bundles], bundles, strict=False):
+        found = verified(capsys, bundle, company, *(() if before is None else ("--before", before)))
+        assert found["levels_compared"] >= 300
+        entries = len(lines_of(bundle / JOURNAL)) - 1
+        assert entries == found["journals"][0]["last"] >= 300
+
+
+@needs("process")
+def test_an_export_that_is_killed_leaves_nothing_that_verifies(
+    other_ledger: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whenever it is: the bundle has its name only once it is whole."""
+    company, target = other_ledger, tmp_path / "killed"
+    asyncio.run(company.charge(*((("acme", f"u{number}"), 1, f"r{number}") for number in range(400))))
+    words = [sys.executable, "-m", "gris_cli", *company.typed("audit", "export", target)]
+    begun: list[Path] = []
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None and not begun:
+            begun = [each for each in tmp_path.glob(".killed.*/*") if each.stat().st_size]
+        process.send_signal(signal.SIGKILL)
+    assert begun
+    assert not target.exists()
+    assert [(MANIFEST, "No such file or directory")] == problems(
+        verified(capsys, begun[0].parent, company, sound=False)
+    )
+    assert main(company.typed("audit", "export", target)) == 0
+    verified(capsys, target, company)
+
+
+def refused(capsys: pytest.CaptureFixture[str], words: list[str], code: int = 2) -> str:
+    """Run a command that fails; return what it says."""
+    capsys.readouterr()
+    assert main(words) == code
+    return capsys.readouterr().err
+
+
+def test_nothing_is_written_over_and_a_failed_export_leaves_nothing(
+    company: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither a file nor a directory that holds something; an empty directory becomes the bundle."""
+    (used := tmp_path / "used").mkdir()
+    (used / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for target in (used, used / "file", tmp_path / "link"):
+        assert "expected a directory that is not, or an empty one" in refused(
+            capsys, company.typed("audit", "export", target)
+        )
+    new = tmp_path / "new"
+    assert "new: No such file or directory" in refused(
+        capsys, company.typed("audit", "export", tmp_path / "not" / "new")
+    )
+    nobody = company.typed("audit", "export", new, "--root", "nobody")
+    for file, said in (
+        ("policy", "--file: expected KIND=FILE, where KIND is policy, budget, dp, "),
+        ("secret=x", "--file: expected KIND=FILE"),
+        (f"policy={tmp_path}/none", "none: No such file or directory"),
+        (f"policy={company.folder}/signer.key", "signer.key"),
+        (f"access={company.folder}/signer.key", "signer.key"),
+        (f"gateway={company.folder}/access.yaml", "dp: "),
+        (f"metrics={company.folder}/signer.key", "signer.key: expected metrics"),
+        (f"budget={company.folder}", "Is a directory"),
+    ):
+        assert said in refused(capsys, [*nobody, "--file", file])
+    assert {"used", "link"} == {each.name for each in tmp_path.iterdir()}
+    new.mkdir()
+    assert main(company.typed("audit", "export", new)) == 0
+    verified(capsys, new, company)
+
+
+def test_keys_are_checked_before_anything_else(
+    company: Company, exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of both kinds: what they hold, and that nobody else can read the private one."""
+    shutil.copy(company.folder / "signer.pem", tmp_path / "public.key")
+    shutil.copy(company.folder / "server.key", tmp_path / "curve.key")
+    for name in ("public", "curve"):
+        (tmp_path / f"{name}.key").chmod(0o600)
+    signer_in(tmp_path, "open")
+    (tmp_path / "open.key").chmod(0o644)
+    known = Company(tmp_path, company.running, company.ops)
+    for signer, said in (
+        ("public", "expected a private key of Ed25519 in PEM"),
+        ("curve", "expected a private key of Ed25519 in PEM"),
+        ("open", "others may read it"),
+        ("none", "No such file or directory"),
+    ):
+        words = known.typed("audit", "export", tmp_path / "new", signer=signer)
+        assert said in (found := refused(capsys, words))
+        assert "--signing-key" in found
+    assert not (tmp_path / "new").exists()
+    words = ["audit", "verify", str(exported), "--public-key", str(tmp_path / "open.key")]
+    assert "--public-key: key of a signer" in refused(capsys, words)
+
+
+def test_only_an_administrator_exports(
+    company: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A role that reads budgets gets no part of a journal."""
+    words = Company(company.folder, company.running, company.reader).typed(
+        "audit", "export", tmp_path / "new"
+    )
+    assert "ROLE_MISSING" in refused(capsys, words, code=1)
+    assert [] == list(tmp_path.iterdir())
