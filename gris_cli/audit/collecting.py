@@ -30,7 +30,7 @@ from gris_cli.shared.private_files import write_new
 from gris_data.errors import InputError
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Address
-from pinot_connector.json_values import to_json
+from pinot_connector.errors import AccountUnknown, ServiceRefused
 
 # A journal of very many entries takes long, as charges have their turn.
 EXPORT_SECONDS = 24 * 3600.0
@@ -200,8 +200,13 @@ async def _guarantees(dp: Address, budget: Address, accounts: Path) -> AsyncIter
     with accounts.open(encoding="utf-8") as lines:
         for each in map(json.loads, lines):
             if "budget" in each:
-                guarantee = await guarantee_of(dp, budget, "/".join(each["account"]))
-                yield {"account": each["account"], "guarantee": to_json(guarantee)}
+                account, said = each["account"], dict[str, Any]()
+                try:
+                    said["guarantee"] = (await guarantee_of(dp, budget, "/".join(account))).to_dict()
+                except (AccountUnknown, ServiceRefused) as error:
+                    # Where it counts in the currency of another policy, or charges that count were archived.
+                    said["refused"] = str(error)
+                yield {"account": account, **said}
 
 
 async def _write(path: Path, objects: AsyncIterator[dict[str, Any]]) -> None:

@@ -33,9 +33,8 @@ _OF_GATEWAY = {
     "identity": {"certificates": True, "jwt": {**_TOKENS, "accounts": True}},
     "audiences": True,
 }
-# Counters of what was refused, and since when they count.
+# Counters of what was refused. No service exposes since when they count.
 _COUNTERS = ("gris_rpc_failures", "gris_questions", "gris_budget_units", "gris_budget_administrator_acts")
-_SINCE = "process_start_time_seconds"
 
 
 @dataclass
@@ -99,19 +98,14 @@ def _fields(schema: type[Strict], included: Any) -> Callable[[_Written, Path, by
 
 
 def _metrics(written: _Written, path: Path, content: bytes) -> dict[str, Any]:
-    samples = [
-        each
-        for family in text_string_to_metric_families(content.decode())
-        if family.name in (*_COUNTERS, _SINCE)
-        for each in family.samples
-    ]
-    since = next((each.value for each in samples if each.name == _SINCE), None)
     counts = [
         {"counter": each.name, "labels": each.labels, "count": each.value}
-        for each in samples
-        if each.name.endswith("_total")
+        for family in text_string_to_metric_families(content.decode())
+        if family.name in _COUNTERS
+        for each in family.samples
+        if each.value
     ]
-    written.refusals.append({"source": path.name, "since": since, "counts": counts})
+    written.refusals.append({"source": path.name, "counts": counts})
     return {}
 
 

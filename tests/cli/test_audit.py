@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from budget_service.server.archives import digest_of, last_line, read_entries
 from gris_cli.__main__ import main
@@ -158,7 +158,6 @@ def exported(company: Company) -> Path:
     (folder / "policy.yaml").write_text(POLICY)
     (folder / "policy.yaml.sig").write_bytes(b"s" * 64)
     registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
     CallMetrics(registry).of("gris.budget.v1.BudgetService", "ReserveBudget").failed(
         CallOutcome("RESOURCE_EXHAUSTED", "BUDGET_EXHAUSTED", 0.1)
     )
@@ -242,7 +241,6 @@ def test_no_secret_and_no_file_of_keys_is_in_a_bundle(company: Company, exported
     labels = {"grpc_service": "gris.budget.v1.BudgetService", "grpc_method": "ReserveBudget"}
     labels |= {"code": "RESOURCE_EXHAUSTED", "reason": "BUDGET_EXHAUSTED"}
     assert [{"counter": "gris_rpc_failures_total", "labels": labels, "count": 1.0}] == refusals["counts"]
-    assert refusals["since"] > 0
 
 
 def _changed(path: Path, old: str, new: str) -> None:
