@@ -258,6 +258,11 @@ def _link(path: Path) -> None:
     path.symlink_to(path.parent.parent / "elsewhere")
 
 
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 LENGTH = "bytes; expected"
 CONTENT = "has another content than the one that was signed"
 NO_SIGNATURE = "is no signature of this manifest.json by this key"
@@ -275,7 +280,7 @@ TAMPERED: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "a file removed": (lambda b: (b / "accounts.jsonl").unlink(), "accounts.jsonl", "is missing"),
     "a journal removed": (lambda b: (b / JOURNAL).unlink(), JOURNAL, "is missing"),
     "a link": (lambda b: _link(b / JOURNAL), JOURNAL, NO_FILE),
-    "a pipe": (lambda b: ((b / JOURNAL).unlink(), os.mkfifo(b / JOURNAL)), JOURNAL, NO_FILE),
+    "a pipe": (lambda b: _pipe(b / JOURNAL), JOURNAL, NO_FILE),
     "the manifest": (lambda b: _changed(b / MANIFEST, '"entries": 6', '"entries": 7'), SIGNATURE, NO_SIGNATURE),
     "a linked manifest": (lambda b: _link(b / MANIFEST), MANIFEST, NO_FILE),
     "no manifest": (lambda b: (b / MANIFEST).unlink(), MANIFEST, "No such file or directory"),
@@ -319,7 +324,15 @@ def test_openssl_verifies_the_signature_as_the_page_says(
         pytest.skip("needs openssl")
     signed = tmp_path / "signed"
     signed.write_bytes(LABEL + (exported / MANIFEST).read_bytes())
-    words = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", company.folder / "signer.pem", "-rawin"]
+    words = [
+        "openssl",
+        "pkeyutl",
+        "-verify",
+        "-pubin",
+        "-inkey",
+        str(company.folder / "signer.pem"),
+        "-rawin",
+    ]
     done = subprocess.run(
         [*words, "-in", signed, "-sigfile", exported / SIGNATURE], capture_output=True, check=False
     )
