@@ -22,7 +22,7 @@ IMAGES := dp-service budget-service gateway gateway-catalogue tools
 LOCKS := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream proofs properties protos referee release release-check rolling sensitivity simulate superset-check test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream proofs properties protos referee release release-check rolling sensitivity simulate superset-check tenants test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -245,6 +245,9 @@ rolling: $(VENV)/.dev ## restart two replicas of each service in turn, 40 times,
 
 sensitivity: $(VENV)/.dev ## 60,000 questions of 10,000 random tables: one member changes no more than is promised and charged; SENSITIVITY="--seed 2"
 	$(BIN)/python -m tests.campaigns.sensitivity $(SENSITIVITY)
+
+tenants: $(VENV)/.dev ## 100,000 questions of 50 tenants at a gateway: each is answered and refused as if there were nothing else; TENANTS="--seed 2"
+	$(BIN)/python -m tests.campaigns.tenants $(TENANTS)
 
 bounded: $(VENV)/.dev ## the worst of every mechanism for bounded contributions over all small member-level data sets, beside its promise
 	$(BIN)/python -m tests.mechanisms.bounded

@@ -33,10 +33,16 @@ def servicer_of_file(policy: Path) -> DpServicer:
 @asynccontextmanager
 async def serving(servicer: DpServicer) -> AsyncIterator[Any]:
     """Serve on a free port and give a stub."""
+    async with listening(servicer) as address, grpc.aio.insecure_channel(address, options=_LIMITS) as channel:
+        yield dp_pb2_grpc.DpServiceStub(channel)
+
+
+@asynccontextmanager
+async def listening(servicer: DpServicer) -> AsyncIterator[str]:
+    """Serve on a free port and give the address."""
     server = grpc.aio.server(options=_LIMITS)
     dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=_LIMITS) as channel:
-        yield dp_pb2_grpc.DpServiceStub(channel)
+    yield f"127.0.0.1:{port}"
     await server.stop(None)
