@@ -16,6 +16,7 @@ from pinot_connector.errors import (
     ErrorCode,
     GrisError,
     InvalidQuestion,
+    RefusedByPolicy,
     ServiceError,
     ServiceMisconfigured,
     ServiceRefused,
@@ -137,7 +138,9 @@ def _usage(error: GrisError) -> str:
 
 
 def _message(error: GrisError) -> str:
-    """Return the text of an error, with what sets the address or the account that it is about."""
+    """Return the text of an error, with what sets the address, the account or the audience that it is about."""
+    if isinstance(error, RefusedByPolicy) and error.rule == "audience":
+        return f"{error}; --audience or GRIS_AUDIENCE names it, and of a gateway its configuration"
     if account := named_account():
         if isinstance(error, AccountUnknown):
             return f"{account} has no budget; --account or GRIS_ACCOUNT says whose pays"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
+from pinot_connector.audiences import Audience
 from pinot_connector.channels import Timeouts
 from pinot_connector.checked_arguments import require_max_cost
 from pinot_connector.client import DEFAULT_CONFIDENCE
@@ -84,6 +85,7 @@ def connect(
     dp: Address,
     budget: Address,
     account: str | Sequence[str],
+    audience: Audience | None = None,
     intervals: bool = True,
     max_cost: int | None = None,
     max_per_hour: int | SpendingGuard | None = None,
@@ -109,6 +111,7 @@ def connect(
         dp: address of dp_service: "host:port" on a trusted network, or an `Endpoint` behind TLS.
         budget: address of budget_service.
         account: whose budget pays, from the root account to the analyst; "a/b" is ("a", "b").
+        audience: as which audience of the policy it asks, where the policy states audiences; None: as none.
         intervals: whether rows include both ends of each count's interval, in two more columns.
         max_cost: the most information units that one question may cost: one whose worst case is more is refused before
             anything is asked. None: whatever the budget holds.
@@ -146,6 +149,7 @@ def connect(
             timeouts=timeouts,
             releases=_opened(releases, resources),
             max_per_hour=max_per_hour,
+            audience=audience,
         )
         return _connection(client, resources, intervals=intervals, max_cost=max_cost)
 
@@ -157,6 +161,7 @@ def connect_embedded(
     budget_config: Path | str,
     directory: Path | str,
     account: str | Sequence[str],
+    audience: Audience | None = None,
     intervals: bool = True,
     max_cost: int | None = None,
     max_per_hour: int | SpendingGuard | None = None,
@@ -173,6 +178,7 @@ def connect_embedded(
         budget_config: budget_service's configuration file.
         directory: where noise key, ledger, release store and logs are kept from one connection to the next.
         account: see `connect`.
+        audience: see `connect`.
         intervals: see `connect`.
         max_cost: see `connect`.
         max_per_hour: see `connect`.
@@ -195,6 +201,7 @@ def connect_embedded(
             confidence=confidence,
             releases=_opened(releases, resources),
             max_per_hour=max_per_hour,
+            audience=audience,
         )
         return _connection(client, resources, intervals=intervals, max_cost=max_cost)
 

@@ -101,4 +101,7 @@ def dbapi_error() -> Iterator[None]:
     except errors.BudgetExhausted as error:
         raise BudgetExhaustedError(error) from error
     except errors.GrisError as error:
-        raise _MEANINGS.get(type(error), OperationalError)(error.with_request()) from error
+        text = error.with_request()
+        if isinstance(error, errors.RefusedByPolicy) and error.rule == "audience":
+            text += "; the argument audience of connect and connect_embedded names it, and a gateway's configuration"
+        raise _MEANINGS.get(type(error), OperationalError)(text) from error

@@ -142,6 +142,22 @@ def test_a_policy_in_another_currency_than_the_folders_ledger_is_refused_before_
     assert main([*asked[:-1], str(sales / "other")]) == 0
 
 
+def test_a_policy_with_audiences_is_asked_as_one(
+    sales: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
+) -> None:
+    """Without one the message names the flag."""
+    policy = sales / "policy.yaml"
+    policy.write_text(
+        f"{policy.read_text()}audiences: {{of: {{tables: {{sales: {{columns: [product]}}}}}}}}\n"
+    )
+    own = ("--policy", str(policy), "--data", f"sales={sales / 'sales.parquet'}")
+    flags = ("--embedded", *own, *QUESTION, "--directory", str(sales / "state"))
+    for command in ("ask", "explain"):
+        assert main([command, *flags]) == 3
+        assert "--audience or GRIS_AUDIENCE names it" in capsys.readouterr().err
+        assert main([command, *flags, "--audience", "of"]) == 0
+
+
 def test_a_policy_that_has_changed_is_said_to_have_before_anything_is_asked(
     sales: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
 ) -> None:

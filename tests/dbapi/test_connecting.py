@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import grpc
 import pytest
 
-from pinot_connector import dbapi
+from pinot_connector import Audience, dbapi
 from pinot_connector.dbapi import connect, connect_embedded
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceUnavailable
@@ -234,6 +234,33 @@ def test_what_cannot_be_opened_leaves_nothing_behind(
         other = "budget_service" if broken == "policy" else "dp_service"
         announced = files["directory"] / f"{other}.ready"
         assert not announced.read_text() or not _listens(announced)
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_a_policy_with_audiences_is_asked_as_one(files: dict[str, Any]) -> None:
+    """By either way to connect, of its rows and columns alone; without one the error names the argument."""
+    offered = "{tables: {feedback: {columns: [cohort, app], where: {app: $app}}}}"
+    with files["policy"].open("a") as policy:
+        policy.write(f"audiences: {{of: {offered}}}\n")
+    website = Audience("of", {"app": "WEBSITE"})
+    with closing(connect_embedded({"feedback": COFACTS}, **files, audience=website)) as connection:
+        assert ["app", "cohort", "day"] == [each.name for each in connection.catalog().tables[0].columns]
+        found = connection.execute(COHORTS).fetchall()
+        address = json.loads((files["directory"] / "dp_service.ready").read_text())["address"]
+        budget = json.loads((files["directory"] / "budget_service.ready").read_text())["address"]
+        beside = {"dp": address, "budget": budget, "account": "t/ana"}
+        with closing(DuckDBEngine({"feedback": COFACTS})) as engine:
+            again = connect(engine=engine, **beside, audience=website)
+            assert found == again.execute(COHORTS).fetchall() != []
+            bots = connect(engine=engine, **beside, audience=Audience("of", {"app": "RUMORS_LINE_BOT"}))
+            assert found != bots.execute(COHORTS).fetchall()
+            for refused in (None, Audience("of"), Audience("staff")):
+                cursor = connect(engine=engine, **beside, audience=refused).cursor()
+                with pytest.raises(dbapi.NotSupportedError, match="the argument audience of connect"):
+                    cursor.execute(COHORTS)
+                cursor.connection.close()
+            again.close()
+            bots.close()
 
 
 @pytest.mark.usefixtures("starts_processes")
