@@ -283,9 +283,7 @@ def test_only_signed_policies_are_served_where_there_are_signers() -> None:
     options = [each for each in container["args"] if each.startswith("--policy-signer")]
     (mount,) = [each for each in container["volumeMounts"] if each["name"] == "policy-signers"]
     assert mount["readOnly"]
-    assert options == [
-        f"--policy-signer={mount['mountPath']}/{file}" for file in ("first.pem", "second.pem")
-    ]
+    assert options == [f"--policy-signer={mount['mountPath']}/{file}" for file in ("first.pem", "second.pem")]
     volumes = {each["name"]: each for each in pod["volumes"]}
     assert volumes["policy-signers"]["configMap"] == {"name": "of-signers"}
     assert "signer" not in json.dumps(pod_of(charted(TRIAL.but(*own)), "dp-service"))

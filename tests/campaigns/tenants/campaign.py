@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from google.protobuf.message import Message
 from gris_api.app.v1 import app_pb2
-from gris_api.dp.v1 import dp_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 from grpc_status import rpc_status
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -185,7 +184,9 @@ Said = _Answer | tuple[object, ...]
 """An answer, or a refusal: its code, its words and its details."""
 
 
-async def _answer(world: World, question: Message, caller: list[tuple[str, str]], request_id: str) -> Said:
+async def _answer(
+    world: World, question: question_pb2.Question, caller: list[tuple[str, str]], request_id: str
+) -> Said:
     request = app_pb2.AskRequest(question=question, request_id=request_id)
     call = world.stub.Ask(request, metadata=caller, timeout=_SECONDS)
     try:

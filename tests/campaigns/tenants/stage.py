@@ -44,7 +44,7 @@ AUDIENCES: dict[str, dict[str, Any]] = {
         "payroll": {"columns": ["flag"], "where": {"text": "$tenant"}},
     },
 }
-OFFERED = {
+OFFERED: dict[str, dict[str, tuple[str, ...]]] = {
     "one": {"t": ("text", "number", "day")},
     "two": {"t": ("text", "number", "flag", "day")},
     "shelf": {"t": ("text", "number", "day")},
@@ -150,7 +150,7 @@ class Stage:
     def of(self, tenant: Tenant) -> list[tuple[str, str]]:
         """Return the metadata of a tenant's calls."""
         *above, own = tenant.account
-        claims = {"org": "/".join(above), "sub": own, "exp": int(time.time()) + 3600}
+        claims: dict[str, Any] = {"org": "/".join(above), "sub": own, "exp": int(time.time()) + 3600}
         return [("authorization", f"Bearer {self._issuer.token(AUDIENCE, **claims)}")]
 
 
