@@ -22,7 +22,7 @@ IMAGES := dp-service budget-service gateway gateway-catalogue tools
 LOCKS := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream proofs properties protos referee release release-check rolling sensitivity simulate superset-check tenants test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs explore format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream proofs properties protos referee release release-check rolling sensitivity simulate superset-check tenants test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -251,6 +251,9 @@ tenants: $(VENV)/.dev ## 100,000 questions of 50 tenants at a gateway: each is a
 
 bounded: $(VENV)/.dev ## the worst of every mechanism for bounded contributions over all small member-level data sets, beside its promise
 	$(BIN)/python -m tests.mechanisms.bounded
+
+explore: $(VENV)/.dev ## every interleaving of small worlds of the ledger, by the real rules: states, edges, depth, seconds; EXPLORE="--world shared"
+	$(BIN)/python -m tests.budget.exploration $(EXPLORE)
 
 referee: $(VENV)/.dev ## write what is said to 10,000 questions to build/referee.json, and say which have other digests; python -m tests.referee compare OLD NEW compares two versions
 	@mkdir -p build

@@ -1,0 +1,192 @@
+"""What holds in every state. What has to count is found from what callers were answered, not from the ledger."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from budget_service.ledger.limits import LimitsChangedError
+from budget_service.ledger.outcomes import Answer, Cancelled, Charged, Held, Refused, Reserved
+from budget_service.ledger.requests import CancelReservation, Charge, Refund, Reserve
+from budget_service.ledger.state import RootRecord
+from budget_service.ledger.values import NOTHING, Account, Cost, Hold
+from budget_service.ledger.verification import Difference, Rebuilt, RebuiltStates, held_by_level
+from budget_service.ledger.windows import DAY, Microseconds
+from tests.budget.exploration.states import Answered, State
+from tests.budget.exploration.worlds import BLOCKS, CLOSE, MOVE, START, TICK, question
+from tests.budget.memory_store import MemoryStore
+from tests.support.budget_samples import COMPANY
+
+PROBE = replace(question("probe", "reserve")[0], max_cost=Cost(1, 1))
+
+
+class Counted(NamedTuple):
+    """What counts on a day for some blocks, or for everybody; above the account it may be another cost."""
+
+    account: Account
+    day: Microseconds
+    blocks: tuple[str, ...]
+    own: Cost
+    above: Cost
+
+
+class Heard:
+    """What callers have by the answers in a state: reservations, and by release what is charged and not given back."""
+
+    def __init__(self, state: State) -> None:
+        self.held: dict[str, tuple[Counted, Reserve, Reserved]] = {}
+        self.over: set[str] = set()
+        self.paid: dict[str, list[Counted]] = defaultdict(list)
+        for request, outcome, time in state.answers.values():
+            day = time - time % DAY
+            match request, outcome:
+                case Reserve(), Reserved():
+                    counted = Counted(request.account, day, request.blocks, outcome.held, outcome.held)
+                    self.held[request.reservation_id] = counted, request, outcome
+                case CancelReservation(), Cancelled():
+                    self.over.add(request.reservation_id)
+                case Charge(), Charged():
+                    self.over.add(request.reservation_id)
+                    if not outcome.already_paid:
+                        self.paid[request.release_id].append(self._charged(request, outcome.charged, day))
+                case Refund(), Cancelled():
+                    self.paid[request.release_id].pop()
+
+    def _charged(self, request: Charge, cost: Cost, day: Microseconds) -> Counted:
+        if not request.reservation_id:
+            return Counted(request.account, day, request.blocks, cost, cost)
+        held, *_ = self.held[request.reservation_id]
+        return held._replace(own=cost, above=held.own if request.worst_case_above else cost)
+
+    def open(self, reservation_id: str, now: Microseconds) -> Counted | None:
+        """Return what a reservation holds that is neither over nor has lapsed."""
+        if reservation_id not in self.held or reservation_id in self.over:
+            return None
+        counted, _, outcome = self.held[reservation_id]
+        return counted if now < outcome.expires_at else None
+
+    def forfeited(self, state: State) -> Iterator[Counted]:
+        """Return what has lapsed, is forfeited, and is no more among the open reservations of the ledger."""
+        for id_, (counted, request, _) in self.held.items():
+            if request.forfeits and id_ not in self.over and id_ not in state.store.reservations:
+                yield counted
+
+
+def broken_by(before: State, answered: Answered, after: State) -> Iterator[str]:
+    """Say what is wrong with the answer to a request."""
+    request, outcome, now = answered
+    heard = Heard(before)
+    match request, outcome:
+        case Reserve(), Reserved():
+            yield from _broken_by_beginning(before, after, request, is_free=outcome.already_paid)
+            if outcome.already_paid and not heard.paid.get(f"rel {request.query_id}"):
+                yield "a question is free that is not paid for"
+            if outcome.held != (NOTHING if outcome.already_paid else request.max_cost):
+                yield "not what was asked for is held"
+        case Charge(), Charged():
+            yield from _broken_by_charge(before, after, request, outcome, heard)
+        case CancelReservation(), Cancelled():
+            held = heard.open(request.reservation_id, now)
+            if held is None or held.own != outcome.returned:
+                yield "what was cancelled was over, or did not hold what was returned"
+        case Refund(), Cancelled():
+            paid = heard.paid.get(request.release_id)
+            if not paid or paid[-1].own != outcome.returned:
+                yield "what was refunded is not what was charged"
+    late = after.copied("", START + TICK * after.world.ticks - now)
+    if not isinstance(outcome, Held) and late.ask(request) != Answer(outcome, replayed=True):
+        yield f"a retry of {request.request_id!r} is answered otherwise"
+
+
+def _broken_by_charge(
+    before: State, after: State, request: Charge, outcome: Charged, heard: Heard
+) -> Iterator[str]:
+    paid, held = heard.paid.get(request.release_id), heard.open(request.reservation_id, after.now)
+    if not request.reservation_id:
+        yield from _broken_by_beginning(before, after, request, is_free=outcome.already_paid)
+    elif held is None:
+        yield "what was settled was over"
+    elif not outcome.charged.within(held.own):
+        yield "more was charged than was held"
+    if outcome.charged != (NOTHING if outcome.already_paid else request.cost):
+        yield "not what was asked for is charged"
+    if outcome.already_paid and not paid:
+        yield "a release is free that is not paid for"
+    # Under the first limit of its own, the late one, an account has not paid for anything yet.
+    is_paid = paid and paid[-1].day == after.now - after.now % DAY and "late" not in before.answers
+    if is_paid and not outcome.already_paid:
+        yield "a release is charged twice"
+
+
+def _broken_by_beginning(
+    before: State, after: State, request: Reserve | Charge, *, is_free: bool
+) -> Iterator[str]:
+    """Compare what counts, reservations included, with each limit, for each block that pays."""
+    if CLOSE.request_id in before.answers and request.account in (CLOSE.account, MOVE.target):
+        yield "what is closed is granted"
+    if is_free:
+        return
+    taken = after.journaled()
+    for each in after.store.reservations.values():
+        after.add(taken, each.account, each.holds, own=each.held, above=each.held)
+    for level, limit in ((each.level, each.limit) for each in before.limits(request.account).levels):
+        first, most = limit.window.around(after.now).counts_from, limit.maximum
+        for block in request.blocks or ("", *BLOCKS):
+            found = [0, 0]
+            for (counted, start, unit), amount in taken.items():
+                if counted.path == level.path and counted.block in ("", block) and start >= first:
+                    found[unit] += amount
+            if found[0] > most.information or found[1] > most.calls:
+                yield f"{found} count at {level.text} for block {block!r}, above {most}"
+
+
+def broken(state: State) -> Iterator[str]:
+    """Say what is wrong with a state."""
+    store, heard = state.store, Heard(state)
+    now = store.records[COMPANY.root].last_time if store.records else START
+    still = {id_ for id_ in heard.held if heard.open(id_, now)}
+    if not still <= store.reservations.keys() <= heard.held.keys() - heard.over:
+        yield "other reservations are open than callers have"
+    sums = state.journaled()
+    for each in (*heard.forfeited(state), *(each for paid in heard.paid.values() for each in paid)):
+        depths = range(1, each.account.depth + 1)
+        holds = tuple(Hold(depth, each.day, block) for depth in depths for block in each.blocks or ("",))
+        state.add(sums, each.account, holds, own=each.own, above=each.above, sign=-1)
+    if any(sums.values()):
+        yield "the journal is not what callers were charged"
+    yield from map(str, _differences(store))
+    yield from _broken_by_limits(state)
+
+
+def _differences(store: MemoryStore) -> Iterator[Difference]:
+    """Verify as the service does, without its pauses."""
+    rebuilt, states, root = Rebuilt(), RebuiltStates(), store.records.get(COMPANY.root, RootRecord())
+    for entry in store.entries:
+        rebuilt.add(entry)
+        states.add(entry)
+    held = held_by_level(store.reservations.values())
+    for level, balance in store.kept.items():
+        past = store.past.get(level, {}).values()
+        yield from rebuilt.differences(level, balance, past, held.get(level, ()), root.currency.since)
+    for level in rebuilt.spent.keys() - store.kept.keys():
+        yield from rebuilt.missing(level)
+    yield from rebuilt.currency_differences(COMPANY, root.currency)
+    yield from rebuilt.time_differences(COMPANY, root, 0)
+    yield from states.differences(store.states)
+
+
+def _broken_by_limits(state: State) -> Iterator[str]:
+    """Ask by limits that were changed, and under a name that is closed or was moved."""
+    limits = state.limits(PROBE.account)
+    if not limits.version:
+        return
+    if limits.closed and not isinstance(state.copied("").ask(PROBE).outcome, Refused):
+        yield "what is closed or moved is granted"
+    try:
+        state.ask(PROBE, replace(limits, version=0, closed=None, is_moved=False))
+    except LimitsChangedError:
+        return
+    yield "limits that were changed are applied"

@@ -1,0 +1,103 @@
+"""Rules that are wrong on purpose: the exploration has to find each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from budget_service.ledger import closing, rules
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.draft import Draft
+from budget_service.ledger.limits import AppliedLimits
+from budget_service.ledger.outcomes import Outcome
+from budget_service.ledger.requests import Refund
+from budget_service.ledger.state import Snapshot
+from budget_service.ledger.values import NOTHING, Cost
+from tests.budget import memory_store
+
+
+def _still_paid(real: Any, snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
+    outcome: Outcome = real(snapshot, draft, request)
+    draft.unpaid.clear()
+    return outcome
+
+
+def _refunded_twice(real: Any, snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
+    outcome: Outcome = real(replace(snapshot, release_paid_in=draft.leaf.day.start), draft, request)
+    draft.unpaid[:] = draft.unpaid if snapshot.release_paid_in is not None else []
+    return outcome
+
+
+# Where it is, the world that shows it and how, and what is called instead of the real function, which it gets first.
+MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
+    "a limit is compared with one less": (
+        *(Draft, "_has_room", "blocks", "above"),
+        lambda real, self, each, cost: real(self, each, Cost(max(0, cost.information - 1), cost.calls)),
+    ),
+    "only the account's own limit is compared": (
+        *(Draft, "has_room", "shared", "above"),
+        lambda _, self, cost: self._has_room(self._levels[-1], cost),
+    ),
+    "what blocks have paid is not added": (Draft, "_own", "blocks", "above", lambda _, _self, _level: []),
+    "a lapse frees what is forfeited": (
+        *(Draft, "expire", "blocks", "callers were charged"),
+        lambda _, self, reservation: self.end(reservation),
+    ),
+    "a cancel forgets the hold": (
+        *(Draft, "end", "shared", "Sum.RESERVED"),
+        lambda _, self, reservation: self.ended.append(reservation.reservation_id),
+    ),
+    "what was settled lapses as well": (
+        *(Draft, "end", "blocks", "other reservations"),
+        lambda _, self, reservation: self._add_reserved(reservation, reservation.held, returns=True),
+    ),
+    "what has lapsed is settled": (
+        *(rules, "_open_reservation", "blocks", "information must be"),
+        lambda _, snapshot, _draft: snapshot.reservation,
+    ),
+    "a settlement counts on its own day": (
+        *(rules, "entry_of", "blocks", "callers were charged"),
+        lambda real, kind, draft, request, query_id, holds: real(
+            kind, draft, request, query_id, holds=draft.holds(request.blocks)
+        ),
+    ),
+    "a release stays paid after its refund": (rules, "_refund", "repeats", "free", _still_paid),
+    "a release is refunded twice": (rules, "_refund", "shared", "refunded", _refunded_twice),
+    "a retry charges again": (
+        *(memory_store, "decide", "repeats", "retry"),
+        lambda real, snapshot, *asked: real(replace(snapshot, remembered=None), *asked),
+    ),
+    "a release that is paid for is charged again": (
+        *(rules, "_release_is_paid", "repeats", "charged twice"),
+        lambda _, _snapshot, _draft: False,
+    ),
+    "limits that were changed are applied": (
+        *(AppliedLimits, "hold", "shared", "limits that were changed"),
+        lambda _, _self, _version, _now: True,
+    ),
+    "a closed account spends": (
+        *(rules, "is_closed_to", "shared", "closed"),
+        lambda _, _request, _limits: False,
+    ),
+    "a moved account keeps its old name": (
+        *(closing, "_moved", "blocks", "Sum.STATE"),
+        lambda real, snapshot, request: real(snapshot, request) | {request.account: closing.UNTOUCHED},
+    ),
+    "a first limit forgets what was spent": (
+        *(Balance, "rebuilt", "repeats", "above"),
+        lambda real, self, rule, span, _past, since: real(
+            replace(self, today=NOTHING), rule, span, (), since
+        ),
+    ),
+}
+
+
+def put_in(mutant: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """Replace a real function by a wrong one; return the world that shows it, and how."""
+    place, name, world, problem, wrong = MUTANTS[mutant]
+    real = getattr(place, name)
+    monkeypatch.setattr(place, name, lambda *asked, **named: wrong(real, *asked, **named))
+    return world, problem

@@ -1,0 +1,38 @@
+"""Every interleaving of small worlds, to a depth; `make explore` goes on to their ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.budget.exploration.__main__ import main
+from tests.budget.exploration.explorer import BrokenError, explored
+from tests.budget.exploration.mutants import MUTANTS, put_in
+from tests.budget.exploration.worlds import WORLDS, World
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", WORLDS, ids=[each.name for each in WORLDS])
+def test_no_interleaving_breaks_a_promise(world: World) -> None:
+    """Every state is checked; fewer of them would mean that acts are not possible any more."""
+    *_, found = explored(world, 4)
+    assert found.states > 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_wrong_rule_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shortest history shows it, by what it breaks."""
+    world, problem = put_in(mutant, monkeypatch)
+    with pytest.raises(BrokenError, match=problem):
+        list(explored(next(each for each in WORLDS if each.name == world), 5))
+
+
+def test_the_command_says_how_a_promise_is_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And how much was explored where none is."""
+    assert main(["--depth", "1", "--world", "shared"]) == 0
+    assert capsys.readouterr().out.startswith("shared: 8 states, 7 edges, depth 1")
+    put_in("a retry charges again", monkeypatch)
+    assert main(["--depth", "1"]) == 1
+    assert "is answered otherwise, after: " in capsys.readouterr().out
