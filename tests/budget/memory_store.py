@@ -17,11 +17,8 @@ from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import (
     AccountRequest,
     BudgetRequest,
-    CancelReservation,
     ChangeCurrency,
-    Charge,
     LimitAct,
-    Refund,
     Request,
     RootRequest,
     SetLimits,
@@ -49,6 +46,15 @@ from budget_service.stores.interface import (
     MatchingEntries,
     ungrouped_entries,
     unmatched_entries,
+)
+from budget_service.stores.wanted import (
+    NAMING,
+    RELEASED,
+    LeaseRequest,
+    grant_of,
+    report_after,
+    report_before,
+    return_of,
 )
 
 
@@ -254,12 +260,12 @@ class MemoryStore:
         if isinstance(request, RootRequest):
             return Snapshot(root=root, remembered=remembered, clock=self.clock())
         named = None
-        if isinstance(request, Charge | CancelReservation):
+        if isinstance(request, NAMING):
             named = self.reservations.get(request.reservation_id)
         reservation = named if named is not None and named.account == account else None
         query_id = reservation.query_id if reservation else getattr(request, "query_id", "")
-        release_id = request.release_id if isinstance(request, Charge | Refund) else ""
-        return Snapshot(
+        release_id = request.release_id if isinstance(request, RELEASED) else ""
+        snapshot = Snapshot(
             root=root,
             balances=self.kept,
             blocks=self._paying(request),
@@ -271,6 +277,15 @@ class MemoryStore:
             remembered=remembered,
             query_paid=self.paid_queries.get((limits.payer(account), query_id)),
             release_paid_in=self.paid_releases.get((limits.payer(account), release_id)),
+        )
+        if not isinstance(request, LeaseRequest):
+            return snapshot
+        return replace(
+            snapshot,
+            lease_granted=self.remembered.get(grant_of(request)),
+            lease_returned=self.remembered.get(return_of(request)),
+            lease_before=self.remembered.get(report_before(request)),
+            lease_after=self.remembered.get(report_after(request)),
         )
 
     def _write(self, request: Request, limits: AppliedLimits, change: Change) -> None:

@@ -10,16 +10,19 @@ import sys
 from collections.abc import Sequence
 
 from tests.budget.exploration.explorer import BrokenError, explored
+from tests.budget.exploration.leases import LEASED
 from tests.budget.exploration.worlds import WORLDS
+
+EXPLORED = (*WORLDS, LEASED)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Explore; the exit code is 1 if a promise is broken."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--world", choices=[each.name for each in WORLDS], help="only this one")
+    options.add_argument("--world", choices=[each.name for each in EXPLORED], help="only this one")
     options.add_argument("--depth", type=int, help="histories of so many acts at most")
     chosen = options.parse_args(arguments)
-    for world in WORLDS:
+    for world in EXPLORED:
         if chosen.world in (None, world.name):
             try:
                 for each in explored(world, chosen.depth):

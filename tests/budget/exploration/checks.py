@@ -157,11 +157,11 @@ def broken(state: State) -> Iterator[str]:
         state.add(sums, each.account, holds, own=each.own, above=each.above, sign=-1)
     if any(sums.values()):
         yield "the journal is not what callers were charged"
-    yield from map(str, _differences(store))
+    yield from map(str, differences(store))
     yield from _broken_by_limits(state)
 
 
-def _differences(store: MemoryStore) -> Iterator[Difference]:
+def differences(store: MemoryStore) -> Iterator[Difference]:
     """Verify as the service does, without its pauses."""
     rebuilt, states, root = Rebuilt(), RebuiltStates(), store.records.get(COMPANY.root, RootRecord())
     for entry in store.entries:

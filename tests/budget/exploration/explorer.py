@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from time import perf_counter
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from time import process_time
+from typing import NamedTuple, TypeVar
 
 from budget_service.ledger.requests import CancelReservation, Charge, Refund, Request, Reserve
 from tests.budget.exploration.checks import broken, broken_by
+from tests.budget.exploration.leases import LEASED, Leases
 from tests.budget.exploration.states import GRANTED, State
 from tests.budget.exploration.worlds import START, TICK, World
 from tests.support.budget_samples import COMPANY
+
+_State = TypeVar("_State", State, Leases)
 
 
 class Explored(NamedTuple):
@@ -28,7 +31,7 @@ class Explored(NamedTuple):
 class BrokenError(AssertionError):
     """A promise is broken, after a history of acts."""
 
-    def __init__(self, problem: str, state: State) -> None:
+    def __init__(self, problem: str, state: State | Leases) -> None:
         acts: list[str] = []
         trail = state.trail
         while trail:
@@ -39,20 +42,31 @@ class BrokenError(AssertionError):
 
 def explored(world: World, depth: int | None = None) -> Iterator[Explored]:
     """Explore a world, to its end or to a depth; say after each act more how much there was. Raises BrokenError."""
-    began, first = perf_counter(), State(world)
+    if world is LEASED:
+        return _search(Leases(), Leases.following, Leases.problems, depth)
+    return _search(State(world), _following, broken, depth)
+
+
+def _search(
+    first: _State,
+    following_of: Callable[[_State], Iterator[_State]],
+    problems_of: Callable[[_State], Iterator[str]],
+    depth: int | None,
+) -> Iterator[Explored]:
+    began = process_time()
     seen, frontier, edges, reached = {first.key()}, [first], 0, 0
     while frontier and reached != depth:
         following = []
         for state in frontier:
-            for after in _following(state):
+            for after in following_of(state):
                 edges += 1
                 key = after.key()
                 if key not in seen:
                     seen.add(key)
-                    _refuse(after, broken(after))
+                    _refuse(after, problems_of(after))
                     following.append(after)
         frontier, reached = following, reached + bool(following)
-        yield Explored(len(seen), edges, reached, perf_counter() - began)
+        yield Explored(len(seen), edges, reached, process_time() - began)
 
 
 def _following(state: State) -> Iterator[State]:
@@ -86,6 +100,6 @@ def _is_possible(request: Request, held: set[str], charged: set[str]) -> bool:
     return True
 
 
-def _refuse(state: State, problems: Iterator[str]) -> None:
+def _refuse(state: State | Leases, problems: Iterator[str]) -> None:
     for problem in problems:
         raise BrokenError(problem, state)

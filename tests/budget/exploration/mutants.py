@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from budget_service.ledger import closing, rules
+from budget_service.ledger import closing, lease_reports, rules
+from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import AppliedLimits
@@ -84,7 +85,21 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
     ),
     "a moved account keeps its old name": (
         *(closing, "_moved", "blocks", "Sum.STATE"),
-        lambda real, snapshot, request: real(snapshot, request) | {request.account: closing.UNTOUCHED},
+        lambda real, snapshot, request: real(snapshot, request) | {request.account: UNTOUCHED},
+    ),
+    "a lease that lapses is not forfeited": (
+        *(Draft, "expire", "leases", "and .* counts"),
+        lambda _, self, reservation: self.end(reservation),
+    ),
+    "a report frees the rest of its lease": (
+        *(lease_reports, "_from_lease", "leases", "Sum.RESERVED"),
+        lambda real, draft, request, lease, is_paid: real(
+            draft, request, replace(lease, held=request.cost), is_paid=is_paid
+        ),
+    ),
+    "what is lent may be spent at home": (
+        *(Draft, "has_room", "leases", "above"),
+        lambda _, _self, _cost: True,
     ),
     "a first limit forgets what was spent": (
         *(Balance, "rebuilt", "repeats", "above"),

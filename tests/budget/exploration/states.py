@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LimitsSet, Outcome, Reserved
 from budget_service.ledger.requests import (
+    Charge,
     MoveAccount,
     Refund,
     Request,
@@ -140,11 +141,15 @@ class State:
 
     def key(self) -> bytes:
         """Return what tells the state from others."""
+        return digest_of(self.parts(), alike=self.world.alike)
+
+    def parts(self) -> list[bytes]:
+        """Return what tells the state from others, in any order."""
         store = self.store
         root, newest = store.records.get(COMPANY.root), max([each.time for each in store.entries], default=0)
         charges = [each for each in store.entries if each.kind.is_charge and each.release_id]
         last = {each.release_id: each.request_id for each in charges}
-        parts = [
+        return [
             encode((self.now, root and replace(root, limits_version=min(root.limits_version, 1)), newest)),
             *[encode(("spent", *each)) for each in self.journaled().items() if each[1]],
             *[encode(("kept", *each)) for each in store.kept.items()],
@@ -157,10 +162,14 @@ class State:
             *[encode(("last", *each)) for each in last.items()],
             *[encode((id_, *_content(each))) for id_, each in self.answers.items()],
         ]
-        found = b"\n".join(sorted(parts))
-        if self.world.alike:
-            found = min(found, b"\n".join(sorted([each.translate(_EXCHANGED) for each in parts])))
-        return blake2b(found, digest_size=16).digest()
+
+
+def digest_of(parts: list[bytes], *, alike: bool) -> bytes:
+    """Return one key of the parts of a state, and where X and Y are `alike`, of those of its exchange."""
+    found = b"\n".join(sorted(parts))
+    if alike:
+        found = min(found, b"\n".join(sorted([each.translate(_EXCHANGED) for each in parts])))
+    return blake2b(found, digest_size=16).digest()
 
 
 def _content(answered: Answered) -> tuple[Any, ...]:
@@ -171,6 +180,7 @@ def _content(answered: Answered) -> tuple[Any, ...]:
             return request.account, outcome.held, outcome.expires_at
         case Charged():
             # What settles counts on the day of its reservation.
-            day = 0 if request.reservation_id else time - time % DAY
+            is_settled = isinstance(request, Charge) and request.reservation_id
+            day = 0 if is_settled else time - time % DAY
             return request.account, outcome.charged, outcome.already_paid, day
     return (request.account,)

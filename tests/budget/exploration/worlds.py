@@ -108,9 +108,9 @@ ON_BOTH = (LevelLimit(COMPANY, ABOVE), LevelLimit(ANALYST, OWN))
 BLOCKED = World(
     "blocks",
     (
-        *question("X", *HOLDING, "refund", blocks=("X",), forfeits=True),
-        *question("Y", *HOLDING, "refund", blocks=("Y",), forfeits=True),
-        *question("all", *HOLDING),
+        *question("X", "reserve", "settle", "refund", blocks=("X",), forfeits=True),
+        *question("Y", "reserve", "settle", "refund", blocks=("Y",), forfeits=True),
+        *question("all", "reserve", "settle"),
         limited("lower", ANALYST, limit(3, 2, period=Period.DAY)),
         MOVE,
     ),
@@ -125,7 +125,6 @@ REPEATED = World(
         *question("2", "reserve", "settle", "again", asks="q", blocks=("X",)),
         *question("3", "charge", asks="q"),
         limited("late", ANALYST, limit(2, 2, days=2)),
-        MOVE,
     ),
     ON_BOTH[:1],
 )
