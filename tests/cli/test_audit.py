@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -558,7 +559,9 @@ def test_an_export_that_is_killed_leaves_nothing_that_verifies(
     begun: list[Path] = []
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None and not begun:
-            begun = [each for each in tmp_path.glob(".killed.*/*") if each.stat().st_size]
+            # A file has another name until it is whole.
+            with suppress(FileNotFoundError):
+                begun = [each for each in tmp_path.glob(".killed.*/*") if each.stat().st_size]
         process.send_signal(signal.SIGKILL)
     assert begun
     assert not target.exists()
