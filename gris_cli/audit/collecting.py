@@ -23,7 +23,14 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2
 from budget_service.ledger.values import Account
 from budget_service.server.archives import SUFFIX, last_line, name_of
 from gris_cli.audit.bundle import ACCOUNTS, GUARANTEES, SERVICE, Journal, Manifest, hashed, opened
-from gris_cli.budget.ledger import ADMIN, BUDGET, PAGE, READ_SECONDS, translated_errors
+from gris_cli.budget.ledger import (
+    ADMIN,
+    BUDGET,
+    PAGE,
+    READ_SECONDS,
+    translated_errors,
+    waiting_requests,
+)
 from gris_cli.clients import guarantee_of
 from gris_cli.connection_options import protected_address
 from gris_cli.shared.private_files import write_new
@@ -146,9 +153,9 @@ async def _service(admin: Any, folder: Path, account: budget_pb2.Account | None)
     calls: dict[str, Message] = {
         "GetStatus": admin_pb2.GetStatusRequest(),
         "VerifyLedger": admin_pb2.VerifyLedgerRequest(account=account),
-        "ListLimitRequests": admin_pb2.ListLimitRequestsRequest(account=account),
     }
-    said = {}
+    waiting = await waiting_requests(admin, account)
+    said: dict[str, Any] = {"ListLimitRequests": {"requests": [_facts(each) for each in waiting]}}
     for method, request in calls.items():
         with translated_errors(request):
             said[method] = _facts(await getattr(admin, method)(request, timeout=READ_SECONDS))

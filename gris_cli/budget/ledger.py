@@ -63,18 +63,18 @@ def charges_of(address: str, request: admin_pb2.ListChargesRequest, most: int) -
 def requests_of(address: str, root: str = "") -> list[admin_pb2.LimitRequest]:
     """Return the requests for other limits that wait, of one root or all; errors are those of `administered`."""
     account = budget_pb2.Account(path=[root]) if root else None
-    message = admin_pb2.ListLimitRequestsRequest(account=account)
+    return _on_ledger(address, lambda admin: waiting_requests(admin, account))
 
-    async def listed(admin: Any) -> list[admin_pb2.LimitRequest]:
-        found: list[admin_pb2.LimitRequest] = []
-        while True:
-            page = await _called(admin.ListLimitRequests, message, CALL_SECONDS)
-            found += page.requests
-            message.page_token = page.next_page_token
-            if not message.page_token:
-                return found
 
-    return _on_ledger(address, listed)
+async def waiting_requests(admin: Any, account: budget_pb2.Account | None) -> list[admin_pb2.LimitRequest]:
+    """Return the requests that wait, of a root or all, page by page; errors are those of `administered`."""
+    message, found = admin_pb2.ListLimitRequestsRequest(account=account), list[admin_pb2.LimitRequest]()
+    while True:
+        page = await _called(admin.ListLimitRequests, message, CALL_SECONDS)
+        found += page.requests
+        message.page_token = page.next_page_token
+        if not message.page_token:
+            return found
 
 
 def request_of(address: str, id_: str) -> admin_pb2.LimitRequest:
