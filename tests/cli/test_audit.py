@@ -27,6 +27,7 @@ from gris_cli.__main__ import main
 from gris_cli.audit.bundle import (
     LABEL,
     MANIFEST,
+    SERVICE,
     SIGNATURE,
     Journal,
     Manifest,
@@ -546,6 +547,22 @@ def test_a_ledger_is_exported_while_it_is_charged(
         assert found["levels_compared"] >= 300
         entries = len(lines_of(bundle / JOURNAL)) - 1
         assert entries == found["journals"][0]["last"] >= 300
+
+
+@needs("process")
+def test_a_bundle_has_what_the_service_says_of_itself(other_ledger: Company, tmp_path: Path) -> None:
+    """Its own comparison of the ledger, since when its configuration is in force, and which requests wait."""
+    company, target = other_ledger, tmp_path / "bundle"
+    asyncio.run(company.charge((("acme", "ann"), 1, "r1")))
+    words = ["--budget", company.running.address, "--information", "2000000", "--calls", "2000000"]
+    assert main(["budget", "request", *words, "--account", "acme/ann", "--reason", "a quarter's report"]) == 0
+    assert main(company.typed("audit", "export", target)) == 0
+    said = json.loads((target / SERVICE).read_text())
+    (waiting,) = said["ListLimitRequests"]["requests"]
+    assert ["acme", "ann"] == waiting["account"]["path"]
+    assert "a quarter's report" == waiting["reason"]
+    assert "0" == said["VerifyLedger"]["different"]
+    assert "T" in said["GetStatus"]["configuration_since"]
 
 
 @needs("process")
