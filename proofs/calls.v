@@ -203,3 +203,19 @@ Proof.
   rewrite exp_plus, Hp. lra.
 Qed.
 End theorem.
+
+(* The ledger may take more than was spent: what a budget admits, a larger one does. *)
+Lemma keeps_more e G t : forall K K', keeps e G t K -> (K <= K')%nat -> keeps e G t K'.
+Proof.
+  induction t as [|n M M' u next IH]; intros K K' H HK; simpl in *; [exact I|]. destruct H as [H1 [H2 [H3 H]]].
+  split; [exact H1|]. split; [exact H2|]. split; [exact H3|]. intros i Hi. destruct (H i Hi) as [Hu Hn]. split; [lia|].
+  apply (IH i (K - u i)%nat); [exact Hn|lia].
+Qed.
+Lemma admitted_more e delta G t : forall K K' l l', admitted e delta G t K l -> (K <= K')%nat -> (l <= l')%nat ->
+  admitted e delta G t K' l'.
+Proof.
+  induction t as [|q R_ R_' g b c calls next IH]; intros K K' l l' H HK Hl; simpl in *; [exact I|].
+  destruct H as [H1 [H2 [H3 [H4 H]]]]. split; [apply (keeps_more _ _ _ K); assumption|]. split; [lia|].
+  split; [exact H3|]. split; [exact H4|]. intros h Hh. destruct (H h Hh) as [A1 [A2 [A3 [A4 [A5 [A6 [A7 A8]]]]]]].
+  repeat split; try tauto; try lia. apply (IH h (K - spent q h)%nat _ (l - calls)%nat); [exact A8|lia|lia].
+Qed.

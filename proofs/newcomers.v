@@ -160,14 +160,14 @@ Hypothesis M_private : private_but n (e / 2) delta M M'.
 Hypothesis M_private' : private_but n (e / 2) delta M' M.
 
 Definition answered (L : nat -> R) (h : list nat) := L (hd O h).
-Theorem unk_lap_admitted : exists q g b c, forall next K l, (1 <= K)%nat -> (1 <= l)%nat ->
-  (forall h, complete q h -> admitted e delta G (next h) (K - spent q h) (l - 1)) ->
-  admitted e delta G (ask q (answered M) (answered M') g b c 1 next) K l.
+Theorem unk_lap_admitted : exists Q Q' g b c, forall next K l, (1 <= K)%nat -> (1 <= l)%nat ->
+  (forall i, (i < n)%nat -> admitted e delta G (next (cons i nil)) (K - 1) (l - 1)) ->
+  admitted e delta G (ask (step n Q Q' (fun _ => 1%nat) (fun _ => stop)) (answered M) (answered M') g b c 1 next) K l.
 Proof.
   assert (Hz : 0 < e / 2) by lra. destruct delta_small as [Hd0 Hd].
   destruct (units_in_unk_lap n (e / 2) delta M M' Hz Hd M_law M_law' M_private M_private')
     as [Q [Q' [H1 [H2 [H3 H4]]]]].
-  exists (step n Q Q' (fun _ => 1%nat) (fun _ => stop)), (fun _ => 1 - delta),
+  exists Q, Q', (fun _ => 1 - delta),
     (answered (fun i => M i - (1 - delta) * Q i)), (fun _ => O).
   intros next K l HK Hl Hnext. simpl. split; [|split; [exact Hl|split; [|split]]].
   - split; [exact H1|]. split; [exact H2|]. split; [|intros i _; split; [exact HK|exact I]].
@@ -176,7 +176,7 @@ Proof.
     rewrite (sum_ext n _ (fun i => 1 * M i + - (1 - delta) * Q i)) by (intros; ring).
     rewrite sum_linear, HM1, HQ1. lra.
   - apply M_law.
-  - intros h Hh. specialize (Hnext h Hh). destruct h as [|i [|j h]]; simpl in *; try tauto. destruct Hh as [Hi _].
+  - intros h Hh. destruct h as [|i [|j h]]; simpl in *; try tauto. destruct Hh as [Hi _]. specialize (Hnext i Hi).
     unfold answered. simpl.
     destruct M_law as [HM _]. destruct M_law' as [HM' _]. specialize (HM i Hi). specialize (HM' i Hi).
     destruct (H4 i Hi). repeat split; try lra; try lia. exact Hnext.
@@ -192,7 +192,8 @@ Variable G : (R -> R) -> R -> R.
 Variable m : nat.
 Variables noise noise' : nat -> nat -> R.
 Hypothesis noise_law : forall i, law m (noise i) /\ law m (noise' i).
-Hypothesis noise_unit : forall i, bounded_range e m (noise i) (noise' i).
+Hypothesis noise_unit : forall i, allowed e G m (noise i) (noise' i) (fun _ => 1%nat).
+Variable with_counts : bool.
 Variable n : nat.
 (* Weights by the index x of the threshold: newcomers of the other table have weight 0. *)
 Variables w w' : nat -> nat -> R.
@@ -217,11 +218,11 @@ Hypothesis v_positive' : forall x, 0 < v' x.
 Hypothesis v_moved : moved e v v'.
 
 (* What is released, and what is compared with it. *)
-Notation drawn := (peel m noise noise' n w w').
-Notation kept := (peel m noise noise' n (fun x => those x (w x)) (fun x => those x (w' x))).
-Definition with_newcomers := unk_gumb m noise noise' n w w' n_x v v'.
+Notation drawn := (peel m noise noise' with_counts n w w').
+Notation kept := (peel m noise noise' with_counts n (fun x => those x (w x)) (fun x => those x (w' x))).
+Definition with_newcomers := unk_gumb m noise noise' with_counts n w w' n_x v v'.
 Definition without_newcomers :=
-  unk_gumb m noise noise' n (fun x => those x (w x)) (fun x => those x (w' x)) n_x v v'.
+  unk_gumb m noise noise' with_counts n (fun x => those x (w x)) (fun x => those x (w' x)) n_x v v'.
 
 (* Whether an answer has met a newcomer. *)
 Fixpoint meets (x k : nat) (h : list nat) : bool :=
@@ -310,15 +311,15 @@ Lemma less_likely x k : forall left met h, left n = true -> complete (drawn x k 
   0 <= chance (drawn x k left met) h <= chance (kept x k left met) h.
 Proof.
   induction k as [|k IH]; intros left met h Hl Hh Hm.
-  - simpl peel in *. pose proof (chance_of_counts met h Hh). lra.
+  - simpl peel in *. pose proof (chance_of_counts _ h Hh). lra.
   - destruct h as [|i h]; [simpl in Hh; tauto|]. simpl in Hh, Hm. destruct Hh as [Hi Hh].
     assert (Hc : common x i = true).
     { destruct (Nat.eqb i n) eqn:E; [apply PeanoNat.Nat.eqb_eq in E; subst i; apply bottom_common|].
       destruct (common x i); [reflexivity|discriminate Hm]. }
     pose proof (choice_less x left i Hl Hc) as Hch. simpl chance.
-    assert (Hrest : 0 <= chance (if Nat.eqb i n then counts m noise noise' met else drawn x k (without left i) (cons i met)) h
-        <= chance (if Nat.eqb i n then counts m noise noise' met else kept x k (without left i) (cons i met)) h).
-    { destruct (Nat.eqb i n) eqn:E; [pose proof (chance_of_counts met h Hh); lra|]. rewrite Hc in Hm.
+    assert (Hrest : 0 <= chance (if Nat.eqb i n then counts m noise noise' (counted with_counts met) else drawn x k (without left i) (cons i met)) h
+        <= chance (if Nat.eqb i n then counts m noise noise' (counted with_counts met) else kept x k (without left i) (cons i met)) h).
+    { destruct (Nat.eqb i n) eqn:E; [pose proof (chance_of_counts _ h Hh); lra|]. rewrite Hc in Hm.
       apply IH; [apply stays; assumption|exact Hh|exact Hm]. }
     split; [apply Rmult_le_pos; lra|apply Rmult_le_compat; lra].
 Qed.
@@ -333,9 +334,9 @@ Proof.
   induction k as [|k IH]; intros left met h Hl Hh; [apply Hcounts; exact Hh|].
   destruct h as [|i h]; [simpl in Hh; tauto|]. simpl in Hh. destruct Hh as [Hi Hh].
   pose proof (choice_nearly x left i Hl) as Hch. simpl chance'. simpl length. rewrite <- tech_pow_Rmult.
-  assert (Hrest : 0 <= chance' (if Nat.eqb i n then counts m noise noise' met else kept x k (without left i) (cons i met)) h
+  assert (Hrest : 0 <= chance' (if Nat.eqb i n then counts m noise noise' (counted with_counts met) else kept x k (without left i) (cons i met)) h
       <= (1 + delta) ^ length h *
-         chance' (if Nat.eqb i n then counts m noise noise' met else drawn x k (without left i) (cons i met)) h).
+         chance' (if Nat.eqb i n then counts m noise noise' (counted with_counts met) else drawn x k (without left i) (cons i met)) h).
   { destruct (Nat.eqb i n) eqn:E; [apply Hcounts; exact Hh|]. apply IH; [apply stays; assumption|exact Hh]. }
   split; [apply Rmult_le_pos; lra|].
   match goal with |- _ <= (1 + delta) * ?p * (?a * ?b) =>
@@ -345,8 +346,8 @@ Qed.
 
 Lemma chance_nonnegative (a a' : nat -> nat -> R) x k : (forall y i, 0 <= a y i) -> (forall y i, 0 <= a' y i) ->
   (forall y, 0 < a y n) -> (forall y, 0 < a' y n) -> forall left met h, left n = true ->
-  complete (peel m noise noise' n a a' x k left met) h ->
-  0 <= chance (peel m noise noise' n a a' x k left met) h /\ 0 <= chance' (peel m noise noise' n a a' x k left met) h.
+  complete (peel m noise noise' with_counts n a a' x k left met) h ->
+  0 <= chance (peel m noise noise' with_counts n a a' x k left met) h /\ 0 <= chance' (peel m noise noise' with_counts n a a' x k left met) h.
 Proof.
   intros Ha Ha' Hb Hb'. assert (Hn : (n < S n)%nat) by lia.
   induction k as [|k IH]; intros left met h Hl Hh; [apply chance_of_counts; exact Hh|].
@@ -354,7 +355,7 @@ Proof.
   destruct (choice_law (S n) (a x) left n (Ha x) (Hb x) Hn Hl) as [Hc _].
   destruct (choice_law (S n) (a' x) left n (Ha' x) (Hb' x) Hn Hl) as [Hc' _].
   simpl chance. simpl chance'. destruct (Nat.eqb i n) eqn:E.
-  - destruct (chance_of_counts met h Hh). split; apply Rmult_le_pos; auto.
+  - destruct (chance_of_counts _ h Hh). split; apply Rmult_le_pos; auto.
   - destruct (IH (without left i) (cons i met) h (stays left i Hl E) Hh). split; apply Rmult_le_pos; auto.
 Qed.
 
@@ -420,7 +421,7 @@ Proof.
   destruct H as [Hi H]. split; [exact Hi|]. destruct (Nat.eqb i n); [exact H|apply IH; exact H].
 Qed.
 
-Theorem unk_gumb_admitted k next K l : (2 * k + 1 <= K)%nat -> (1 <= l)%nat ->
+Theorem unk_gumb_admitted k next K l : (dearest with_counts k + 1 <= K)%nat -> (1 <= l)%nat ->
   (forall h, complete (without_newcomers k) h ->
     admitted e delta G (next h) (K - spent (without_newcomers k) h) (l - 1)) ->
   admitted e delta G (ask (without_newcomers k) (chance (with_newcomers k)) (chance' (with_newcomers k)) (fun _ => 1)

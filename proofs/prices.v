@@ -146,7 +146,10 @@ Variable G : (R -> R) -> R -> R.
 Variable m : nat.
 Variables noise noise' : nat -> nat -> R.
 Hypothesis noise_law : forall i, law m (noise i) /\ law m (noise' i).
-Hypothesis noise_unit : forall i, bounded_range e m (noise i) (noise' i).
+Hypothesis noise_unit : forall i, allowed e G m (noise i) (noise' i) (fun _ => 1%nat).
+(* Whether counts are asked for. *)
+Variable with_counts : bool.
+Definition counted (met : list nat) := if with_counts then met else nil.
 
 Fixpoint counts (met : list nat) : interaction :=
   match met with
@@ -165,9 +168,9 @@ Hypothesis w_moved : forall x, moved e (w x) (w' x).
 Definition without (left : nat -> bool) (i : nat) : nat -> bool := fun j => if Nat.eqb i j then false else left j.
 Fixpoint peel (x k : nat) (left : nat -> bool) (met : list nat) : interaction :=
   match k with
-  | O => counts met
+  | O => counts (counted met)
   | S k' => step (S n) (choice (S n) (w x) left) (choice (S n) (w' x) left) (fun _ => 1%nat)
-      (fun i => if Nat.eqb i n then counts met else peel x k' (without left i) (cons i met))
+      (fun i => if Nat.eqb i n then counts (counted met) else peel x k' (without left i) (cons i met))
   end.
 
 (* First the index x of the threshold, of n_x, on which all weights may depend. *)
@@ -185,33 +188,38 @@ Lemma counts_keep met K : (length met <= K)%nat -> keeps e G (counts met) K.
 Proof.
   revert K. induction met as [|i met IH]; intros K H; simpl in *; [exact I|].
   destruct (noise_law i) as [H1 H2]. repeat split; try apply H1; try apply H2.
-  - apply unit_step; [apply noise_unit|auto].
+  - apply noise_unit.
   - lia.
   - apply IH. lia.
 Qed.
 
-Lemma peel_keeps x k : forall left met K, left n = true -> (2 * k + length met <= K)%nat ->
+Definition dearest (k : nat) := if with_counts then (2 * k)%nat else k.
+Lemma counted_keep met K : ((if with_counts then length met else O) <= K)%nat -> keeps e G (counts (counted met)) K.
+Proof. intros H. apply counts_keep. unfold counted. destruct with_counts; exact H. Qed.
+Lemma peel_keeps x k : forall left met K, left n = true ->
+  (dearest k + (if with_counts then length met else O) <= K)%nat ->
   keeps e G (peel x k left met) K.
 Proof.
-  induction k as [|k IH]; intros left met K Hl HK; simpl peel; [apply counts_keep; lia|].
+  induction k as [|k IH]; intros left met K Hl HK; simpl peel; [apply counted_keep; lia|].
+  assert (Hd : (dearest (S k) = (if with_counts then 2 else 1) + dearest k)%nat) by (unfold dearest; destruct with_counts; lia).
   assert (Hn : (n < S n)%nat) by lia.
   pose proof (choice_law (S n) (w x) left n (w_nonnegative x) (bottom_positive x) Hn Hl) as H1.
   pose proof (choice_law (S n) (w' x) left n (w_nonnegative' x) (bottom_positive' x) Hn Hl) as H2.
   simpl keeps. split; [exact H1|]. split; [exact H2|]. split.
   - apply unit_step; [|auto]. apply choice_unit with (i := n); auto.
-  - intros i Hi. split; [lia|]. destruct (Nat.eqb i n) eqn:E; [apply counts_keep; lia|].
-    apply IH; [|simpl; lia]. unfold without. rewrite E. exact Hl.
+  - intros i Hi. split; [destruct with_counts; lia|]. destruct (Nat.eqb i n) eqn:E; [apply counted_keep; destruct with_counts; lia|].
+    apply IH; [|simpl length; destruct with_counts; lia]. unfold without. rewrite E. exact Hl.
 Qed.
 
 (* Its worst case is 2 k + 1 units. *)
-Theorem unk_gumb_keeps k K : (2 * k + 1 <= K)%nat -> keeps e G (unk_gumb k) K.
+Theorem unk_gumb_keeps k K : (dearest k + 1 <= K)%nat -> keeps e G (unk_gumb k) K.
 Proof.
   intros HK. simpl.
   pose proof (choice_law n_x v everything O (fun x => Rlt_le _ _ (v_positive x)) (v_positive O) some_index eq_refl) as H1.
   pose proof (choice_law n_x v' everything O (fun x => Rlt_le _ _ (v_positive' x)) (v_positive' O) some_index eq_refl) as H2.
   split; [exact H1|]. split; [exact H2|]. split.
   - apply unit_step; [|auto]. apply choice_unit with (i := O); auto; intros; left; auto.
-  - intros x Hx. split; [lia|]. apply peel_keeps; [reflexivity|simpl; lia].
+  - intros x Hx. split; [lia|]. apply peel_keeps; [reflexivity|simpl length; destruct with_counts; lia].
 Qed.
 
 (* What is paid is the number of draws that were made: one each for the index, elements, bottom and counts. *)
@@ -224,10 +232,87 @@ Lemma peel_spent x k : forall left met h, complete (peel x k left met) h -> spen
 Proof.
   induction k as [|k IH]; intros left met h H; [apply counts_spent; exact H|].
   destruct h as [|i h]; simpl in *; [tauto|]. destruct H as [_ H].
-  destruct (Nat.eqb i n); [rewrite (counts_spent met h H)|rewrite (IH _ _ _ H)]; reflexivity.
+  destruct (Nat.eqb i n); [rewrite (counts_spent (counted met) h H)|rewrite (IH _ _ _ H)]; reflexivity.
 Qed.
 Theorem unk_gumb_spent k h : complete (unk_gumb k) h -> spent (unk_gumb k) h = length h.
 Proof.
   destruct h as [|x h]; simpl; [tauto|]. intros [_ H]. rewrite (peel_spent _ _ _ _ _ H). reflexivity.
 Qed.
 End unk_gumb.
+
+(* ---- KnownLap and KnownGumb ---- *)
+
+Section known.
+Variable e : R.
+Variable G : (R -> R) -> R -> R.
+Variable m : nat.
+Variables noise noise' : nat -> nat -> R.
+Hypothesis noise_law : forall i, law m (noise i) /\ law m (noise' i).
+
+(* KnownLap counts every element of the domain; the member changes some of them, and pays for these alone. *)
+Section known_lap.
+Variable changed : nat -> bool.
+Hypothesis noise_unit : forall i, changed i = true -> bounded_range e m (noise i) (noise' i).
+Hypothesis noise_same : forall i, changed i = false -> forall z, (z < m)%nat -> noise' i z = noise i z.
+Fixpoint known_lap (domain : list nat) : interaction :=
+  match domain with
+  | nil => stop
+  | cons i others => step m (noise i) (noise' i) (fun _ => if changed i then 1%nat else O) (fun _ => known_lap others)
+  end.
+Theorem known_lap_keeps domain : forall K, (length (filter changed domain) <= K)%nat -> keeps e G (known_lap domain) K.
+Proof.
+  induction domain as [|i domain IH]; intros K H; simpl in *; [exact I|]. destruct (noise_law i) as [H1 H2].
+  split; [exact H1|]. split; [exact H2|]. destruct (changed i) eqn:E; simpl in H.
+  - split; [apply unit_step; [apply noise_unit; exact E|auto]|]. intros z _. split; [lia|]. apply IH. lia.
+  - split; [apply free_step; [intros z Hz; apply noise_same; assumption|auto]|]. intros z _. split; [lia|]. apply IH. lia.
+Qed.
+End known_lap.
+
+(* KnownGumb draws k elements of the domain 0 to n - 1, one after the other, and then their counts if they are asked for. *)
+Section known_gumb.
+Hypothesis noise_unit : forall i, allowed e G m (noise i) (noise' i) (fun _ => 1%nat).
+Variable with_counts : bool.
+Variable n : nat.
+Variables w w' : nat -> R.
+Hypothesis w_positive : forall i, 0 < w i.
+Hypothesis w_positive' : forall i, 0 < w' i.
+Hypothesis w_moved : moved e w w'.
+Fixpoint known_gumb (k : nat) (left : nat -> bool) (met : list nat) : interaction :=
+  match k with
+  | O => counts m noise noise' (counted with_counts met)
+  | S k' => step n (choice n w left) (choice n w' left) (fun _ => 1%nat)
+      (fun i => known_gumb k' (without left i) (cons i met))
+  end.
+Fixpoint size (n : nat) (left : nat -> bool) : nat :=
+  match n with O => O | S j => ((if left j then 1 else 0) + size j left)%nat end.
+Lemma size_some j left : (0 < size j left)%nat -> exists i, (i < j)%nat /\ left i = true.
+Proof.
+  induction j as [|j IH]; simpl; intros H; [lia|]. destruct (left j) eqn:E; [exists j; split; [lia|exact E]|].
+  destruct IH as [i [Hi Hl]]; [lia|]. exists i. split; [lia|exact Hl].
+Qed.
+Lemma size_without_far j left i : (j <= i)%nat -> size j (without left i) = size j left.
+Proof.
+  induction j as [|j IH]; intros H; [reflexivity|]. simpl. rewrite IH by lia. unfold without.
+  replace (Nat.eqb i j) with false by (symmetry; apply PeanoNat.Nat.eqb_neq; lia). reflexivity.
+Qed.
+Lemma size_without j left i : (size j left <= S (size j (without left i)))%nat.
+Proof.
+  induction j as [|j IH]; simpl; [lia|]. unfold without at 1. destruct (Nat.eqb i j) eqn:E.
+  - apply PeanoNat.Nat.eqb_eq in E. subst i. rewrite size_without_far by lia. destruct (left j); lia.
+  - destruct (left j); lia.
+Qed.
+Theorem known_gumb_keeps k : forall left met K, (k <= size n left)%nat ->
+  (dearest with_counts k + (if with_counts then length met else O) <= K)%nat -> keeps e G (known_gumb k left met) K.
+Proof.
+  induction k as [|k IH]; intros left met K Hs HK.
+  - apply counted_keep with (n_x := 1%nat); [exact noise_law|exact noise_unit|lia|]. unfold dearest in HK. destruct with_counts; lia.
+  - destruct (size_some n left) as [i [Hi Hl]]; [lia|].
+    assert (Hw : forall j, 0 <= w j) by (intros; left; auto). assert (Hw' : forall j, 0 <= w' j) by (intros; left; auto).
+    simpl. split; [apply choice_law with (i := i); auto|]. split; [apply choice_law with (i := i); auto|]. split.
+    + apply unit_step; [apply choice_unit with (i := i); auto|auto].
+    + intros j Hj. split; [unfold dearest in HK; destruct with_counts; lia|]. apply IH.
+      * pose proof (size_without n left j). lia.
+      * unfold dearest in *. simpl length. destruct with_counts; lia.
+Qed.
+End known_gumb.
+End known.

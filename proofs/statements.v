@@ -13,7 +13,9 @@ Check private.
 Check range_and_mean.
 Check pure_composition.
 Print admitted.
+Print released.
 Check theorem_C.
+Check admitted_more.
 Check private_with_calls.
 Print blocks.admitted.
 Print reads.
@@ -22,11 +24,21 @@ Check half_private.
 Check merged.
 Check laplace_unit.
 Check choice_unit.
+Check known_lap_keeps.
+Check known_gumb_keeps.
+Print moved.
+Print peel.
+Print unk_gumb.
 Check unk_gumb_keeps.
 Check unk_gumb_spent.
 Print private_but.
 Check known_admitted.
+Print answered.
 Check unk_lap_admitted.
+Print those.
+Print newcomers.newcomers.
+Print with_newcomers.
+Print without_newcomers.
 Check unk_gumb_admitted.
 Print Assumptions private.
 Print Assumptions pure_composition.
@@ -39,3 +51,6 @@ Print Assumptions unk_gumb_spent.
 Print Assumptions known_admitted.
 Print Assumptions unk_lap_admitted.
 Print Assumptions unk_gumb_admitted.
+Print Assumptions known_lap_keeps.
+Print Assumptions known_gumb_keeps.
+Print Assumptions admitted_more.

@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_067,
-    "budget_service": 21_619,
+    "budget_service": 21_628,
     "pinot_connector": 22_074,
     "gris_gateway": 3_791,
     "gris_console": 4_523,
@@ -28,15 +28,15 @@ LINES = {
     "gris_postgres": 3_204,
     "gris_data": 8_617,
     "gris_lab": 5_764,
-    "gris_cli": 11_870,
+    "gris_cli": 11_895,
     "gris_serving": 4_232,
 }
-LINES_OF_TESTS = 144_550
+LINES_OF_TESTS = 144_644
 OPTIONAL_FIELDS = 514
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 146_007
+WORDS = 146_231
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -9,10 +9,6 @@ MUTANTS = {
         "a unit has twice the range": ("<= exp e * (M j * M' i)", "<= exp (2 * e) * (M j * M' i)"),
         "a free step may change": ("-> M' i = M i) -> (forall", "-> M' i <= exp e * M i) -> (forall"),
         "the table lies below 1 - x": ("-> Rmax 0 (1 - x) <= V k x", "-> Rmax 0 (1 - 2 * x) <= V k x"),
-        "a unit more makes the table less": (
-            "V_monotone : forall k x, 0 <= x -> V k x <= V (S k) x",
-            "V_monotone : forall k x, 0 <= x -> V (S k) x <= V k x",
-        ),
         "the recursion holds at its ends": (
             "0 <= x -> 0 <= t <= e ->\n  p t",
             "0 <= x -> 0 <= t <= e -> t = 0 ->\n  p t",
@@ -59,19 +55,24 @@ MUTANTS = {
             "(choice (S n) (w' x) left) (fun _ => 1%nat)",
             "(choice (S n) (w' x) left) (fun _ => O)",
         ),
-        "a count costs nothing": ("(noise' i) (fun _ => 1%nat)", "(noise' i) (fun _ => O)"),
+        "a count costs nothing": (
+            "step m (noise i) (noise' i) (fun _ => 1%nat)",
+            "step m (noise i) (noise' i) (fun _ => O)",
+        ),
         "the index is forgotten": (
-            "unk_gumb_keeps k K : (2 * k + 1 <= K)",
-            "unk_gumb_keeps k K : (2 * k <= K)",
+            "unk_gumb_keeps k K : (dearest k + 1 <= K)",
+            "unk_gumb_keeps k K : (dearest k <= K)",
         ),
         "bottom can be used up": (
-            "if Nat.eqb i n then counts met else peel",
-            "if false then counts met else peel",
+            "if Nat.eqb i n then counts (counted met) else peel",
+            "if false then counts (counted met) else peel",
         ),
         "bottom may weigh nothing": (
             "bottom_positive : forall x, 0 < w x n",
             "bottom_positive : forall x, 0 <= w x n",
         ),
+        "what a member changes is free": ("(length (filter changed domain) <= K)", "(O <= K)"),
+        "more is drawn than there is": ("(k <= size n left)%nat ->", "(O <= size n left)%nat ->"),
         "a draw is given away": (
             "spent (unk_gumb k) h = length h",
             "spent (unk_gumb k) h = pred (length h)",
@@ -86,19 +87,27 @@ MUTANTS = {
             "M_private' : private_but n (e / 2) delta M' M",
             "M_private' : private_but n (e / 2) delta M M'",
         ),
-        "delta may be 1": ("0 <= delta < 1", "0 <= delta <= 1"),
+        "the other law has another mass": ("M_law' : law n M'", "M_law' : law n M"),
         "UnkLap has twice the delta": (
             "if S i then M' i else 0) + delta.",
             "if S i then M' i else 0) + 2 * delta.",
         ),
-        "UnkLap costs nothing": ("(fun _ => 1%nat) (fun _ => stop)", "(fun _ => O) (fun _ => stop)"),
+        "UnkLap costs nothing": ("(ask (step n Q Q' (fun _ => 1%nat)", "(ask (step n Q Q' (fun _ => O)"),
+        "units of known domains are twice as large": (
+            "0 <= delta -> keeps e G q K ->",
+            "0 <= delta -> keeps (2 * e) G q K ->",
+        ),
+        "noise has twice the range": (
+            "noise_unit : forall i, allowed e G m",
+            "noise_unit : forall i, allowed (2 * e) G m",
+        ),
         "newcomers weigh twice as much": (
             "everything <= delta * w x n",
             "everything <= 2 * delta * w x n",
         ),
         "newcomers of the other table do": (
             "everything <= delta * w' x n",
-            "everything <= 2 * delta * w' x n",
+            "everything <= 4 * delta * w' x n",
         ),
         "bottom is a newcomer": (
             "bottom_common : forall x, common x n = true",
@@ -112,8 +121,8 @@ MUTANTS = {
         "a choice has no factor": ("(@length nat) 1 next", "(fun _ => O) 1 next"),
         "UnkGumb is no call": ("(@length nat) 1 next", "(@length nat) 0 next"),
         "a unit less suffices": (
-            "unk_gumb_admitted k next K l : (2 * k + 1 <= K)",
-            "unk_gumb_admitted k next K l : (2 * k <= K)",
+            "unk_gumb_admitted k next K l : (dearest with_counts k + 1 <= K)",
+            "unk_gumb_admitted k next K l : (dearest with_counts k <= K)",
         ),
     },
     "blocks": {
