@@ -131,7 +131,9 @@ def _approved(
     if change is None or change.remembered is None:
         raise ValueError("a change of limits is always remembered")
     remembered = replace(change.remembered, fingerprint=request.fingerprint())
-    return Decision(decided.answer, replace(change, remembered=remembered))
+    # So that an approved limit is known from one whose reason says so: nobody chooses this field.
+    journal = tuple([replace(each, query_id=found.id) for each in change.journal])
+    return Decision(decided.answer, replace(change, remembered=remembered, journal=journal))
 
 
 def _with(state: AccountState, found: LimitRequest, now: LimitRequest | None) -> AccountState:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -88,7 +89,7 @@ def read_archive(path: Path) -> Archive:
     """Return what a file says of itself. Raises NoArchiveError."""
     count, root, end = 0, "", None
     try:
-        for line in _lines(path):
+        for _, line in _lines(path):
             if end is not None:
                 raise NoArchiveError("has something after its last line")
             if "digest" in line:
@@ -130,21 +131,19 @@ def _digests_within(archive: Archive, first: int, others: Sequence[Archive]) -> 
     return {digest_of(archive.path, each, most=first - archive.first) for each in before}
 
 
-def digest_of(path: Path, before: str, most: int | None = None) -> str:
-    """Return the digest of a file's entries, or of the first `most`, after entries with the digest `before`."""
+def digest_of(path: Path, before: str, *, skip: int = 0, most: int | None = None) -> str:
+    """Return the digest of a file's entries, without the first `skip` or up to `most`, after others with `before`."""
     last = before
-    for index, entry in enumerate(read_entries(path)):
-        if index == most:
-            break
+    for entry in islice(read_entries(path), skip, most):
         last = next_digest(last, entry)
     return last
 
 
 def read_entries(path: Path) -> Iterator[JournalEntry]:
     """Give the entries of a file. Raises NoArchiveError."""
-    for line in _lines(path):
+    for text, line in _lines(path):
         if "digest" not in line:
-            yield _entry(line)
+            yield _entry(text, line)
 
 
 def check_archives(paths: Iterable[Path]) -> list[Checked]:
@@ -183,26 +182,30 @@ def _checked(path: Path, archives: Sequence[Archive]) -> Checked:
     return Checked(path, found, "" if is_right else "has entries that do not have its digest")
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         with path.open(encoding="utf-8") as file:
             while text := file.readline(MAX_LINE_CHARACTERS):
                 line = json.loads(text)
                 if not isinstance(line, dict):
                     raise NoArchiveError("is no archive")
-                yield line
+                yield text, line
     except OSError as error:
         raise NoArchiveError(f"cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
         raise NoArchiveError("is no archive, or not a whole one") from None
 
 
-def _entry(line: dict[str, Any]) -> JournalEntry:
+def _entry(text: str, line: dict[str, Any]) -> JournalEntry:
+    """Return the entry of a line, which has to be the one that is written for it.
+
+    A digest is over texts without their types: an act could be moved into the holds of another, under the same digest.
+    """
     try:
         shared = line.get("shared_cost")
-        return JournalEntry(
+        found = JournalEntry(
             kind=EntryKind(line["kind"]),
-            account=Account(tuple(line["account"])),
+            account=Account.parse(line["account"], "account"),
             cost=Cost(line["information"], line["calls"]),
             unit_id=line["unit_id"],
             request_id=line["request_id"],
@@ -214,5 +217,9 @@ def _entry(line: dict[str, Any]) -> JournalEntry:
             shared_cost=None if shared is None else Cost(*shared),
             **{name: line.get(name, "") for name in _OF_ACTS},
         )
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise NoArchiveError("has a line that is no entry") from None
+    numbers = (found.time, *(number for hold in found.holds for number in hold[:2]))
+    if entry_line(found) != text or any(type(each) is not int for each in numbers):
+        raise NoArchiveError("has a line that no ledger writes")
+    return found

@@ -34,9 +34,12 @@ from budget_service.server.archives import (
 )
 from gris_cli.audit.bundle import (
     ACCOUNTS,
+    CONFIGURATION,
     LABEL,
     MANIFEST,
     NO_MANIFEST,
+    REFUSALS,
+    SERVICE,
     SIGNATURE,
     HashedFile,
     Journal,
@@ -44,6 +47,7 @@ from gris_cli.audit.bundle import (
     hashed,
 )
 
+EXPECTED = (ACCOUNTS, SERVICE, CONFIGURATION, REFUSALS)
 MOST_MANIFEST_BYTES = 64 * 2**20
 MOST_LINE_CHARACTERS = 16 * 2**20
 _NO_ENTRY = (AttributeError, IndexError, NoArchiveError, TypeError, ValueError)
@@ -125,6 +129,13 @@ def _check_files(directory: Path, key: Ed25519PublicKey) -> Checked:
     for name, said in sorted(manifest.files.items()):
         if problem := "is missing" if name not in names else _difference(directory / name, said):
             checked.note(name, problem)
+    for name in sorted(
+        {*EXPECTED, *(each.file for each in manifest.journals if each.file)} - manifest.files.keys()
+    ):
+        checked.note(MANIFEST, f"does not have {name}")
+    roots = [each.root for each in manifest.journals]
+    if not roots or len(roots) != len({*roots}):
+        checked.note(MANIFEST, "has no journal, or two of one root account")
     checked.manifest = manifest
     return checked
 
@@ -199,12 +210,19 @@ class _Chains:
         missing = (
             f"entries 1 to {journal.first - 1} of {journal.root} are missing: they were archived (--archive)"
         )
+        # So many of the file's entries are covered by the checkpoint.
+        covered = journal.checkpoint_entries - journal.first + 1
         if not self.without_archives:
             self.checked.note(name, missing)
-        elif journal.first - 1 == journal.checkpoint_entries and journal.file:
-            path = self.checked.directory / journal.file
-            if digest_of(path, journal.checkpoint_digest) != journal.digest:
-                self.checked.note(name, "has entries that do not have its digest")
+        elif not 0 <= covered <= journal.entries - journal.first + 1:
+            self.checked.note(name, "begins behind its checkpoint; expected at most the next entry")
+        elif self._digest_behind(journal, covered) != journal.digest:
+            self.checked.note(name, "has entries that do not have its digest")
+
+    def _digest_behind(self, journal: Journal, covered: int) -> str:
+        if not journal.file:
+            return journal.checkpoint_digest
+        return digest_of(self.checked.directory / journal.file, journal.checkpoint_digest, skip=covered)
 
     def check_point(self, journal: Journal, number: int, digest: str, what: str) -> None:
         """Check the digest of the entries up to one."""
@@ -223,6 +241,11 @@ class _Chains:
                 number = 0 if journal is None else journal.entries
                 problem = f"has {number} entries of {each.root}, and the earlier bundle {each.entries}"
                 self.checked.note(MANIFEST, problem)
+            elif self._begins_later(journal):
+                problem = (
+                    f"begins at entry {journal.first} of {each.root}: nothing ties it to the earlier bundle"
+                )
+                self.checked.note(journal.file or MANIFEST, problem)
             else:
                 self.check_point(journal, each.entries, each.digest, "the earlier bundle's end")
 
@@ -233,15 +256,20 @@ class _Chains:
             for each in self.checked.manifest.journals
             if not self._begins_later(each)
         }
+        # Accounts of which all entries are archived are in no bundle.
+        own = (entry for path in _journal_files(self.checked) for entry in read_entries(path))
+        left = {level for entry in own for level in entry.account.levels}
         path = self.checked.directory / ACCOUNTS
         with path.open(encoding="utf-8") as file:
             number = 0
             while line := file.readline(MOST_LINE_CHARACTERS):
                 number += 1
                 try:
-                    self._check_level(json.loads(line), rebuilt)
+                    left.discard(self._check_level(json.loads(line), rebuilt))
                 except (ValueError, KeyError, TypeError, AttributeError, ParseError, RecursionError):
                     self.checked.note(ACCOUNTS, f"line {number}: expected an account and its budget")
+        for level in sorted(left):
+            self.checked.note(ACCOUNTS, f"does not have {level.text}, which is in the journal")
 
     def _rebuilt(self, journal: Journal) -> Rebuilt:
         rebuilt = Rebuilt()
@@ -262,13 +290,14 @@ class _Chains:
             yield from islice(read_entries(file.path), number - file.first, None)
             number = file.last + 1
 
-    def _check_level(self, line: Any, rebuilt: dict[str, Rebuilt]) -> None:
+    def _check_level(self, line: Any, rebuilt: dict[str, Rebuilt]) -> Account:
+        """Check one line, and return whose it is."""
         account, is_changed = Account(tuple(line["account"])), line["changed_meanwhile"]
         said = ParseDict(line.get("budget", {}), budget_pb2.GetBudgetResponse())
         level = next((each for each in said.levels if tuple(each.path) == account.path), None)
         if level is None or is_changed or account.root not in rebuilt or _counts_otherwise(level):
             self.checked.not_compared += 1
-            return
+            return account
         self.checked.compared += 1
         start = level.window_start.ToMicroseconds()
         spans = rebuilt[account.root].spent.get(account, {})
@@ -280,6 +309,7 @@ class _Chains:
             if kept != sum_:
                 problem = f"{account.text} has spent {kept} {unit}, and {sum_} by the journal"
                 self.checked.note(ACCOUNTS, problem)
+        return account
 
 
 def _counts_otherwise(level: budget_pb2.Level) -> bool:

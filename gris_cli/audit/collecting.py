@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -70,7 +70,7 @@ class _Exported:
         for line in lines.splitlines():
             entry = json.loads(line)
             self.lines += 1
-            self.levels.update(_levels(entry["account"]))
+            self.levels.update(Account(tuple(entry["account"])).levels)
             if entry["kind"] == "move":
                 self.levels.add(Account.of_text(entry["change"]))
 
@@ -158,7 +158,7 @@ async def _service(admin: Any, folder: Path, account: budget_pb2.Account | None)
     said: dict[str, Any] = {"ListLimitRequests": {"requests": [_facts(each) for each in waiting]}}
     for method, request in calls.items():
         with translated_errors(request):
-            said[method] = _facts(await getattr(admin, method)(request, timeout=READ_SECONDS))
+            said[method] = _facts(await getattr(admin, method)(request, timeout=EXPORT_SECONDS))
     write_new(folder / SERVICE, json.dumps(said, indent=1) + "\n")
 
 
@@ -195,8 +195,8 @@ async def _changed_since(admin: Any, root: str, after: str, changed: set[Account
         with translated_errors(request):
             page = await admin.ListCharges(request, timeout=READ_SECONDS)
         for each in page.charges:
-            changed.update(_levels(each.account.path))
-            changed.update(_levels(each.moved_to.path))
+            for path in (each.account.path, each.moved_to.path):
+                changed.update(Account(tuple(path)).levels)
             after = each.position
         request.page_token = page.next_page_token
         if not request.page_token:
@@ -228,8 +228,3 @@ def _facts(message: Message) -> dict[str, Any]:
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
     )
     return found
-
-
-def _levels(path: Iterable[str]) -> list[Account]:
-    segments = tuple(path)
-    return [Account(segments[: depth + 1]) for depth in range(len(segments))]

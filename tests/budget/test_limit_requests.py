@@ -105,6 +105,8 @@ async def test_a_request_changes_no_limit_and_its_approval_does_once(any_store: 
     assert [EntryKind.REQUEST, EntryKind.LIMIT] == [each.kind for each in entries]
     assert ["sub:ann", "sub:ops"] == [each.actor for each in entries]
     assert f"audit (asked for by sub:ann, request {request.id})" == entries[1].reason
+    # Anybody may write such a reason.
+    assert [request.id, request.id] == [each.query_id for each in entries]
     await assert_sound(any_store)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -265,6 +266,14 @@ def _pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
+def _with_hidden_act(line: str) -> str:
+    """Return an entry whose act is in its holds: other fields, but the same texts in the same order."""
+    entry = json.loads(line)
+    if entry.get("kind") == "limit":
+        entry["holds"] = [[name, entry.pop(name)] for name in ("reason", "actor", "change")]
+    return json.dumps(entry) + "\n"
+
+
 LENGTH = "bytes; expected"
 CONTENT = "has another content than the one that was signed"
 NO_SIGNATURE = "is no signature of this manifest.json by this key"
@@ -378,7 +387,7 @@ SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] 
     (
         "no entry",
         lambda b: _changed(b / JOURNAL, '"unit_id": "', '"unit_id": 3, "x": "'),
-        [(JOURNAL, "has a line that is no entry")],
+        [(JOURNAL, "has a line that no ledger writes")],
     ),
     (
         "a long line",
@@ -390,6 +399,33 @@ SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] 
         lambda b: _rewritten(b / JOURNAL, lambda all_: ["[" * 200_000 + "\n", *all_]),
         [(JOURNAL, "is no archive, or not a whole one"), (JOURNAL, "is not the journal of acme")],
     ),
+    (
+        "an act that is moved into the holds",
+        lambda b: _rewritten(b / JOURNAL, lambda all_: [_with_hidden_act(each) for each in all_]),
+        [(JOURNAL, "has a line that no ledger writes")],
+    ),
+    (
+        "a segment of two",
+        lambda b: _changed(b / JOURNAL, '["acme", "ann"]', '["acme/ann"]'),
+        [(JOURNAL, "has a line that is no entry")],
+    ),
+    (
+        "a text for a number",
+        lambda b: _rewritten(b / JOURNAL, lambda all_: [re.sub(r'("time": )(\d+)', r'\1"\2"', _) for _ in all_]),
+        [(JOURNAL, "has a line that no ledger writes")],
+    ),
+    (
+        "a field twice",
+        lambda b: _changed(b / JOURNAL, '"reason": "because"', '"reason": "another", "reason": "because"'),
+        [(JOURNAL, "has a line that no ledger writes")],
+    ),
+    (
+        "an account left out",
+        lambda b: _rewritten(b / "accounts.jsonl", lambda all_: [each for each in all_ if '"ann"]' not in each]),
+        [("accounts.jsonl", "does not have acme/ann, which is in the journal")],
+    ),
+    ("no accounts", lambda b: (b / "accounts.jsonl").unlink(), [(MANIFEST, "does not have accounts.jsonl")]),
+    ("no refusals", lambda b: (b / "refusals.json").unlink(), [(MANIFEST, "does not have refusals.json")]),
     (
         "what was spent",
         lambda b: _changed(b / "accounts.jsonl", '"spent": {"information": "15"', '"spent": {"information": "14"'),
@@ -444,6 +480,52 @@ def test_a_journal_that_was_made_anew_contradicts_its_checkpoint(
     found = problems(verified(capsys, bundle, company, "--before", earlier, sound=False))
     wrong = "the earlier bundle's end at entry 6 of acme has another digest than its entries up to there"
     assert (JOURNAL, wrong) in found
+
+
+def test_a_manifest_names_journals_that_are_signed_with_it(
+    company: Company, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file elsewhere is not read, and neither none nor two journals of a root are a ledger's."""
+    manifest = Manifest.model_validate_json((bundle / MANIFEST).read_bytes())
+    first, *others = manifest.journals
+    outside = shutil.copy(bundle / JOURNAL, bundle.parent / JOURNAL)
+    signed_again(company, bundle, journals=[first.model_copy(update={"file": f"../{JOURNAL}"}), *others])
+    assert (MANIFEST, f"does not have ../{JOURNAL}") in problems(
+        verified(capsys, bundle, company, sound=False)
+    )
+    assert outside.exists()
+    for journals in ([], [first, first, *others]):
+        signed_again(company, bundle, journals=journals)
+        found = problems(verified(capsys, bundle, company, sound=False))
+        assert [(MANIFEST, "has no journal, or two of one root account")] == found
+
+
+def test_what_is_archived_is_believed_to_the_checkpoint_alone(
+    company: Company, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Entries that begin behind it, and an earlier bundle that nothing ties to them, are not sound without archives."""
+    earlier = Path(shutil.copytree(bundle, bundle.parent / "earlier"))
+    first, *others = Manifest.model_validate_json((bundle / MANIFEST).read_bytes()).journals
+
+    def found(number: int, checkpoint: int, *more: object) -> list[tuple[str, str]]:
+        last = number + 3
+        digest = digest_of(bundle / JOURNAL, checkpointed, skip=max(checkpoint - number + 1, 0))
+        _rewritten(bundle / JOURNAL, lambda all_: [*all_[:-1], last_line(last, digest)])
+        said = {"first": number, "entries": last, "digest": digest, "checkpoint_entries": checkpoint}
+        changed = first.model_copy(update={**said, "checkpoint_digest": checkpointed})
+        signed_again(company, bundle, journals=[changed, *others])
+        sound = verified(capsys, bundle, company, "--without-archives", *more, sound=not expected)
+        return problems(sound)
+
+    checkpointed = "b" * 64
+    _rewritten(bundle / JOURNAL, lambda all_: [*all_[2:]])
+    expected: list[tuple[str, str]] = []
+    for number, checkpoint in ((500, 499), (500, 501)):
+        assert expected == found(number, checkpoint)
+    expected = [(JOURNAL, "begins behind its checkpoint; expected at most the next entry")]
+    assert expected == found(500, 0)
+    expected = [(JOURNAL, "begins at entry 500 of acme: nothing ties it to the earlier bundle")]
+    assert expected == found(500, 499, "--before", earlier)
 
 
 def test_later_bundles_go_on_from_earlier_ones(

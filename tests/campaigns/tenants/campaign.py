@@ -110,15 +110,16 @@ class Campaign:
 
     async def _round(self, tenant: Tenant, asked: list[Asked]) -> list[str]:
         alone, caller = self._stage.alone(tenant), self._stage.of(tenant)
-        first = self._requests[tenant.account]
-        # Tenants use the same names of requests: each has its own.
+        # What is named for another tenant is seen in a history.
+        first, own = self._requests[tenant.account], f"{TENANTS.index(tenant)}r"
         self._requests[tenant.account] += len(asked)
         self.totals.tenants.add(tenant.account)
         calls = [
-            self._faults(tenant, each, alone, caller, f"r{first + place}") for place, each in enumerate(asked)
+            self._faults(tenant, each, alone, caller, f"{own}{first + place}")
+            for place, each in enumerate(asked)
         ]
         found = [fault for faults in await asyncio.gather(*calls) for fault in faults]
-        names = {f"r{each}" for each in range(self._requests[tenant.account])}
+        names = {f"{own}{each}" for each in range(self._requests[tenant.account])}
         return found + [fault async for fault in self._read(alone, caller, names)]
 
     async def _faults(
