@@ -488,12 +488,11 @@ def test_a_manifest_names_journals_that_are_signed_with_it(
     """A file elsewhere is not read, and neither none nor two journals of a root are a ledger's."""
     manifest = Manifest.model_validate_json((bundle / MANIFEST).read_bytes())
     first, *others = manifest.journals
-    outside = shutil.copy(bundle / JOURNAL, bundle.parent / JOURNAL)
+    shutil.copy(bundle / JOURNAL, bundle.parent / JOURNAL)
     signed_again(company, bundle, journals=[first.model_copy(update={"file": f"../{JOURNAL}"}), *others])
     assert (MANIFEST, f"does not have ../{JOURNAL}") in problems(
         verified(capsys, bundle, company, sound=False)
     )
-    assert outside.exists()
     for journals in ([], [first, first, *others]):
         signed_again(company, bundle, journals=journals)
         found = problems(verified(capsys, bundle, company, sound=False))

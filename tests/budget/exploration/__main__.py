@@ -1,4 +1,4 @@
-"""Explores small worlds, to their ends or to a depth: states, edges, depth and seconds, or a shortest history that breaks a promise.
+"""Explores small worlds, to their ends or a depth: states, edges, seconds, or a shortest history that breaks a promise.
 
 python -m tests.budget.exploration --world blocks
 """
