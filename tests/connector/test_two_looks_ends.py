@@ -262,8 +262,8 @@ async def test_a_reservation_too_old_for_the_second_look_is_made_again_before_na
         engine.close()
 
 
-# No charge arrives within a second.
-UNCHARGED = replace(SHORT, budget_attempt=1.0, budget=2)
+# No charge arrives within a second; what is held is so for long enough to be seen on a busy machine.
+UNCHARGED = replace(SHORT, budget_attempt=1.0, budget=2, reservation=4)
 
 
 async def test_nothing_is_shown_of_a_second_look_while_the_first_cannot_be_charged(
@@ -285,7 +285,7 @@ async def test_nothing_is_shown_of_a_second_look_while_the_first_cannot_be_charg
                 calls = tuple(dict.fromkeys(each for each in relay.methods if each != "GetBudget"))
                 shown.add((type(ended.value), str(ended.value), calls))
                 assert await held_and_spent(client) == (0, 0, 10, 1)
-                await asyncio.sleep(2 * SHORT.reservation + 0.5)
+                await asyncio.sleep(2 * UNCHARGED.reservation + 0.5)
     assert len(shown) == 1
     assert {kind for kind, _, _ in shown} == {OutcomeUnknown}
     async with asking(looking_world, Between(), account=account) as client:
