@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Iterator
 
@@ -18,8 +19,9 @@ from dp_service.releases.releasing import release
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType
 from tests.dp.identities import KEY
+from tests.support.examples import LONG
 
-RELEASES = 300
+RELEASES = 300 if LONG in os.environ else 100
 CONFIDENCE = 0.8
 DATA = {
     "few large": [900, 500, 480, 60, 40, 3],
