@@ -8,9 +8,9 @@ import pytest
 
 from .audiences import AudienceTotals, audience_campaign
 
-WORLDS = 6
-MOST = 10
-ENOUGH = 5
+WORLDS = 2
+MOST = 30
+ENOUGH = 2
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ from .strategies import World, domain_file, named
 
 # Worlds that one seed draws are alike, and which they are depends on the modules that have been imported.
 WORLDS = 10
-LEAST, MOST = 4, 20
+LEAST, MOST = 2, 20
 ENOUGH = 2
 
 
