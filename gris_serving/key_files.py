@@ -1,9 +1,12 @@
-"""Reads secret keys from their files. No message shows what a file holds."""
+"""Reads keys from their files. No message shows what a file holds."""
 
 from __future__ import annotations
 
 import stat
 from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
 KEY_BYTES = 32
 
@@ -38,6 +41,34 @@ def read_private(path: Path) -> bytes:
             f"key file {path}: others may read it or the group may write it; use mode 0400 or 0440"
         )
     return content
+
+
+def read_public_key(path: Path) -> Ed25519PublicKey:
+    """Read the public key of who signs. Raises KeyFileError."""
+    try:
+        key = load_pem_public_key(path.read_bytes())
+    except OSError as error:
+        raise KeyFileError(f"key of a signer {path}: {error.strerror}") from None
+    except ValueError:
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
+        raise KeyFileError(f"key of a signer {path}: expected a public key of Ed25519 in PEM")
+    return key
+
+
+def read_signing_key(path: Path) -> Ed25519PrivateKey:
+    """Read the private key of who signs.
+
+    Raises:
+        KeyFileError: The file cannot be read, or by too many, or holds no private key of Ed25519 in PEM.
+    """
+    try:
+        key = load_pem_private_key(read_private(path), password=None)
+    except (ValueError, TypeError):
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise KeyFileError(f"{path}: expected a private key of Ed25519 in PEM, without a password")
+    return key
 
 
 def _secret(path: Path, content: bytes) -> bytes:

@@ -13,10 +13,9 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from dp_service.queries.errors import PolicyError, Problem
-from gris_serving.key_files import KeyFileError
+from gris_serving.key_files import read_public_key
 
 SIGNATURE_SUFFIX = ".sig"
 """How the name of the file with a policy's signature ends, behind that of the policy."""
@@ -74,16 +73,3 @@ def read_signers(paths: Sequence[Path]) -> PolicySigners:
         KeyFileError: A file cannot be read, or holds no public key of Ed25519 in PEM.
     """
     return PolicySigners(tuple(map(read_public_key, paths)))
-
-
-def read_public_key(path: Path) -> Ed25519PublicKey:
-    """Read the public key of one signer. Raises KeyFileError."""
-    try:
-        key = load_pem_public_key(path.read_bytes())
-    except OSError as error:
-        raise KeyFileError(f"key of a signer {path}: {error.strerror}") from None
-    except ValueError:
-        key = None
-    if not isinstance(key, Ed25519PublicKey):
-        raise KeyFileError(f"key of a signer {path}: expected a public key of Ed25519 in PEM")
-    return key

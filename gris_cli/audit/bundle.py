@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Annotated, Literal, TextIO
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from pydantic import Field
 
 from gris_cli.shared.private_files import PRIVATE, PRIVATE_DIRECTORY, write_new
 from gris_data.errors import InputError
 from gris_serving.documents import Strict
-from gris_serving.key_files import KeyFileError, read_private
 
 LABEL = b"gris audit bundle 1\0"
 MANIFEST = "manifest.json"
@@ -74,25 +72,6 @@ NO_MANIFEST = Manifest(
     format="gris-audit-1", gris="", made_at="", made_by="", every_root=False, journals=[], files={}
 )
 """That of a bundle which cannot be believed."""
-
-
-def read_signing_key(path: Path) -> Ed25519PrivateKey:
-    """Return a private key.
-
-    Raises:
-        InputError: The file cannot be read, or by too many, or holds no private key of Ed25519 in PEM.
-    """
-    try:
-        key = load_pem_private_key(read_private(path), password=None)
-    except KeyFileError as error:
-        raise InputError(str(error), "signing_key") from None
-    except (ValueError, TypeError):
-        key = None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise InputError(
-            f"{path}: expected a private key of Ed25519 in PEM, without a password", "signing_key"
-        )
-    return key
 
 
 def opened(path: Path) -> TextIO:

@@ -38,12 +38,16 @@ def export(
     as_json: bool,
 ) -> None:
     """Write a signed bundle for an auditor: journals, checkpoints, budgets, and what configured and refused them."""
-    from gris_cli.audit.bundle import fresh_directory, read_signing_key, sign
+    from gris_cli.audit.bundle import fresh_directory, sign
     from gris_cli.audit.collecting import Sources, collect
     from gris_cli.audit.configuration import write_configuration
     from gris_cli.terminal import print_done, printable
+    from gris_serving.key_files import KeyFileError, read_signing_key
 
-    key = read_signing_key(signing_key)
+    try:
+        key = read_signing_key(signing_key)
+    except KeyFileError as error:
+        raise typer.BadParameter(f"--signing-key: {error}") from None
     with fresh_directory(directory) as folder:
         write_configuration(folder, file)
         manifest = collect(folder, Sources(admin=admin, budget=budget, dp=dp), root)

@@ -30,11 +30,10 @@ def verify(
     as_json: bool,
 ) -> None:
     """Verify a bundle offline: signature, files, digests of journals, and sums. Exit code 1 if anything is wrong."""
-    from dp_service.server.policy_signatures import read_public_key
     from gris_cli.audit.checking import check
     from gris_cli.audit.reports import facts, sheets
     from gris_cli.sheets import print_sheets
-    from gris_serving.key_files import KeyFileError
+    from gris_serving.key_files import KeyFileError, read_public_key
 
     try:
         key = read_public_key(public_key)

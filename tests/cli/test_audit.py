@@ -33,10 +33,10 @@ from gris_cli.audit.bundle import (
     Journal,
     Manifest,
     hashed,
-    read_signing_key,
     sign,
 )
 from gris_serving.call_outcome import CallOutcome
+from gris_serving.key_files import read_signing_key
 from gris_serving.metrics import CallMetrics
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Credentials, Endpoint
