@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gris_serving.reloading_files import SecurityError
+from gris_serving.reloading_files import SecurityError, read_bytes
 from gris_serving.schema_words import expected
 from gris_serving.yaml_texts import TextError, read_text
 
@@ -26,17 +26,20 @@ def read_document(path: Path, schema: type[Document]) -> Document:
     Raises:
         SecurityError: The document is not valid; its one line names the file and the field, and shows no value.
     """
+    return read_content(read_bytes(path), str(path), schema)
+
+
+def read_content(content: bytes, source: str, schema: type[Document]) -> Document:
+    """Read what a document's file holds. Raises SecurityError, as `read_document` does."""
     try:
-        return schema.model_validate(read_text(path.read_text(encoding="utf-8")).content)
-    except OSError as error:
-        raise SecurityError(f"{path}: {error.strerror or 'cannot be read'}") from None
+        return schema.model_validate(read_text(content.decode()).content)
     except UnicodeDecodeError:
-        raise SecurityError(f"{path}: expected UTF-8") from None
+        raise SecurityError(f"{source}: expected UTF-8") from None
     except TextError as error:
-        raise SecurityError(f"{path}: {error}") from None
+        raise SecurityError(f"{source}: {error}") from None
     except ValidationError as error:
         problems = (problem_at(each["loc"], expected(each["type"], each["msg"])) for each in error.errors())
-        raise SecurityError(f"{path}: {'; '.join(problems)}") from None
+        raise SecurityError(f"{source}: {'; '.join(problems)}") from None
 
 
 def problem_at(location: tuple[int | str, ...], message: str) -> str:

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import BaseModel
 
+from budget_service.configuration.budget_file import Configuration
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import read_policy
 from dp_service.server.policy_signatures import signature_file
@@ -24,10 +26,11 @@ from gris_cli.shared.private_files import write_new
 from gris_data.errors import InputError
 from gris_gateway.configuration import GatewayConfiguration
 from gris_serving.authorisation import Access
-from gris_serving.documents import Strict, read_document
-from gris_serving.reloading_files import SecurityError
+from gris_serving.documents import read_content
+from gris_serving.reloading_files import SecurityError, read_bytes
 
 _TOKENS = {"issuer": True, "audience": True}
+_NOTHING = dict[str, Any]()
 _OF_ACCESS = {"certificates": True, "jwt": {**_TOKENS, "roles_claim": True}}
 _OF_GATEWAY = {
     "identity": {"certificates": True, "jwt": {**_TOKENS, "accounts": True}},
@@ -58,16 +61,10 @@ def write_configuration(folder: Path, texts: Iterable[str]) -> None:
         if not equals or not name or kind not in _KINDS:
             raise InputError(f"expected KIND=FILE, where KIND is {', '.join(_KINDS)}; got {text}", "file")
         try:
-            content = Path(name).read_bytes()
-        except OSError as error:
-            raise InputError(f"{name}: {error.strerror}", "file") from None
-        try:
+            content = read_bytes(Path(name))
             kept = _KINDS[kind](written, Path(name), content)
-        except (SecurityError, PolicyError, ValueError) as error:
-            problem = (
-                str(error) if isinstance(error, SecurityError | PolicyError) else f"{name}: expected {kind}"
-            )
-            raise InputError(problem, "file") from None
+        except (SecurityError, PolicyError) as error:
+            raise InputError(str(error), "file") from None
         digest = hashlib.sha256(content).hexdigest()
         written.files.append(
             {"kind": kind, "name": Path(name).name, "size": len(content), "sha256": digest, **kept}
@@ -80,27 +77,36 @@ def _policy(written: _Written, path: Path, content: bytes) -> dict[str, Any]:
     read_policy(content, str(path))
     name = f"policy.{len(written.files) + 1}.yaml"
     write_new(written.folder / name, content)
-    beside, copy = signature_file(path), signature_file(written.folder / name)
-    if beside.is_file():
-        write_new(copy, beside.read_bytes())
-    return {"copy": name, "signature": copy.name if beside.is_file() else None}
+    signature = signature_file(path)
+    if not signature.is_file():
+        return {"copy": name, "signature": None}
+    copy = signature_file(written.folder / name)
+    write_new(copy, read_bytes(signature))
+    return {"copy": name, "signature": copy.name}
 
 
-def _digest_alone(_written: _Written, _path: Path, _content: bytes) -> dict[str, Any]:
-    return {}
-
-
-def _fields(schema: type[Strict], included: Any) -> Callable[[_Written, Path, bytes], dict[str, Any]]:
-    def kept(_written: _Written, path: Path, _content: bytes) -> dict[str, Any]:
-        return read_document(path, schema).model_dump(mode="json", include=included)
+def _fields(schema: type[BaseModel], included: Any) -> Callable[[_Written, Path, bytes], dict[str, Any]]:
+    def kept(_written: _Written, path: Path, content: bytes) -> dict[str, Any]:
+        return read_content(content, str(path), schema).model_dump(mode="json", include=included)
 
     return kept
 
 
+def _console(written: _Written, path: Path, content: bytes) -> dict[str, Any]:
+    # It needs libraries that nothing else here does.
+    from gris_console.configuration import ConsoleConfiguration
+
+    return _fields(ConsoleConfiguration, _NOTHING)(written, path, content)
+
+
 def _metrics(written: _Written, path: Path, content: bytes) -> dict[str, Any]:
+    try:
+        families = list(text_string_to_metric_families(content.decode()))
+    except ValueError:
+        raise SecurityError(f"{path}: expected metrics") from None
     counts = [
         {"counter": each.name, "labels": each.labels, "count": each.value}
-        for family in text_string_to_metric_families(content.decode())
+        for family in families
         if family.name in _COUNTERS
         for each in family.samples
         if each.value
@@ -111,9 +117,8 @@ def _metrics(written: _Written, path: Path, content: bytes) -> dict[str, Any]:
 
 _KINDS: dict[str, Callable[[_Written, Path, bytes], dict[str, Any]]] = {
     "policy": _policy,
-    "budget": _digest_alone,
-    "dp": _digest_alone,
-    "console": _digest_alone,
+    "budget": _fields(Configuration, _NOTHING),
+    "console": _console,
     "access": _fields(Access, _OF_ACCESS),
     "gateway": _fields(GatewayConfiguration, _OF_GATEWAY),
     "metrics": _metrics,

@@ -25,7 +25,7 @@ def export(
     root: str = flag("", "Only this root account.", metavar="NAME"),
     file: list[str] = flag(
         [],
-        "A file that says what was in force; repeatable. KIND is policy, which is copied; budget, dp or console, of "
+        "A file that says what was in force; repeatable. KIND is policy, which is copied; budget or console, of "
         "which the digest is kept; access or gateway, of which that and who may do what is kept; or metrics, of which "
         "the counts of refusals are kept.",
         metavar="KIND=FILE",

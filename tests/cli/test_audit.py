@@ -694,13 +694,15 @@ def test_nothing_is_written_over_and_a_failed_export_leaves_nothing(
     )
     nobody = company.typed("audit", "export", new, "--root", "nobody")
     for file, said in (
-        ("policy", "--file: expected KIND=FILE, where KIND is policy, budget, dp, "),
+        ("policy", "--file: expected KIND=FILE, where KIND is policy, budget, console, "),
         ("secret=x", "--file: expected KIND=FILE"),
         (f"policy={tmp_path}/none", "none: No such file or directory"),
         (f"policy={company.folder}/signer.key", "signer.key"),
         (f"access={company.folder}/signer.key", "signer.key"),
         (f"gateway={company.folder}/access.yaml", "dp: "),
         (f"metrics={company.folder}/signer.key", "signer.key: expected metrics"),
+        (f"budget={company.folder}/access.yaml", "access.yaml: accounts: "),
+        (f"console={company.folder}/access.yaml", "access.yaml: "),
         (f"budget={company.folder}", "Is a directory"),
     ):
         assert said in refused(capsys, [*nobody, "--file", file])
