@@ -7,12 +7,12 @@ the digest of all of them. So the digest of a file continues that of the file be
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from budget_service.ledger.digests import digest
@@ -27,6 +27,9 @@ LONGEST_NAME = 120
 NAMED_BY = 12
 MAX_LINE_CHARACTERS = 2**20
 """No line is longer: an entry with the most and the longest blocks has some 100 kB."""
+
+Point: TypeAlias = tuple[str, int]
+"""A root, and the number of one of its entries."""
 
 # Written only where an entry has them.
 _OF_ACTS = ("reason", "actor", "change")
@@ -98,45 +101,10 @@ def read_archive(path: Path) -> Archive:
                 count, root = count + 1, str(line["account"][0])
     except (KeyError, TypeError, ValueError, IndexError):
         raise NoArchiveError("has a line that is no entry") from None
-    if end is None or not count:
+    if end is None or not 0 < count <= end[0]:
         raise NoArchiveError("is no archive, or not a whole one")
     last, last_digest = end
     return Archive(path, root, last - count + 1, last, last_digest)
-
-
-def readable(paths: Iterable[Path]) -> list[Archive]:
-    """Return those of some files that are archives."""
-    found: list[Archive] = []
-    for path in paths:
-        with suppress(NoArchiveError):
-            found.append(read_archive(path))
-    return found
-
-
-def digests_before(root: str, first: int, others: Sequence[Archive]) -> frozenset[str]:
-    """Return the digest of the entries before the `first`, by other files; several, if they are of several pasts.
-
-    After a crash a file may begin with entries that the one before it has too.
-    """
-    if first == 1:
-        return frozenset(("",))
-    own = [each for each in others if each.root == root]
-    ends = {each.digest for each in own if each.last == first - 1}
-    within = (each for each in own if each.first < first <= each.last)
-    return frozenset(ends).union(*(_digests_within(each, first, own) for each in within))
-
-
-def _digests_within(archive: Archive, first: int, others: Sequence[Archive]) -> set[str]:
-    before = digests_before(archive.root, archive.first, others)
-    return {digest_of(archive.path, each, most=first - archive.first) for each in before}
-
-
-def digest_of(path: Path, before: str, *, skip: int = 0, most: int | None = None) -> str:
-    """Return the digest of a file's entries, without the first `skip` or up to `most`, after others with `before`."""
-    last = before
-    for entry in islice(read_entries(path), skip, most):
-        last = next_digest(last, entry)
-    return last
 
 
 def read_entries(path: Path) -> Iterator[JournalEntry]:
@@ -146,11 +114,106 @@ def read_entries(path: Path) -> Iterator[JournalEntry]:
             yield _entry(text, line)
 
 
-def check_archives(paths: Iterable[Path]) -> list[Checked]:
+class Chain:
+    """Files whose entries continue one another's, and so their digests, which are made once for each file.
+
+    After a crash a file may begin with entries that the one before it has too; after a restore there may be files of
+    several pasts.
+
+    Args:
+        paths: The files, in any order.
+        points: Roots, and numbers of entries up to which digests are asked.
+        believed: Digests at such points that hold where no file before tells.
+    """
+
+    def __init__(
+        self,
+        paths: Iterable[Path],
+        points: Iterable[Point] = (),
+        believed: Mapping[Point, str] = MappingProxyType({}),
+    ) -> None:
+        self.paths = tuple(paths)
+        self.archives: dict[Path, Archive] = {}
+        self._problems: dict[Path, str] = {}
+        for path in self.paths:
+            try:
+                self.archives[path] = read_archive(path)
+            except NoArchiveError as error:
+                self._problems[path] = str(error)
+        self._believed = believed
+        self._points = {*points, *((each.root, each.first - 1) for each in self.archives.values())}
+        self._within: dict[Path, dict[int, frozenset[str]]] = {}
+
+    def digests(self, root: str, number: int) -> frozenset[str]:
+        """Return the digest of all entries up to a point: several of several pasts, none where it is not known."""
+        if not number:
+            return frozenset(("",))
+        files = [each for each in self._of(root) if each.first <= number <= each.last]
+        ends = {each.digest for each in files if each.last == number}
+        within = (self._followed(each).get(number, frozenset()) for each in files if each.last > number)
+        return frozenset(ends).union(*within) or self._believed_at(root, number)
+
+    def problem(self, path: Path) -> str:
+        """Return what is wrong with a file: nothing if its entries have the digest that it ends with."""
+        if path not in self._problems:
+            self._followed(self.archives[path])
+        return self._problems[path]
+
+    def begins(self, root: str, last: int) -> int:
+        """Return the number of the first entry from which on the files have all up to the `last`."""
+        first = last + 1
+        while before := [each.first for each in self._of(root) if each.first < first <= each.last + 1]:
+            first = min(before)
+        return first
+
+    def entries(self, root: str, last: int) -> Iterator[JournalEntry]:
+        """Give those entries, each once. Raises NoArchiveError."""
+        number = self.begins(root, last)
+        while number <= last:
+            file = next(each for each in self._of(root) if each.first <= number <= each.last)
+            yield from islice(read_entries(file.path), number - file.first, last - file.first + 1)
+            number = file.last + 1
+
+    def _of(self, root: str) -> list[Archive]:
+        return [each for each in self.archives.values() if each.root == root]
+
+    def _believed_at(self, root: str, number: int) -> frozenset[str]:
+        believed = self._believed.get((root, number))
+        return frozenset() if believed is None else frozenset((believed,))
+
+    def _followed(self, archive: Archive) -> dict[int, frozenset[str]]:
+        """Read a file, note its problem, and return the digests at the points within."""
+        if (found := self._within.get(archive.path)) is None:
+            found = self._within[archive.path] = {}
+            try:
+                self._problems[archive.path] = self._follow(archive, found)
+            except NoArchiveError as error:
+                self._problems[archive.path] = str(error)
+            except (AttributeError, TypeError, ValueError):
+                self._problems[archive.path] = "has a line that is no entry"
+        return found
+
+    def _follow(self, archive: Archive, found: dict[int, frozenset[str]]) -> str:
+        root, digests = archive.root, self.digests(archive.root, archive.first - 1)
+        for number, entry in enumerate(read_entries(archive.path), archive.first):
+            digests = frozenset(next_digest(each, entry) for each in digests)
+            digests = digests or self._believed_at(root, number)
+            if (root, number) in self._points:
+                found[number] = digests
+        if not digests:
+            return missing(root, archive.first - 1)
+        return "" if archive.digest in digests else "has entries that do not have its digest"
+
+
+def missing(root: str, number: int) -> str:
+    """Return what is wrong where no file tells the digest of the entries up to one."""
+    return f"needs the file that ends with entry {number} of {root}"
+
+
+def check_archives(paths: Sequence[Path]) -> list[Checked]:
     """Check that the entries of each file have the digest that it ends with, continued from the file before it."""
-    wanted = list(paths)
-    archives = readable(wanted)
-    return [_checked(each, archives) for each in wanted]
+    chain = Chain(paths)
+    return [Checked(each, chain.archives.get(each), chain.problem(each)) for each in paths]
 
 
 def archives_of(folder: Path, root: str) -> list[Path]:
@@ -165,21 +228,6 @@ def name_of(root: str) -> str:
         return name
     # Escaped, it may be three times as long as the root, and longer than a file's name may be.
     return f"{name[:LONGEST_NAME]}~{digest((root.encode(),))[:NAMED_BY]}"
-
-
-def _checked(path: Path, archives: Sequence[Archive]) -> Checked:
-    try:
-        found = read_archive(path)
-        others = [each for each in archives if each.path != path]
-        before = digests_before(found.root, found.first, others)
-        is_right = any(digest_of(path, each) == found.digest for each in before)
-    except NoArchiveError as error:
-        return Checked(path, None, str(error))
-    except (AttributeError, TypeError, ValueError):
-        return Checked(path, None, "has a line that is no entry")
-    if not before:
-        return Checked(path, found, f"needs the file that ends with entry {found.first - 1} of {found.root}")
-    return Checked(path, found, "" if is_right else "has entries that do not have its digest")
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +12,11 @@ from budget_service.server import audit
 from budget_service.server.archives import (
     NAMED_BY,
     SUFFIX,
+    Chain,
     archives_of,
-    digest_of,
-    digests_before,
     entry_line,
     last_line,
     name_of,
-    readable,
 )
 from budget_service.stores.interface import Store
 from budget_service.stores.mark_file import fresh_path, remove_leftovers
@@ -89,8 +86,10 @@ async def archive(store: Store, root: str, folder: Path, tuning: Tuning = DEFAUL
             return None
         first = checkpoint.entries - positions.count + 1
         # Before the file has its name, which is that of a sound archive.
-        before = await asyncio.to_thread(_digests_before, folder, root, first)
-        if not await asyncio.to_thread(_has_digest, fresh, before, checkpoint.digest):
+        chain = await asyncio.to_thread(Chain, [fresh, *archives_of(folder, root)])
+        if not await asyncio.to_thread(chain.digests, root, first - 1):
+            raise ArchiveMissingError(first - 1)
+        if await asyncio.to_thread(chain.problem, fresh):
             raise JournalChangedError(positions.first, positions.last)
         numbers = f"{first}-{checkpoint.entries}"
         path = folder / f"{name_of(root)}.{numbers}.{checkpoint.digest[:NAMED_BY]}{SUFFIX}"
@@ -123,14 +122,3 @@ async def _write(fresh: Path, store: Store, root: str, checkpoint: Checkpoint, t
         file.flush()
         await asyncio.to_thread(os.fsync, file.fileno())
     return found
-
-
-def _digests_before(folder: Path, root: str, first: int) -> Collection[str]:
-    found = digests_before(root, first, readable(archives_of(folder, root)))
-    if not found:
-        raise ArchiveMissingError(first - 1)
-    return found
-
-
-def _has_digest(written: Path, before: Collection[str], wanted: str) -> bool:
-    return any(digest_of(written, each) == wanted for each in before)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +19,14 @@ from google.protobuf.json_format import ParseDict, ParseError
 from gris_api.budget.v1 import budget_pb2
 from pydantic import ValidationError
 
-from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, capped_sum
 from budget_service.ledger.verification import Rebuilt
 from budget_service.server.archives import (
     Archive,
+    Chain,
     NoArchiveError,
-    check_archives,
-    digest_of,
-    digests_before,
+    missing,
     read_entries,
-    readable,
 )
 from gris_cli.audit.bundle import (
     ACCOUNTS,
@@ -64,8 +60,9 @@ class Checked:
     not_compared: int = 0
 
     def note(self, file: str, problem: str) -> None:
-        """Keep a problem."""
-        self.problems.append((file, problem))
+        """Keep a problem, if there is one."""
+        if problem:
+            self.problems.append((file, problem))
 
 
 def check(
@@ -92,13 +89,22 @@ def check(
             checked.note(f"--before: {file}", problem)
     if checked.problems:
         return checked
-    paths = [*archives, *([] if earlier is None else _journal_files(earlier))]
-    chains = _Chains(checked, readable([*_journal_files(checked), *paths]), without_archives)
-    chains.check(paths)
+    bundles = [checked] if earlier is None else [earlier, checked]
+    journals = [each for bundle in bundles for each in bundle.manifest.journals]
+    chain = Chain(
+        [*archives, *(path for bundle in bundles for path in _journal_files(bundle))],
+        [(each.root, number) for each in journals for number in (each.entries, each.checkpoint_entries)],
+        {
+            (each.root, each.checkpoint_entries): each.checkpoint_digest
+            for each in journals
+            if without_archives
+        },
+    )
+    _check_chain(checked, chain, before)
     if earlier is not None:
-        chains.check_earlier(earlier.manifest)
+        _check_earlier(checked, earlier.manifest, chain)
     if not checked.problems:
-        chains.check_sums()
+        _check_sums(checked, chain)
     return checked
 
 
@@ -167,149 +173,103 @@ def _journal_files(checked: Checked) -> list[Path]:
     return [checked.directory / each.file for each in checked.manifest.journals if each.file]
 
 
-@dataclass
-class _Chains:
-    """The journals of a bundle with all files that continue them to the past."""
-
-    checked: Checked
-    files: Sequence[Archive]
-    without_archives: bool
-
-    def check(self, others: Sequence[Path]) -> None:
-        """Check that the entries of every file have its digest, and the checkpoints."""
-        for each in check_archives([*_journal_files(self.checked), *others]):
-            journal = next(
-                (one for one in self.checked.manifest.journals if one.file == each.path.name), None
-            )
-            is_own = each.path.parent == self.checked.directory and journal is not None
-            if each.problem and not (is_own and each.archive and self._begins_later(journal)):
-                self.checked.note(each.path.name, each.problem)
-        for journal in self.checked.manifest.journals:
-            self._check_journal(journal)
-
-    def _begins_later(self, journal: Journal | None) -> bool:
-        return journal is not None and not digests_before(journal.root, journal.first, self.files)
-
-    def _check_journal(self, journal: Journal) -> None:
-        name, note = journal.file or MANIFEST, self.checked.note
-        said = (journal.root, journal.first, journal.entries, journal.digest)
-        own = [each for each in self.files if each.path == self.checked.directory / journal.file]
-        if journal.file and [(each.root, each.first, each.last, each.digest) for each in own] != [said]:
-            note(name, f"is not the journal of {journal.root} that {MANIFEST} describes")
-        elif self._begins_later(journal):
-            self._check_later(journal, name)
-        else:
-            for number, digest, what in (
-                (journal.checkpoint_entries, journal.checkpoint_digest, "its checkpoint"),
-                (journal.entries, journal.digest, "what its archives end with"),
-            ):
-                self.check_point(journal, number, digest, what)
-
-    def _check_later(self, journal: Journal, name: str) -> None:
-        """Check a journal of which the entries before are missing by its checkpoint, if that ends with them."""
-        missing = (
-            f"entries 1 to {journal.first - 1} of {journal.root} are missing: they were archived (--archive)"
+def _check_chain(checked: Checked, chain: Chain, before: Path | None) -> None:
+    """Check that the entries of every file have its digest, and the checkpoints."""
+    own = _journal_files(checked)
+    for path in chain.paths:
+        name = f"--before: {path.name}" if path.parent == before else path.name
+        checked.note(name, chain.problem(path))
+    for each in checked.manifest.journals:
+        path, root = checked.directory / each.file, each.root
+        if path in own and chain.problem(path):
+            continue
+        if path in own and chain.archives[path] != Archive(path, root, each.first, each.entries, each.digest):
+            checked.note(each.file, f"is not the journal of {root} that {MANIFEST} describes")
+            continue
+        points = (
+            (each.checkpoint_entries, each.checkpoint_digest, "its checkpoint"),
+            (each.entries, each.digest, "what its archives end with"),
         )
-        # So many of the file's entries are covered by the checkpoint.
-        covered = journal.checkpoint_entries - journal.first + 1
-        if not self.without_archives:
-            self.checked.note(name, missing)
-        elif not 0 <= covered <= journal.entries - journal.first + 1:
-            self.checked.note(name, "begins behind its checkpoint; expected at most the next entry")
-        elif self._digest_behind(journal, covered) != journal.digest:
-            self.checked.note(name, "has entries that do not have its digest")
+        found = (_difference_at(chain, root, *point) for point in points)
+        checked.note(each.file or MANIFEST, next(filter(None, found), ""))
 
-    def _digest_behind(self, journal: Journal, covered: int) -> str:
-        if not journal.file:
-            return journal.checkpoint_digest
-        return digest_of(self.checked.directory / journal.file, journal.checkpoint_digest, skip=covered)
 
-    def check_point(self, journal: Journal, number: int, digest: str, what: str) -> None:
-        """Check the digest of the entries up to one."""
-        if number and digests_before(journal.root, number + 1, self.files) != {digest}:
-            problem = (
-                f"{what} at entry {number} of {journal.root} has another digest than its entries up to there"
-            )
-            self.checked.note(journal.file or MANIFEST, problem)
+def _difference_at(chain: Chain, root: str, number: int, digest: str, what: str) -> str:
+    found = chain.digests(root, number)
+    if not found:
+        return missing(root, number)
+    problem = f"{what} at entry {number} of {root} has another digest than its entries up to there"
+    return "" if found == {digest} else problem
 
-    def check_earlier(self, earlier: Manifest) -> None:
-        """Check that the journals of an earlier bundle are the beginning of these."""
-        later = {each.root: each for each in self.checked.manifest.journals}
-        for each in earlier.journals:
-            journal = later.get(each.root)
-            if journal is None or journal.entries < each.entries:
-                number = 0 if journal is None else journal.entries
-                problem = f"has {number} entries of {each.root}, and the earlier bundle {each.entries}"
-                self.checked.note(MANIFEST, problem)
-            elif self._begins_later(journal):
-                problem = (
-                    f"begins at entry {journal.first} of {each.root}: nothing ties it to the earlier bundle"
-                )
-                self.checked.note(journal.file or MANIFEST, problem)
-            else:
-                self.check_point(journal, each.entries, each.digest, "the earlier bundle's end")
 
-    def check_sums(self) -> None:
-        """Compare what the ledger said of each level with the sum of its charges."""
-        rebuilt = {
-            each.root: self._rebuilt(each)
-            for each in self.checked.manifest.journals
-            if not self._begins_later(each)
-        }
-        # Accounts of which all entries are archived are in no bundle.
-        own = (entry for path in _journal_files(self.checked) for entry in read_entries(path))
-        left = {level for entry in own for level in entry.account.levels}
-        path = self.checked.directory / ACCOUNTS
-        with path.open(encoding="utf-8") as file:
-            number = 0
-            while line := file.readline(MOST_LINE_CHARACTERS):
-                number += 1
-                try:
-                    left.discard(self._check_level(json.loads(line), rebuilt))
-                except (ValueError, KeyError, TypeError, AttributeError, ParseError, RecursionError):
-                    self.checked.note(ACCOUNTS, f"line {number}: expected an account and its budget")
-        for level in sorted(left):
-            self.checked.note(ACCOUNTS, f"does not have {level.text}, which is in the journal")
+def _check_earlier(checked: Checked, earlier: Manifest, chain: Chain) -> None:
+    """Check that the journals of an earlier bundle are the beginning of these."""
+    later = {each.root: each for each in checked.manifest.journals}
+    for each in earlier.journals:
+        root, journal = each.root, later.get(each.root)
+        if journal is None or journal.entries < each.entries:
+            number = 0 if journal is None else journal.entries
+            checked.note(MANIFEST, f"has {number} entries of {root}, and the earlier bundle {each.entries}")
+        elif (first := chain.begins(root, journal.entries)) > each.entries + 1:
+            said = f"begins at entry {first} of {root}: nothing ties it to the earlier bundle"
+            checked.note(journal.file or MANIFEST, said)
+        else:
+            said = _difference_at(chain, root, each.entries, each.digest, "the earlier bundle's end")
+            checked.note(journal.file or MANIFEST, said)
 
-    def _rebuilt(self, journal: Journal) -> Rebuilt:
-        rebuilt = Rebuilt()
-        try:
-            for entry in self._entries(journal):
-                rebuilt.add(entry)
-        except _NO_ENTRY:
-            self.checked.note(journal.file, "has an entry that no ledger can have")
-        return rebuilt
 
-    def _entries(self, journal: Journal) -> Iterator[JournalEntry]:
-        """Give all entries of a root, each once: files may overlap after a crash."""
-        number = 1
-        while number <= journal.entries:
-            file = next(
-                each for each in self.files if each.root == journal.root and each.first <= number <= each.last
-            )
-            yield from islice(read_entries(file.path), number - file.first, None)
-            number = file.last + 1
+def _check_sums(checked: Checked, chain: Chain) -> None:
+    """Compare what the ledger said of each level with the sum of its charges."""
+    rebuilt = {
+        each.root: _rebuilt(checked, chain, each)
+        for each in checked.manifest.journals
+        if chain.begins(each.root, each.entries) == 1
+    }
+    # Accounts of which all entries are archived are in no bundle.
+    own = (entry for path in _journal_files(checked) for entry in read_entries(path))
+    left = {level for entry in own for level in entry.account.levels}
+    with (checked.directory / ACCOUNTS).open(encoding="utf-8") as file:
+        number = 0
+        while line := file.readline(MOST_LINE_CHARACTERS):
+            number += 1
+            try:
+                left.discard(_check_level(checked, json.loads(line), rebuilt))
+            except (ValueError, KeyError, TypeError, AttributeError, ParseError, RecursionError):
+                checked.note(ACCOUNTS, f"line {number}: expected an account and its budget")
+    for level in sorted(left):
+        checked.note(ACCOUNTS, f"does not have {level.text}, which is in the journal")
 
-    def _check_level(self, line: Any, rebuilt: dict[str, Rebuilt]) -> Account:
-        """Check one line, and return whose it is."""
-        account, is_changed = Account(tuple(line["account"])), line["changed_meanwhile"]
-        said = ParseDict(line.get("budget", {}), budget_pb2.GetBudgetResponse())
-        level = next((each for each in said.levels if tuple(each.path) == account.path), None)
-        if level is None or is_changed or account.root not in rebuilt or _counts_otherwise(level):
-            self.checked.not_compared += 1
-            return account
-        self.checked.compared += 1
-        start = level.window_start.ToMicroseconds()
-        spans = rebuilt[account.root].spent.get(account, {})
-        spent = capped_sum(cost for day, cost in spans.items() if day >= start)
-        for unit, kept, sum_ in (
-            ("information units", level.spent.information, spent.information),
-            ("calls", level.spent.calls, spent.calls),
-        ):
-            if kept != sum_:
-                problem = f"{account.text} has spent {kept} {unit}, and {sum_} by the journal"
-                self.checked.note(ACCOUNTS, problem)
+
+def _rebuilt(checked: Checked, chain: Chain, journal: Journal) -> Rebuilt:
+    rebuilt = Rebuilt()
+    try:
+        for entry in chain.entries(journal.root, journal.entries):
+            rebuilt.add(entry)
+    except _NO_ENTRY:
+        checked.note(journal.file, "has an entry that no ledger can have")
+    return rebuilt
+
+
+def _check_level(checked: Checked, line: Any, rebuilt: dict[str, Rebuilt]) -> Account:
+    """Check one line, and return whose it is."""
+    account, is_changed = Account(tuple(line["account"])), line["changed_meanwhile"]
+    said = ParseDict(line.get("budget", {}), budget_pb2.GetBudgetResponse())
+    level = next((each for each in said.levels if tuple(each.path) == account.path), None)
+    if level is None or is_changed or account.root not in rebuilt or _counts_otherwise(level):
+        checked.not_compared += 1
         return account
+    checked.compared += 1
+    start = level.window_start.ToMicroseconds()
+    spans = rebuilt[account.root].spent.get(account, {})
+    spent = capped_sum(cost for day, cost in spans.items() if day >= start)
+    for unit, kept, sum_ in (
+        ("information units", level.spent.information, spent.information),
+        ("calls", level.spent.calls, spent.calls),
+    ):
+        if kept != sum_:
+            problem = f"{account.text} has spent {kept} {unit}, and {sum_} by the journal"
+            checked.note(ACCOUNTS, problem)
+    return account
 
 
 def _counts_otherwise(level: budget_pb2.Level) -> bool:
