@@ -61,14 +61,14 @@ class Manifest(Strict):
 
     format: Literal["gris-audit-1"]
     gris: str
-    made_at: str
+    made_at: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$")]
     made_by: str
     every_root: bool
     journals: list[Journal]
     files: dict[str, HashedFile]
 
 
-NO_MANIFEST = Manifest(
+NO_MANIFEST = Manifest.model_construct(
     format="gris-audit-1", gris="", made_at="", made_by="", every_root=False, journals=[], files={}
 )
 """That of a bundle which cannot be believed."""

@@ -10,6 +10,7 @@ import json
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from pydantic import ValidationError
 
 from budget_service.ledger.values import Account, capped_sum
 from budget_service.ledger.verification import Rebuilt
+from budget_service.ledger.windows import datetime_of
 from budget_service.server.archives import (
     Archive,
     Chain,
@@ -69,7 +71,7 @@ def check(
     directory: Path,
     key: Ed25519PublicKey,
     archives: Sequence[Path] = (),
-    before: Path | None = None,
+    before: tuple[Path, Ed25519PublicKey] | None = None,
     *,
     without_archives: bool = False,
 ) -> Checked:
@@ -79,11 +81,11 @@ def check(
         directory: The bundle.
         key: The public key of who signs bundles.
         archives: Files of archived journals.
-        before: An earlier bundle of the same ledger.
+        before: An earlier bundle of the same ledger, and the public key of who signed that.
         without_archives: Entries before the first one of the bundle may be missing.
     """
     checked = _check_files(directory, key)
-    earlier = None if before is None else _check_files(before, key)
+    earlier = None if before is None else _check_files(*before)
     if earlier is not None:
         for file, problem in earlier.problems:
             checked.note(f"--before: {file}", problem)
@@ -100,7 +102,7 @@ def check(
             if without_archives
         },
     )
-    _check_chain(checked, chain, before)
+    _check_chain(checked, chain, None if earlier is None else earlier.directory)
     if earlier is not None:
         _check_earlier(checked, earlier.manifest, chain)
     if not checked.problems:
@@ -203,7 +205,9 @@ def _difference_at(chain: Chain, root: str, number: int, digest: str, what: str)
 
 
 def _check_earlier(checked: Checked, earlier: Manifest, chain: Chain) -> None:
-    """Check that the journals of an earlier bundle are the beginning of these."""
+    """Check that an earlier bundle is one, and that its journals are the beginning of these."""
+    if checked.manifest.made_at < earlier.made_at:
+        checked.note(MANIFEST, f"was made at {checked.manifest.made_at}, before the one of {earlier.made_at}")
     later = {each.root: each for each in checked.manifest.journals}
     for each in earlier.journals:
         root, journal = each.root, later.get(each.root)
@@ -259,8 +263,11 @@ def _check_level(checked: Checked, line: Any, rebuilt: dict[str, Rebuilt]) -> Ac
         checked.not_compared += 1
         return account
     checked.compared += 1
-    start = level.window_start.ToMicroseconds()
-    spans = rebuilt[account.root].spent.get(account, {})
+    start, journal = level.window_start.ToMicroseconds(), rebuilt[account.root]
+    made_at = datetime.fromisoformat(checked.manifest.made_at) + timedelta(seconds=1)
+    if not _is_within(level, journal.time, made_at + said.clock_ahead.ToTimedelta()):
+        checked.note(ACCOUNTS, f"{account.text} has a window that the export is not in")
+    spans = journal.spent.get(account, {})
     spent = capped_sum(cost for day, cost in spans.items() if day >= start)
     for unit, kept, sum_ in (
         ("information units", level.spent.information, spent.information),
@@ -270,6 +277,12 @@ def _check_level(checked: Checked, line: Any, rebuilt: dict[str, Rebuilt]) -> Ac
             problem = f"{account.text} has spent {kept} {unit}, and {sum_} by the journal"
             checked.note(ACCOUNTS, problem)
     return account
+
+
+def _is_within(level: budget_pb2.Level, newest: int, made_at: datetime) -> bool:
+    """Return whether a level's window can be that of the export, which was made after the newest entry."""
+    has_begun = level.window_start.ToDatetime(UTC) <= max(made_at, datetime_of(newest))
+    return has_begun and (not level.HasField("window_end") or newest < level.window_end.ToMicroseconds())
 
 
 def _counts_otherwise(level: budget_pb2.Level) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gris_cli.budget.flags import UNSOUND
 from gris_cli.flag_groups import flag, required, with_flags
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 Directory = Annotated[Path, typer.Argument(metavar="DIRECTORY", help="The bundle.")]
 
@@ -27,19 +30,30 @@ def verify(
     before: Path | None = flag(
         None, "An earlier bundle, whose journals have to be the beginning of these.", metavar="DIRECTORY"
     ),
+    before_key: Path | None = flag(
+        None, "The public key of who signed the earlier bundle, if that is another one.", metavar="PEM"
+    ),
     as_json: bool,
 ) -> None:
     """Verify a bundle offline: signature, files, digests of journals, and sums. Exit code 1 if anything is wrong."""
     from gris_cli.audit.checking import check
     from gris_cli.audit.reports import facts, sheets
     from gris_cli.sheets import print_sheets
-    from gris_serving.key_files import KeyFileError, read_public_key
 
-    try:
-        key = read_public_key(public_key)
-    except KeyFileError as error:
-        raise typer.BadParameter(f"--public-key: {error}") from None
-    checked = check(directory, key, archive, before, without_archives=without_archives)
+    key = _read("--public-key", public_key)
+    if before_key is not None and before is None:
+        raise typer.BadParameter("--before-key says whose signature an earlier bundle has: --before names it")
+    earlier = None if before is None else (before, _read("--before-key", before_key) if before_key else key)
+    checked = check(directory, key, archive, earlier, without_archives=without_archives)
     print_sheets(sheets(checked), facts(checked), as_json=as_json)
     if checked.problems:
         raise typer.Exit(UNSOUND)
+
+
+def _read(option: str, path: Path) -> Ed25519PublicKey:
+    from gris_serving.key_files import KeyFileError, read_public_key
+
+    try:
+        return read_public_key(path)
+    except KeyFileError as error:
+        raise typer.BadParameter(f"{option}: {error}") from None

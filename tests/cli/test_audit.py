@@ -263,6 +263,11 @@ def _rewritten(path: Path, change: Callable[[list[str]], list[str]]) -> None:
     path.write_text("".join(change(lines_of(path))))
 
 
+def _windows(bundle: Path, field: str, time: str) -> None:
+    found = (bundle / "accounts.jsonl").read_text()
+    (bundle / "accounts.jsonl").write_text(re.sub(rf'("{field}": )"[^"]*"', rf'\1"{time}"', found))
+
+
 def _link(path: Path) -> None:
     path.rename(path.parent.parent / "elsewhere")
     path.symlink_to(path.parent.parent / "elsewhere")
@@ -357,17 +362,17 @@ def test_openssl_verifies_the_signature_as_the_page_says(
     assert (0, True) == (done.returncode, b"Verified" in done.stdout)
 
 
-def _key(company: Company) -> Ed25519PrivateKey:
-    return read_signing_key(company.folder / "signer.key")
+def _key(company: Company, name: str = "signer") -> Ed25519PrivateKey:
+    return read_signing_key(company.folder / f"{name}.key")
 
 
-def signed_again(company: Company, bundle: Path, **changed: Any) -> None:
+def signed_again(company: Company, bundle: Path, signer: str = "signer", **changed: Any) -> None:
     """Sign a bundle as it is now: what a signer could do who wants to hide something."""
     manifest = Manifest.model_validate_json((bundle / MANIFEST).read_bytes())
     for name in (MANIFEST, SIGNATURE):
         (bundle / name).unlink()
     changed["files"] = {each.name: hashed(each) for each in bundle.iterdir()}
-    sign(bundle, _key(company), manifest.model_copy(update=changed))
+    sign(bundle, _key(company, signer), manifest.model_copy(update=changed))
 
 
 SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] = (
@@ -442,6 +447,16 @@ SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] 
         "an account that is none",
         lambda b: _rewritten(b / "accounts.jsonl", lambda all_: ["{}\n", *all_]),
         [("accounts.jsonl", "line 1: expected an account and its budget")],
+    ),
+    (
+        "a window to come",
+        lambda b: _windows(b, "window_start", "2999-01-01T00:00:00Z"),
+        [("accounts.jsonl", "acme has a window that the export is not in")],
+    ),
+    (
+        "a window that is over",
+        lambda b: _windows(b, "window_end", "2000-01-01T00:00:00Z"),
+        [("accounts.jsonl", "acme has a window that the export is not in")],
     ),
 )  # fmt: skip
 
@@ -543,14 +558,34 @@ def test_later_bundles_go_on_from_earlier_ones(
     assert main(company.typed("audit", "export", later)) == 0
     assert main(company.typed("audit", "export", of_one, "--root", "acme")) == 0
     assert 5 == verified(capsys, later, company, "--before", exported)["levels_compared"]
+    manifest = Manifest.model_validate_json((later / MANIFEST).read_bytes())
+    signed_again(company, later, made_at="2999-01-01T00:00:00+00:00")
     found = verified(capsys, exported, company, "--before", later, sound=False)
-    assert [(MANIFEST, f"has 1 entries of {ODD}, and the earlier bundle 2")] == problems(found)
+    order, fewer = problems(found)
+    assert (MANIFEST, f"has 1 entries of {ODD}, and the earlier bundle 2") == fewer
+    assert (MANIFEST, "before the one of 2999-01-01T00:00:00+00:00") == (order[0], order[1].split(", ")[1])
+    signed_again(company, later, made_at=manifest.made_at)
     found = verified(capsys, of_one, company, "--before", later, sound=False)
     assert [(MANIFEST, f"has 0 entries of {ODD}, and the earlier bundle 2")] == problems(found)
     assert not verified(capsys, of_one, company)["every_root"]
     (later / "x").touch()
     found = verified(capsys, exported, company, "--before", later, sound=False)
     assert [("--before: x", "is not in manifest.json")] == problems(found)
+
+
+def test_an_earlier_bundle_may_have_been_signed_by_another_key(
+    company: Company, exported: Path, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the one that is named for it, which signs nothing else."""
+    signed_again(company, bundle, "other")
+    new = ("--before-key", company.folder / "other.pem")
+    found = verified(capsys, exported, company, "--before", bundle, sound=False)
+    assert [(f"--before: {SIGNATURE}", NO_SIGNATURE)] == problems(found)
+    verified(capsys, exported, company, "--before", bundle, *new)
+    found = verified(capsys, bundle, company, "--before", exported, *new, sound=False)
+    assert [(SIGNATURE, NO_SIGNATURE), (f"--before: {SIGNATURE}", NO_SIGNATURE)] == problems(found)
+    words = ["audit", "verify", exported, "--public-key", company.folder / "signer.pem", *new]
+    assert "--before names it" in refused(capsys, [str(each) for each in words])
 
 
 @pytest.fixture
