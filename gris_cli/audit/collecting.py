@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +32,21 @@ from gris_cli.budget.ledger import (
     translated_errors,
     waiting_requests,
 )
-from gris_cli.clients import guarantee_of
 from gris_cli.connection_options import protected_address
 from gris_cli.shared.private_files import write_new
 from gris_data.errors import InputError
-from pinot_connector.channels import open_channel
+from pinot_connector.budget_service_client import BudgetServiceClient
+from pinot_connector.channels import Timeouts, open_channel
+from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.endpoints import Address
 from pinot_connector.errors import AccountUnknown, ServiceRefused
+from pinot_connector.local_services import default_timeouts
+from pinot_connector.shared_budgets import account_guarantee
 
 # A journal of very many entries takes long, as charges have their turn.
 EXPORT_SECONDS = 24 * 3600.0
 CALL_SECONDS = 30.0
-ACCOUNTS_AT_ONCE = 250
+ACCOUNTS_AT_ONCE = 32
 
 
 @dataclass(frozen=True)
@@ -167,9 +171,10 @@ async def _accounts(admin: Any, ledger: Any, journals: dict[str, _Exported]) -> 
     for root, exported in journals.items():
         levels, changed, after = sorted(exported.levels), set[Account](), exported.end.position
         for start in range(0, len(levels), ACCOUNTS_AT_ONCE):
-            found = [(each, await _budget(ledger, each)) for each in levels[start : start + ACCOUNTS_AT_ONCE]]
+            some = levels[start : start + ACCOUNTS_AT_ONCE]
+            found = await asyncio.gather(*(_budget(ledger, level) for level in some))
             after = await _changed_since(admin, root, after, changed)
-            for level, budget in found:
+            for level, budget in zip(some, found, strict=True):
                 yield {"account": level.path, "changed_meanwhile": level in changed, **budget}
 
 
@@ -204,16 +209,25 @@ async def _changed_since(admin: Any, root: str, after: str, changed: set[Account
 
 
 async def _guarantees(dp: Address, budget: Address, accounts: Path) -> AsyncIterator[dict[str, Any]]:
-    with accounts.open(encoding="utf-8") as lines:
-        for each in map(json.loads, lines):
-            if "budget" in each:
-                account, said = each["account"], dict[str, Any]()
-                try:
-                    said["guarantee"] = (await guarantee_of(dp, budget, "/".join(account))).to_dict()
-                except (AccountUnknown, ServiceRefused) as error:
-                    # Where it counts in the currency of another policy, or charges that count were archived.
-                    said["refused"] = str(error)
-                yield {"account": account, **said}
+    noise, ledger = DpServiceClient(dp, Timeouts()), BudgetServiceClient(budget, (), default_timeouts(budget))
+
+    async def of(account: list[str]) -> dict[str, Any]:
+        try:
+            found = await account_guarantee(noise, ledger.for_account(account))
+            return {"account": account, "guarantee": found.to_dict()}
+        except (AccountUnknown, ServiceRefused) as error:
+            # Where it counts in the currency of another policy, or charges that count were archived.
+            return {"account": account, "refused": str(error)}
+
+    try:
+        with accounts.open(encoding="utf-8") as lines:
+            known = (each["account"] for each in map(json.loads, lines) if "budget" in each)
+            while some := list(islice(known, ACCOUNTS_AT_ONCE)):
+                for each in await asyncio.gather(*map(of, some)):
+                    yield each
+    finally:
+        await noise.close()
+        await ledger.close()
 
 
 async def _write(path: Path, objects: AsyncIterator[dict[str, Any]]) -> None:

@@ -26,6 +26,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from budget_service.ledger.verification import next_digest
 from budget_service.server.archives import last_line, read_entries
+from dp_service.queries.policy import read_policy
 from gris_cli.__main__ import main
 from gris_cli.audit.bundle import (
     LABEL,
@@ -43,8 +44,8 @@ from gris_serving.metrics import CallMetrics
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Credentials, Endpoint
 from tests.support.budget_process import Service, service
-from tests.support.budget_samples import UNIT
 from tests.support.command_line import run_json
+from tests.support.dp_server import listening, servicer_of
 from tests.support.pki import Authority, dns
 from tests.support.rings import needs
 
@@ -67,6 +68,7 @@ jwt:
   audience: gris-budget
 """
 POLICY = (Path(__file__).parents[2] / "examples" / "series" / "policy.yaml").read_text()
+UNIT = read_policy(POLICY.encode(), "policy").policy.currency.unit_id
 
 
 @dataclass(frozen=True)
@@ -688,6 +690,21 @@ def test_a_bundle_has_what_the_service_says_of_itself(other_ledger: Company, tmp
     assert "a quarter's report" == waiting["reason"]
     assert "0" == said["VerifyLedger"]["different"]
     assert "T" in said["GetStatus"]["configuration_since"]
+
+
+@needs("process")
+async def test_a_bundle_says_what_is_guaranteed_to_each_account(
+    other_ledger: Company, tmp_path: Path
+) -> None:
+    """To more than are asked at once."""
+    company, target, names = other_ledger, tmp_path / "bundle", [f"u{number}" for number in range(70)]
+    await company.charge(*((("acme", name), 1, name) for name in names))
+    async with listening(servicer_of(POLICY)) as dp:
+        words = company.typed("audit", "export", target, "--dp", dp)
+        assert await asyncio.to_thread(main, words) == 0
+    said = [json.loads(line) for line in lines_of(target / "guarantees.jsonl")]
+    assert [["acme"], *(["acme", name] for name in sorted(names))] == sorted(each["account"] for each in said)
+    assert all(each["guarantee"]["own"]["guarantee"]["epsilon"] > 1 for each in said)
 
 
 @needs("process")
