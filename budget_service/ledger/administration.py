@@ -1,4 +1,4 @@
-"""The rules for requests of administrators about a root account: its limits, its currency and its clock."""
+"""The rules for requests of administrators about a root account: its limits, its currency, its clock, and files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from budget_service.ledger.outcomes import (
     Reason,
     Refused,
 )
-from budget_service.ledger.requests import ChangeCurrency, Request, ResumeClock, SetLimits
+from budget_service.ledger.requests import ChangeCurrency, RecordFile, Request, ResumeClock, SetLimits
 from budget_service.ledger.state import (
     Change,
     Decision,
@@ -82,7 +82,7 @@ def change_currency(
     if isinstance(outcome, Refused):
         return refusal(snapshot, request, outcome, now)
     root = replace(root, currency=root.currency.followed_by(outcome.unit_id, outcome.begins_at))
-    entry = _entry(EntryKind.CURRENCY, request, now, outcome.unit_id, outcome.begins_at)
+    entry = _entry(EntryKind.CURRENCY, request, now, outcome.begins_at, unit_id=outcome.unit_id)
     return decision(root, request, outcome, journal=(entry,), draft=draft)
 
 
@@ -96,8 +96,15 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     if isinstance(outcome, Refused):
         return refusal(snapshot, request, outcome, now)
     root = replace(root, ahead=outcome.ahead)
-    entry = _entry(EntryKind.CLOCK, request, now, "", outcome.ahead)
+    entry = _entry(EntryKind.CLOCK, request, now, outcome.ahead)
     return decision(root, request, outcome, journal=(entry,))
+
+
+def record_file(snapshot: Snapshot, request: RecordFile, now: Microseconds) -> Decision:
+    """Record which content a file has from now on. Nothing is decided by it."""
+    root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
+    entry = _entry(EntryKind.FILE, request, now, change=request.file.text)
+    return decision(root, request, LimitsSet(root.limits_version), journal=(entry,))
 
 
 def _followed(limit: Limit | None, before: Limit | None) -> Limit | None:
@@ -145,10 +152,11 @@ def _clock_outcome(root: RootRecord, clock: Microseconds, true_time: Microsecond
 
 def _entry(
     kind: EntryKind,
-    request: ChangeCurrency | ResumeClock,
+    request: ChangeCurrency | ResumeClock | RecordFile,
     now: Microseconds,
-    unit_id: str,
-    start: Microseconds,
+    *start: Microseconds,
+    unit_id: str = "",
+    change: str = "",
 ) -> JournalEntry:
     return JournalEntry(
         kind=kind,
@@ -159,9 +167,10 @@ def _entry(
         release_id="",
         query_id="",
         time=now,
-        holds=(Hold(request.account.depth, start),),
+        holds=tuple([Hold(request.account.depth, each) for each in start]),
         reason=request.reason,
         actor=request.actor,
+        change=change,
     )
 
 

@@ -10,13 +10,14 @@ fingerprint: somebody else may retry the request, and the journal keeps who was 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from budget_service.ledger.digests import digest
+from budget_service.ledger.fingerprints import block_fields, cost_fields, fingerprint_of, reason_fields
 from budget_service.ledger.limits import limit_text
+from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit, blocks_of
 from budget_service.ledger.windows import Microseconds
 
@@ -45,8 +46,8 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
-        fields = ("reserve", *_cost_fields(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
-        return _fingerprint(self.account, (*fields, *_block_fields(self.blocks)), self.asked_by)
+        fields = ("reserve", *cost_fields(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
+        return fingerprint_of(self.account, (*fields, *block_fields(self.blocks)), self.asked_by)
 
 
 class Charge(Struct, frozen=True, gc=False, kw_only=True):
@@ -77,12 +78,12 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
         stated = (self.policy_statement,) if self.policy_statement else ()
         fields = (
             "charge",
-            *_cost_fields(self.cost, self.unit_id),
+            *cost_fields(self.cost, self.unit_id),
             *ids,
             *stated,
-            *_block_fields(self.blocks),
+            *block_fields(self.blocks),
         )
-        return _fingerprint(self.account, fields, self.asked_by)
+        return fingerprint_of(self.account, fields, self.asked_by)
 
 
 class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
@@ -95,7 +96,7 @@ class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
-        return _fingerprint(self.account, ("release", self.reservation_id), self.asked_by)
+        return fingerprint_of(self.account, ("release", self.reservation_id), self.asked_by)
 
 
 class ReportCharge(Struct, frozen=True, gc=False, kw_only=True):
@@ -133,8 +134,8 @@ class ReportCharge(Struct, frozen=True, gc=False, kw_only=True):
         ids = (self.release_id, self.query_id, self.policy_statement)
         # Left out where it is empty: what was reported before regions named it is reported again without it.
         made_as = (self.made_as,) if self.made_as else ()
-        fields = ("report", *_cost_fields(self.cost, self.unit_id), *ids, *made_as)
-        return _fingerprint(self.account, fields)
+        fields = ("report", *cost_fields(self.cost, self.unit_id), *ids, *made_as)
+        return fingerprint_of(self.account, fields)
 
 
 class ReturnLease(Struct, frozen=True, gc=False, kw_only=True):
@@ -165,7 +166,7 @@ class ReturnLease(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of what is given back."""
-        return _fingerprint(self.account, ("release", self.reservation_id))
+        return fingerprint_of(self.account, ("release", self.reservation_id))
 
 
 class WriteOff(Struct, frozen=True, gc=False, kw_only=True):
@@ -178,7 +179,7 @@ class WriteOff(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of the request."""
-        return _fingerprint(self.account, ("write off", *_reason_fields(self.reason)))
+        return fingerprint_of(self.account, ("write off", *reason_fields(self.reason)))
 
 
 class Refund(Struct, frozen=True, gc=False, kw_only=True):
@@ -206,7 +207,7 @@ class Refund(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return _fingerprint(self.account, ("refund", self.release_id, self.reason))
+        return fingerprint_of(self.account, ("refund", self.release_id, self.reason))
 
 
 class SetLimits(Struct, frozen=True, gc=False, kw_only=True):
@@ -222,7 +223,7 @@ class SetLimits(Struct, frozen=True, gc=False, kw_only=True):
         """Return a digest of everything the administrator sent."""
         changes = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in self.changes)
         fields = (field for change in changes for field in change)
-        return _fingerprint(self.account, ("set limits", *fields, *_reason_fields(self.reason)))
+        return fingerprint_of(self.account, ("set limits", *fields, *reason_fields(self.reason)))
 
 
 class ChangeCurrency(Struct, frozen=True, gc=False, kw_only=True):
@@ -236,7 +237,7 @@ class ChangeCurrency(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return _fingerprint(self.account, ("change currency", self.unit_id, *_reason_fields(self.reason)))
+        return fingerprint_of(self.account, ("change currency", self.unit_id, *reason_fields(self.reason)))
 
 
 class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
@@ -253,7 +254,21 @@ class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest without the time: a retry is sent later, with another time."""
-        return _fingerprint(self.account, ("resume clock", *_reason_fields(self.reason)))
+        return fingerprint_of(self.account, ("resume clock", *reason_fields(self.reason)))
+
+
+class RecordFile(Struct, frozen=True, gc=False, kw_only=True):
+    """Record in the journal of a root, the `account`, that a file has this content from now on."""
+
+    account: Account
+    request_id: str
+    actor: str
+    file: RecordedFile
+    reason: str = ""
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the administrator sent."""
+        return fingerprint_of(self.account, ("record file", self.file.text, *reason_fields(self.reason)))
 
 
 class CloseAccount(Struct, frozen=True, gc=False, kw_only=True):
@@ -266,7 +281,7 @@ class CloseAccount(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return _fingerprint(self.account, ("close", self.reason))
+        return fingerprint_of(self.account, ("close", self.reason))
 
 
 class ReopenAccount(Struct, frozen=True, gc=False, kw_only=True):
@@ -279,7 +294,7 @@ class ReopenAccount(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return _fingerprint(self.account, ("reopen", self.reason))
+        return fingerprint_of(self.account, ("reopen", self.reason))
 
 
 class MoveAccount(Struct, frozen=True, gc=False, kw_only=True):
@@ -293,7 +308,7 @@ class MoveAccount(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return _fingerprint(self.account, ("move", self.target.text, self.reason))
+        return fingerprint_of(self.account, ("move", self.target.text, self.reason))
 
 
 class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
@@ -320,7 +335,7 @@ class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
-        return _fingerprint(self.account, ("request limit", *self.stated, self.reason))
+        return fingerprint_of(self.account, ("request limit", *self.stated, self.reason))
 
 
 class ApproveLimit(Struct, frozen=True, gc=False, kw_only=True):
@@ -339,7 +354,7 @@ class ApproveLimit(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return _fingerprint(self.account, ("approve limit", self.id))
+        return fingerprint_of(self.account, ("approve limit", self.id))
 
 
 class RefuseLimit(Struct, frozen=True, gc=False, kw_only=True):
@@ -353,7 +368,7 @@ class RefuseLimit(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return _fingerprint(self.account, ("refuse limit", self.id, self.reason))
+        return fingerprint_of(self.account, ("refuse limit", self.id, self.reason))
 
 
 BudgetRequest: TypeAlias = (
@@ -362,7 +377,7 @@ BudgetRequest: TypeAlias = (
 # Requests of an administrator about a root account or an account of it, which need no limits.
 AccountRequest: TypeAlias = CloseAccount | ReopenAccount | MoveAccount
 LimitAct: TypeAlias = RequestLimit | ApproveLimit | RefuseLimit
-RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | AccountRequest | LimitAct
+RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | RecordFile | AccountRequest | LimitAct
 Request: TypeAlias = BudgetRequest | RootRequest
 
 
@@ -387,22 +402,3 @@ def is_lease(reservation_id: str) -> bool:
 def lease_of(name: str) -> str:
     """Return the lease that the name of a part of it, or of a change to it, is of."""
     return name.removeprefix(LEASE_PREFIX).partition(".")[0]
-
-
-def _cost_fields(cost: Cost, unit_id: str) -> tuple[str, str, str]:
-    return str(cost.information), str(cost.calls), unit_id
-
-
-def _block_fields(blocks: tuple[str, ...]) -> tuple[str, ...]:
-    # No statement has this name.
-    return ("blocks", *blocks) if blocks else ()
-
-
-def _reason_fields(reason: str) -> tuple[str, ...]:
-    # Where it may be empty. No level has this name.
-    return ("//reason", reason) if reason else ()
-
-
-def _fingerprint(account: Account, fields: Iterable[str], asked_by: str = "") -> Fingerprint:
-    # The account comes first, as one field: its slashes separate its segments.
-    return digest([part.encode() for part in (asked_by or account.text, *fields)])

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from budget_service.ledger.administration import (
     change_currency,
+    record_file,
     resume_clock,
     set_limits,
 )
@@ -41,6 +42,7 @@ from budget_service.ledger.requests import (
     ChangeCurrency,
     Charge,
     LimitAct,
+    RecordFile,
     Refund,
     ReportCharge,
     Request,
@@ -93,7 +95,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         return Decision(_replay(remembered, request), None)
     if isinstance(request, LimitAct):
         return act_on_limit(snapshot, request, limits, now)
-    if isinstance(request, SetLimits | ResumeClock | AccountRequest):
+    if isinstance(request, SetLimits | ResumeClock | RecordFile | AccountRequest):
         return _administer(snapshot, request, limits, now)
     if not limits.hold(snapshot.root.limits_version, now):
         raise LimitsChangedError(now)
@@ -135,7 +137,7 @@ def _replay(remembered: StoredOutcome, request: Request) -> Answer:
 
 def _administer(
     snapshot: Snapshot,
-    request: SetLimits | ResumeClock | AccountRequest,
+    request: SetLimits | ResumeClock | RecordFile | AccountRequest,
     limits: AppliedLimits,
     now: Microseconds,
 ) -> Decision:
@@ -144,6 +146,8 @@ def _administer(
         return set_limits(snapshot, request, limits, now)
     if isinstance(request, ResumeClock):
         return resume_clock(snapshot, request, now)
+    if isinstance(request, RecordFile):
+        return record_file(snapshot, request, now)
     return change_account(snapshot, request, limits, now)
 
 

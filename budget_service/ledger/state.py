@@ -70,8 +70,9 @@ class EntryKind(Enum):
     clock by the beginning of its one hold. REFUNDED: what was charged for the release was given back; its cost is taken
     off its holds. LIMIT: the stored limit of the account was changed; `change` has the old and the new one. CLOSE and
     REOPEN: the account was closed, or opened again. MOVE: the account got another name, under which its charges count
-    from then on; `change` has it. REQUEST: another limit was asked for; `change` has both, and `query_id` the request.
-    APPROVE and REFUSE: the first of two persons has approved it, or it was refused.
+    from then on; `change` has it. REQUEST: another limit was
+    asked for; `change` has both, and `query_id` the request. APPROVE and REFUSE: the first of two persons has approved
+    it, or it was refused. FILE: a file by which services decide has another content; `change` has its digest.
     """
 
     SETTLED = "settled"
@@ -88,6 +89,7 @@ class EntryKind(Enum):
     REQUEST = "request"
     APPROVE = "approve"
     REFUSE = "refuse"
+    FILE = "file"
 
     @property
     def is_of_limit(self) -> bool:
@@ -111,7 +113,7 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     Each hold names the day of a level that admitted the charge, and the block if only some pay. `policy_statement` is
     that of the charge; empty if it had none, or is not a charge by a client. `shared_cost` is what the levels above the
     account count instead of `cost`; None: they count the same. An administrator's act has the `actor` who did it and
-    the `reason` that was given, which may be empty; `change` is what it did to a limit or a name.
+    the `reason` that was given, which may be empty; `change` is what it did to a limit, a name or a file.
     """
 
     kind: EntryKind

@@ -21,6 +21,7 @@ from budget_service.server import admin_messages as messages
 from budget_service.server import audit, checkpoints, exports, rpc_errors
 from budget_service.server.account_changes import require_known
 from budget_service.server.damage import reading_ledger
+from budget_service.server.file_records import record_file
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.limit_requests import Requesting
 from budget_service.server.messages import parse_account
@@ -157,6 +158,10 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         """Move an account to another name."""
         return await self._changes.finish_and_answer(self._move(request, context), context)
 
+    async def RecordFile(self, request: pb.RecordFileRequest, context: Context) -> pb.RecordFileResponse:
+        """Record the content of a file."""
+        return await self._changes.finish_and_answer(self._record(request, context), context)
+
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
         """Return which configuration is in force."""
         return messages.status_message(self._settings)
@@ -270,6 +275,10 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         answer = await self._changed(messages.parse_move(message, self._sender(context)))
         return pb.MoveAccountResponse(replayed=answer.replayed)
 
+    async def _record(self, message: pb.RecordFileRequest, context: Context) -> pb.RecordFileResponse:
+        sender = self._sender(context)
+        return await record_file(self._store, message, sender, await self._roots_of(message))
+
     async def _changed(self, request: AccountRequest) -> Answer:
         """Apply a change of an account, or raise RefusalError."""
         await require_known(request, self._settings.current.configuration, self._store)
@@ -300,7 +309,11 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         )
 
     async def _roots_of(
-        self, message: pb.ListLimitRequestsRequest | pb.VerifyLedgerRequest | pb.ExportJournalRequest
+        self,
+        message: pb.ListLimitRequestsRequest
+        | pb.VerifyLedgerRequest
+        | pb.ExportJournalRequest
+        | pb.RecordFileRequest,
     ) -> list[str]:
         """Return the root account of a message, or all; raise InvalidFieldError."""
         if message.HasField("account"):

@@ -105,6 +105,7 @@ _ADMIN = (
     "CloseAccount",
     "ReopenAccount",
     "MoveAccount",
+    "RecordFile",
     "GetStatus",
 )
 ALERT_LIMITS = FetchLimits(seconds=5.0, most_bytes=64 * 1024)

@@ -18,6 +18,7 @@ from budget_service.ledger.requests import (
     Charge,
     LimitAct,
     MoveAccount,
+    RecordFile,
     Refund,
     ReportCharge,
     Request,
@@ -81,7 +82,7 @@ class View:
             return Snapshot(root=record, stored_limits=self._stored_limits(root), limits=self._loaded.limits)
         if isinstance(request, AccountRequest | LimitAct):
             return self._administered(request, record)
-        if isinstance(request, ResumeClock):
+        if isinstance(request, ResumeClock | RecordFile):
             return Snapshot(root=record, clock=self._loaded.clock)
         due = self._due(root)
         due_further = bool(due) and root in self._loaded.due_further

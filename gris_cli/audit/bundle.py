@@ -29,6 +29,8 @@ SERVICE = "service.json"
 CONFIGURATION = "configuration.json"
 GUARANTEES = "guarantees.jsonl"
 REFUSALS = "refusals.json"
+METRICS = "metrics"
+"""The kind of files that say what was refused; by files of the other kinds services decide."""
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Number = Annotated[int, Field(ge=0, lt=2**63)]

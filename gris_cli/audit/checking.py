@@ -20,6 +20,8 @@ from google.protobuf.json_format import ParseDict, ParseError
 from gris_api.budget.v1 import budget_pb2
 from pydantic import ValidationError
 
+from budget_service.ledger.recorded_files import RecordedFile
+from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account, capped_sum
 from budget_service.ledger.verification import Rebuilt
 from budget_service.ledger.windows import datetime_of
@@ -28,13 +30,13 @@ from budget_service.server.archives import (
     Chain,
     NoArchiveError,
     missing,
-    read_entries,
 )
 from gris_cli.audit.bundle import (
     ACCOUNTS,
     CONFIGURATION,
     LABEL,
     MANIFEST,
+    METRICS,
     NO_MANIFEST,
     REFUSALS,
     SERVICE,
@@ -60,6 +62,8 @@ class Checked:
     problems: list[tuple[str, str]] = field(default_factory=list)
     compared: int = 0
     not_compared: int = 0
+    recorded: int = 0
+    not_recorded: int = 0
 
     def note(self, file: str, problem: str) -> None:
         """Keep a problem, if there is one."""
@@ -106,7 +110,7 @@ def check(
     if earlier is not None:
         _check_earlier(checked, earlier.manifest, chain)
     if not checked.problems:
-        _check_sums(checked, chain)
+        _check_contents(checked, chain)
     return checked
 
 
@@ -222,36 +226,71 @@ def _check_earlier(checked: Checked, earlier: Manifest, chain: Chain) -> None:
             checked.note(journal.file or MANIFEST, said)
 
 
-def _check_sums(checked: Checked, chain: Chain) -> None:
-    """Compare what the ledger said of each level with the sum of its charges."""
-    rebuilt = {
-        each.root: _rebuilt(checked, chain, each)
-        for each in checked.manifest.journals
-        if chain.begins(each.root, each.entries) == 1
-    }
-    # Accounts of which all entries are archived are in no bundle.
-    own = (entry for path in _journal_files(checked) for entry in read_entries(path))
-    left = {level for entry in own for level in entry.account.levels}
+@dataclass
+class _Journals:
+    """What the entries of a bundle say together.
+
+    `rebuilt` are the sums of roots of which all entries are there. `levels` are those of entries in the bundle itself:
+    accounts of which all entries are archived are in none. `recorded` has the last digest of a file by root, kind and
+    name.
+    """
+
+    rebuilt: dict[str, Rebuilt] = field(default_factory=dict)
+    levels: set[Account] = field(default_factory=set)
+    recorded: dict[tuple[str, str, str], str] = field(default_factory=dict)
+
+    def read(self, chain: Chain, journal: Journal) -> None:
+        """Read all entries of a root. Raises one of `_NO_ENTRY`."""
+        root, first, rebuilt = journal.root, chain.begins(journal.root, journal.entries), Rebuilt()
+        for number, entry in enumerate(chain.entries(root, journal.entries), first):
+            if first == 1:
+                rebuilt.add(entry)
+            if number >= journal.first:
+                self.levels.update(entry.account.levels)
+            if entry.kind is EntryKind.FILE:
+                file = RecordedFile.of_text(entry.change)
+                self.recorded[root, file.kind, file.name] = file.sha256
+        if first == 1:
+            self.rebuilt[root] = rebuilt
+
+
+def _check_contents(checked: Checked, chain: Chain) -> None:
+    """Compare what the ledger said of each level with the sum of its charges, and files with what was recorded."""
+    journals = _Journals()
+    for each in checked.manifest.journals:
+        try:
+            journals.read(chain, each)
+        except _NO_ENTRY:
+            checked.note(each.file, "has an entry that no ledger can have")
+    left = journals.levels
     with (checked.directory / ACCOUNTS).open(encoding="utf-8") as file:
         number = 0
         while line := file.readline(MOST_LINE_CHARACTERS):
             number += 1
             try:
-                left.discard(_check_level(checked, json.loads(line), rebuilt))
+                left.discard(_check_level(checked, json.loads(line), journals.rebuilt))
             except (ValueError, KeyError, TypeError, AttributeError, ParseError, RecursionError):
                 checked.note(ACCOUNTS, f"line {number}: expected an account and its budget")
     for level in sorted(left):
         checked.note(ACCOUNTS, f"does not have {level.text}, which is in the journal")
-
-
-def _rebuilt(checked: Checked, chain: Chain, journal: Journal) -> Rebuilt:
-    rebuilt = Rebuilt()
     try:
-        for entry in chain.entries(journal.root, journal.entries):
-            rebuilt.add(entry)
-    except _NO_ENTRY:
-        checked.note(journal.file, "has an entry that no ledger can have")
-    return rebuilt
+        for said in json.loads((checked.directory / CONFIGURATION).read_bytes()):
+            _check_file(checked, said["kind"], said["name"], said["sha256"], journals.recorded)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        checked.note(CONFIGURATION, "expected files, each with kind, name and sha256")
+
+
+def _check_file(
+    checked: Checked, kind: str, name: str, sha256: str, recorded: dict[tuple[str, str, str], str]
+) -> None:
+    if kind == METRICS:
+        return
+    last = {root: digest for (root, *file), digest in recorded.items() if file == [kind, name]}
+    for root, digest in last.items():
+        problem = f"{name} is not what was recorded last as this {kind}, in the journal of {root}"
+        checked.note(CONFIGURATION, problem if digest != sha256 else "")
+    checked.recorded += bool(last)
+    checked.not_recorded += not last
 
 
 def _check_level(checked: Checked, line: Any, rebuilt: dict[str, Rebuilt]) -> Account:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from budget_service.configuration.budget_file import Configuration
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import read_policy
 from dp_service.server.policy_signatures import signature_file
-from gris_cli.audit.bundle import CONFIGURATION, REFUSALS
+from gris_cli.audit.bundle import CONFIGURATION, METRICS, REFUSALS
 from gris_cli.shared.private_files import write_new
 from gris_data.errors import InputError
 from gris_gateway.configuration import GatewayConfiguration
@@ -40,86 +40,107 @@ _OF_GATEWAY = {
 _COUNTERS = ("gris_rpc_failures", "gris_questions", "gris_budget_units", "gris_budget_administrator_acts")
 
 
-@dataclass
-class _Written:
-    """What is written of the files: about each, and the counts of refusals."""
+@dataclass(frozen=True)
+class GivenFile:
+    """A file of KIND=FILE, and what of it a bundle has beside its digest."""
 
-    folder: Path
-    files: list[dict[str, Any]] = field(default_factory=list)
-    refusals: list[dict[str, Any]] = field(default_factory=list)
+    kind: str
+    path: Path
+    content: bytes
+    kept: Any
 
+    @staticmethod
+    def read(text: str) -> GivenFile:
+        """Read a file, and check that it is of its kind.
 
-def write_configuration(folder: Path, texts: Iterable[str]) -> None:
-    """Write what is kept of the files that KIND=FILE names.
-
-    Raises:
-        InputError: One is not of that form, cannot be read, or is not what its kind says.
-    """
-    written = _Written(folder)
-    for text in texts:
+        Raises:
+            InputError: The text is not of that form, or the file cannot be read or is not what its kind says.
+        """
         kind, equals, name = text.partition("=")
         if not equals or not name or kind not in _KINDS:
             raise InputError(f"expected KIND=FILE, where KIND is {', '.join(_KINDS)}; got {text}", "file")
+        path = Path(name)
         try:
-            content = read_bytes(Path(name))
-            kept = _KINDS[kind](written, Path(name), content)
+            content = read_bytes(path)
+            return GivenFile(kind, path, content, _KINDS[kind](path, content))
         except (SecurityError, PolicyError) as error:
             raise InputError(str(error), "file") from None
-        digest = hashlib.sha256(content).hexdigest()
-        written.files.append(
-            {"kind": kind, "name": Path(name).name, "size": len(content), "sha256": digest, **kept}
-        )
-    write_new(folder / CONFIGURATION, json.dumps(written.files, indent=1) + "\n")
-    write_new(folder / REFUSALS, json.dumps(written.refusals, indent=1) + "\n")
+
+    @property
+    def sha256(self) -> str:
+        """The digest of its content."""
+        return hashlib.sha256(self.content).hexdigest()
 
 
-def _policy(written: _Written, path: Path, content: bytes) -> dict[str, Any]:
-    read_policy(content, str(path))
-    name = f"policy.{len(written.files) + 1}.yaml"
-    write_new(written.folder / name, content)
-    signature = signature_file(path)
+def write_configuration(folder: Path, texts: Iterable[str]) -> None:
+    """Write what is kept of the files that KIND=FILE names. Raises InputError, as `GivenFile.read` does."""
+    files, refusals = list[dict[str, Any]](), list[dict[str, Any]]()
+    for given in map(GivenFile.read, texts):
+        kept = given.kept
+        if given.kind == "policy":
+            kept = _copied(given, folder / f"policy.{len(files) + 1}.yaml")
+        elif given.kind == METRICS:
+            refusals.append({"source": given.path.name, "counts": given.kept})
+            kept = {}
+        said = {
+            "kind": given.kind,
+            "name": given.path.name,
+            "size": len(given.content),
+            "sha256": given.sha256,
+        }
+        files.append(said | kept)
+    write_new(folder / CONFIGURATION, json.dumps(files, indent=1) + "\n")
+    write_new(folder / REFUSALS, json.dumps(refusals, indent=1) + "\n")
+
+
+def _copied(policy: GivenFile, copy: Path) -> dict[str, Any]:
+    write_new(copy, policy.content)
+    signature = signature_file(policy.path)
     if not signature.is_file():
-        return {"copy": name, "signature": None}
-    copy = signature_file(written.folder / name)
-    write_new(copy, read_bytes(signature))
-    return {"copy": name, "signature": copy.name}
+        return {"copy": copy.name, "signature": None}
+    beside = signature_file(copy)
+    write_new(beside, read_bytes(signature))
+    return {"copy": copy.name, "signature": beside.name}
 
 
-def _fields(schema: type[BaseModel], included: Any) -> Callable[[_Written, Path, bytes], dict[str, Any]]:
-    def kept(_written: _Written, path: Path, content: bytes) -> dict[str, Any]:
+def _policy(path: Path, content: bytes) -> dict[str, Any]:
+    read_policy(content, str(path))
+    return {}
+
+
+def _fields(schema: type[BaseModel], included: Any) -> Callable[[Path, bytes], dict[str, Any]]:
+    def kept(path: Path, content: bytes) -> dict[str, Any]:
         return read_content(content, str(path), schema).model_dump(mode="json", include=included)
 
     return kept
 
 
-def _console(written: _Written, path: Path, content: bytes) -> dict[str, Any]:
+def _console(path: Path, content: bytes) -> dict[str, Any]:
     # It needs libraries that nothing else here does.
     from gris_console.configuration import ConsoleConfiguration
 
-    return _fields(ConsoleConfiguration, _NOTHING)(written, path, content)
+    return _fields(ConsoleConfiguration, _NOTHING)(path, content)
 
 
-def _metrics(written: _Written, path: Path, content: bytes) -> dict[str, Any]:
+def _metrics(path: Path, content: bytes) -> list[dict[str, Any]]:
     try:
         families = list(text_string_to_metric_families(content.decode()))
     except ValueError:
         raise SecurityError(f"{path}: expected metrics") from None
-    counts = [
+    return [
         {"counter": each.name, "labels": each.labels, "count": each.value}
         for family in families
         if family.name in _COUNTERS
         for each in family.samples
         if each.value
     ]
-    written.refusals.append({"source": path.name, "counts": counts})
-    return {}
 
 
-_KINDS: dict[str, Callable[[_Written, Path, bytes], dict[str, Any]]] = {
+_KINDS: dict[str, Callable[[Path, bytes], Any]] = {
     "policy": _policy,
     "budget": _fields(Configuration, _NOTHING),
     "console": _console,
     "access": _fields(Access, _OF_ACCESS),
     "gateway": _fields(GatewayConfiguration, _OF_GATEWAY),
-    "metrics": _metrics,
+    METRICS: _metrics,
 }

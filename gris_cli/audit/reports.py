@@ -32,6 +32,10 @@ def _notes(checked: Checked) -> list[tuple[str, str]]:
     return [
         ("made", made),
         ("compared", compared),
+        (
+            "files",
+            f"{checked.recorded} are recorded in the journals as they are; {checked.not_recorded} are not",
+        ),
         ("bundle", f"not sound: {len(checked.problems)} problems" if checked.problems else "sound"),
     ]
 
@@ -47,4 +51,6 @@ def facts(checked: Checked) -> dict[str, Any]:
         "every_root": said.every_root,
         "levels_compared": checked.compared,
         "levels_not_compared": checked.not_compared,
+        "files_recorded": checked.recorded,
+        "files_not_recorded": checked.not_recorded,
     }

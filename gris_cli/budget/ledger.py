@@ -172,6 +172,7 @@ _FLAGS = {
 _OF_ROOTS = (
     admin_pb2.BeginCurrencyRequest,
     admin_pb2.ListLimitRequestsRequest,
+    admin_pb2.RecordFileRequest,
     admin_pb2.ResumeClockRequest,
     admin_pb2.SealJournalRequest,
     admin_pb2.VerifyLedgerRequest,

@@ -26,6 +26,7 @@ _NO_CHARGES = {
     admin_pb2.CHARGE_KIND_REQUEST: "limit requested",
     admin_pb2.CHARGE_KIND_APPROVE: "request approved",
     admin_pb2.CHARGE_KIND_REFUSE: "request refused",
+    admin_pb2.CHARGE_KIND_FILE: "file recorded",
 }
 _ASKED = (
     admin_pb2.CHARGE_KIND_REQUEST,
@@ -171,11 +172,13 @@ def _kind_text(kind: admin_pb2.ChargeKind) -> str:
 
 
 def _change_text(entry: admin_pb2.ChargeEntry) -> str:
-    """Return what an administrator has changed of a limit or a name."""
+    """Return what an administrator has changed of a limit, a name or a file."""
     if entry.kind == admin_pb2.CHARGE_KIND_LIMIT:
         return _limits_text(entry)
     if entry.kind in _ASKED:
         return f"{entry.query_id}: from {_limit_text(entry.limit_before)} to {_limit_text(entry.limit_after)}"
+    if entry.kind == admin_pb2.CHARGE_KIND_FILE:
+        return f"{entry.file.kind} {entry.file.name}: {entry.file.sha256}"
     return f"to {'/'.join(entry.moved_to.path)}" if entry.kind == admin_pb2.CHARGE_KIND_MOVE else ""
 
 

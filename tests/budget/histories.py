@@ -21,6 +21,7 @@ from budget_service.ledger.requests import (
     Charge,
     CloseAccount,
     MoveAccount,
+    RecordFile,
     Refund,
     RefuseLimit,
     ReopenAccount,
@@ -432,7 +433,7 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
             return replace(request, reason=request.reason + "'")
         case ChangeCurrency():
             return replace(request, unit_id=request.unit_id + "0")
-        case CloseAccount() | ReopenAccount() | MoveAccount() | RequestLimit() | RefuseLimit():
+        case CloseAccount() | ReopenAccount() | MoveAccount() | RecordFile() | RequestLimit() | RefuseLimit():
             return replace(request, reason=request.reason + "'")
         case ApproveLimit():
             return replace(request, id=request.id + "'")

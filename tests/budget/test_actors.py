@@ -69,6 +69,7 @@ CHANGE = pb.LimitChange(
     path=ANALYST.path,
     limit=pb.Limit(information=9, calls=9, mode=budget_pb2.MODE_ENFORCE, period=pb.PERIOD_MONTH),
 )
+FILE = pb.RecordedFile(kind="policy", sha256="0f" * 32, name="policy.yaml")
 # Every method that changes the ledger, in an order in which all are granted, and the kind of its entry.
 ACTS: tuple[tuple[str, Any, int], ...] = (
     ("ResumeClock", pb.ResumeClockRequest(account=ROOT), pb.CHARGE_KIND_CLOCK),
@@ -79,9 +80,10 @@ ACTS: tuple[tuple[str, Any, int], ...] = (
     ("CloseAccount", pb.CloseAccountRequest(account=ANN), pb.CHARGE_KIND_CLOSE),
     ("ReopenAccount", pb.ReopenAccountRequest(account=ANN), pb.CHARGE_KIND_REOPEN),
     ("MoveAccount", pb.MoveAccountRequest(account=ANN, target=NEW), pb.CHARGE_KIND_MOVE),
+    ("RecordFile", pb.RecordFileRequest(account=ROOT, file=FILE), pb.CHARGE_KIND_FILE),
 )
 # They may be sent without a reason where none is required.
-OPTIONAL = ("SetLimits", "BeginCurrency", "WithdrawCurrency", "ResumeClock")
+OPTIONAL = ("SetLimits", "BeginCurrency", "WithdrawCurrency", "ResumeClock", "RecordFile")
 
 
 def configured(**administration: bool) -> LiveSettings:
@@ -156,6 +158,7 @@ async def test_every_act_has_a_reason_and_nobody_is_somebody(any_store: Store, c
         found[1].limit_after.information,
         list(found[7].moved_to.path),
     )
+    assert FILE == found[8].file
     charged = [each for _, each in await any_store.journal("acme", "", "", 99) if each.kind.is_charge]
     assert [("", "", "")] * 2 == [(each.actor, each.reason, each.change) for each in charged]
     verified = Verification()

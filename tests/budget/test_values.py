@@ -7,10 +7,12 @@ from typing import Any, cast
 import pytest
 from gris_api.budget.v1 import budget_pb2
 
+from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.requests import (
     CancelReservation,
     ChangeCurrency,
     Charge,
+    RecordFile,
     Refund,
     Request,
     Reserve,
@@ -104,6 +106,16 @@ FINGERPRINTS: list[tuple[Request, str]] = [
     (
         ResumeClock(actor="ops", account=COMPANY, request_id="id", true_time=5),
         "924ad59dcdbe84a733cd7ef461fdaea149eb944f542bbd786b2b8fb3ec6aea57",
+    ),
+    (
+        RecordFile(
+            actor="ops",
+            account=COMPANY,
+            request_id="id",
+            file=RecordedFile("policy", "0f" * 32, "policy.yaml"),
+            reason="reviewed",
+        ),
+        "85ff3c53e17363e9b693b009723ffe3bb8f07f1d56485b2b4d6e8b9514ccf451",
     ),
 ]
 

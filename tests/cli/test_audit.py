@@ -87,7 +87,7 @@ class Company:
         flags = zip(("--ca-file", "--certificate-file", "--key-file"), paths, strict=bool(paths))
         addresses = ("--admin", self.running.admin_address)
         asked = ("--budget", self.running.address, "--signing-key", self.folder / f"{signer}.key")
-        more = (*addresses, *(asked if words[0] == "audit" else ()))
+        more = (*addresses, *(asked if words[1] == "export" else ()))
         stated = (word for pair in flags for word in pair)
         return [str(each) for each in (*stated, *words, *more)]
 
@@ -690,6 +690,72 @@ def test_a_bundle_has_what_the_service_says_of_itself(other_ledger: Company, tmp
     assert "a quarter's report" == waiting["reason"]
     assert "0" == said["VerifyLedger"]["different"]
     assert "T" in said["GetStatus"]["configuration_since"]
+
+
+@needs("process")
+def test_a_file_that_was_changed_after_it_was_recorded_is_found(
+    other_ledger: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In each journal the last record of its kind and name counts; without one nobody says that it is in force."""
+    company, policy = other_ledger, tmp_path / "policy.yaml"
+    policy.write_text(POLICY)
+    files = [word for kind in ("policy", "budget") for word in ("--file", f"{kind}={tmp_path}/{kind}.yaml")]
+
+    def found(name: str, *, sound: bool = True) -> Any:
+        assert main(company.typed("audit", "export", tmp_path / name, *files)) == 0
+        return verified(capsys, tmp_path / name, company, sound=sound)
+
+    def record(*more: str) -> Any:
+        capsys.readouterr()
+        return run_json(capsys, *company.typed("audit", "record", *files[:2], *more))["recorded"]
+
+    asyncio.run(company.charge((("acme", "ann"), 1, "r1"), ((ODD,), 1, "r2")))
+    before = found("before")
+    assert (0, 2) == (before["files_recorded"], before["files_not_recorded"])
+    digest = hashed(policy).sha256
+    assert [("policy", "policy.yaml", digest, 2)] == [
+        tuple(each.values()) for each in record("--reason", "reviewed by two")
+    ]
+    policy.write_text(POLICY + "\n")
+    problem = "policy.yaml is not what was recorded last as this policy, in the journal of "
+    expected = [("configuration.json", problem + root) for root in ("acme", ODD)]
+    assert expected == problems(found("changed", sound=False))
+    said = json.loads(lines_of(tmp_path / "changed" / JOURNAL)[-2])
+    assert ("file", "reviewed by two", f"policy:{digest}:policy.yaml") == (
+        said["kind"],
+        said["reason"],
+        said["change"],
+    )
+    assert 1 == record("--root", "acme")[0]["journals"]
+    assert expected[1:] == problems(found("one", sound=False))
+    record()
+    policy.write_text(POLICY)
+    assert expected == problems(found("back", sound=False))
+    record()
+    after = found("after")
+    assert (1, 1) == (after["files_recorded"], after["files_not_recorded"])
+    capsys.readouterr()
+    assert main(company.typed("budget", "journal", "--root", "acme")) == 0
+    assert "file recorded" in capsys.readouterr().out
+
+
+def test_no_file_is_recorded_that_a_service_would_refuse(
+    company: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor one that no service decides by; where one of several is refused, none is recorded."""
+    (tmp_path / "a b.yaml").write_text(POLICY)
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "metrics.txt").touch()
+    good = ("--file", f"policy={tmp_path}/policy.yaml")
+    for wrong, said in (
+        (f"metrics={tmp_path}/metrics.txt", "no service decides by metrics"),
+        (f"policy={company.folder}/access.yaml", "access.yaml"),
+        (f"policy={tmp_path}/a b.yaml", "--file: file.name must have 1 to 128 letters"),
+    ):
+        typed = company.typed("audit", "record", *good, "--file", wrong)
+        assert said in " ".join(refused(capsys, typed).split())
+    assert main(company.typed("budget", "journal", "--root", "acme")) == 0
+    assert "file recorded" not in capsys.readouterr().out
 
 
 @needs("process")

@@ -37,6 +37,7 @@ class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHARGE_KIND_REQUEST: _ClassVar[ChargeKind]
     CHARGE_KIND_APPROVE: _ClassVar[ChargeKind]
     CHARGE_KIND_REFUSE: _ClassVar[ChargeKind]
+    CHARGE_KIND_FILE: _ClassVar[ChargeKind]
 PERIOD_UNSPECIFIED: Period
 PERIOD_DAY: Period
 PERIOD_WEEK: Period
@@ -58,6 +59,7 @@ CHARGE_KIND_MOVE: ChargeKind
 CHARGE_KIND_REQUEST: ChargeKind
 CHARGE_KIND_APPROVE: ChargeKind
 CHARGE_KIND_REFUSE: ChargeKind
+CHARGE_KIND_FILE: ChargeKind
 
 class Limit(_message.Message):
     __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone", "until")
@@ -177,8 +179,18 @@ class RefuseLimitResponse(_message.Message):
     replayed: bool
     def __init__(self, replayed: bool = ...) -> None: ...
 
+class RecordedFile(_message.Message):
+    __slots__ = ("kind", "sha256", "name")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    sha256: str
+    name: str
+    def __init__(self, kind: _Optional[str] = ..., sha256: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
 class ChargeEntry(_message.Message):
-    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to", "position", "actor")
+    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to", "position", "actor", "file")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -194,6 +206,7 @@ class ChargeEntry(_message.Message):
     MOVED_TO_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     cost: _cost_pb2.Cost
     kind: ChargeKind
@@ -209,7 +222,8 @@ class ChargeEntry(_message.Message):
     moved_to: _budget_pb2.Account
     position: str
     actor: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., position: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
+    file: RecordedFile
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., position: _Optional[str] = ..., actor: _Optional[str] = ..., file: _Optional[_Union[RecordedFile, _Mapping]] = ...) -> None: ...
 
 class ListChargesRequest(_message.Message):
     __slots__ = ("account", "start_time", "end_time", "page_size", "page_token", "after")
@@ -512,3 +526,23 @@ class MoveAccountResponse(_message.Message):
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     replayed: bool
     def __init__(self, replayed: bool = ...) -> None: ...
+
+class RecordFileRequest(_message.Message):
+    __slots__ = ("account", "file", "request_id", "reason")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    file: RecordedFile
+    request_id: str
+    reason: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., file: _Optional[_Union[RecordedFile, _Mapping]] = ..., request_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RecordFileResponse(_message.Message):
+    __slots__ = ("journals", "replayed")
+    JOURNALS_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    journals: int
+    replayed: bool
+    def __init__(self, journals: _Optional[int] = ..., replayed: bool = ...) -> None: ...

@@ -123,6 +123,11 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.FromString,
                 _registered_method=True)
+        self.RecordFile = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/RecordFile',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileResponse.FromString,
+                _registered_method=True)
         self.BackUpLedger = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/BackUpLedger',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerRequest.SerializeToString,
@@ -293,6 +298,15 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RecordFile(self, request, context):
+        """Records in the journal of a root account, or of each, that a file by which services decide has another content: its
+        kind, its digest, who says so and why. Nothing is decided by it, and the ledger does not see the file. NOT_FOUND: the
+        ledger has no such root account, or none at all.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def BackUpLedger(self, request, context):
         """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
         every charge that was answered before the call. If the caller leaves, nothing is kept. FAILED_PRECONDITION with reason
@@ -391,6 +405,11 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     servicer.MoveAccount,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.SerializeToString,
+            ),
+            'RecordFile': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordFile,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileResponse.SerializeToString,
             ),
             'BackUpLedger': grpc.unary_unary_rpc_method_handler(
                     servicer.BackUpLedger,
@@ -844,6 +863,33 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/MoveAccount',
             gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordFile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/RecordFile',
+            gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileResponse.FromString,
             options,
             channel_credentials,
             insecure,

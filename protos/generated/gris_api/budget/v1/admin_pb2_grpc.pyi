@@ -171,6 +171,15 @@ class BudgetAdminServiceStub:
     after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
     """
 
+    RecordFile: grpc.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.RecordFileRequest,
+        gris_api.budget.v1.admin_pb2.RecordFileResponse,
+    ]
+    """Records in the journal of a root account, or of each, that a file by which services decide has another content: its
+    kind, its digest, who says so and why. Nothing is decided by it, and the ledger does not see the file. NOT_FOUND: the
+    ledger has no such root account, or none at all.
+    """
+
     BackUpLedger: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.BackUpLedgerRequest,
         gris_api.budget.v1.admin_pb2.BackUpLedgerResponse,
@@ -337,6 +346,15 @@ class BudgetAdminServiceAsyncStub:
     FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
     HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
     after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
+    """
+
+    RecordFile: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.RecordFileRequest,
+        gris_api.budget.v1.admin_pb2.RecordFileResponse,
+    ]
+    """Records in the journal of a root account, or of each, that a file by which services decide has another content: its
+    kind, its digest, who says so and why. Nothing is decided by it, and the ledger does not see the file. NOT_FOUND: the
+    ledger has no such root account, or none at all.
     """
 
     BackUpLedger: grpc.aio.UnaryUnaryMultiCallable[
@@ -537,6 +555,17 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
         HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
         after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
+        """
+
+    @abc.abstractmethod
+    def RecordFile(
+        self,
+        request: gris_api.budget.v1.admin_pb2.RecordFileRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.RecordFileResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.RecordFileResponse]]:
+        """Records in the journal of a root account, or of each, that a file by which services decide has another content: its
+        kind, its digest, who says so and why. Nothing is decided by it, and the ledger does not see the file. NOT_FOUND: the
+        ledger has no such root account, or none at all.
         """
 
     @abc.abstractmethod
