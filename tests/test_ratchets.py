@@ -19,24 +19,24 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_067,
-    "budget_service": 21_628,
+    "budget_service": 21_819,
     "pinot_connector": 22_074,
     "gris_gateway": 3_791,
-    "gris_console": 4_523,
+    "gris_console": 4_524,
     "gris_mcp": 2_745,
     "gris_broker": 577,
     "gris_postgres": 3_204,
     "gris_data": 8_617,
     "gris_lab": 5_764,
-    "gris_cli": 11_895,
-    "gris_serving": 4_232,
+    "gris_cli": 12_008,
+    "gris_serving": 4_266,
 }
-LINES_OF_TESTS = 144_645
+LINES_OF_TESTS = 144_917
 OPTIONAL_FIELDS = 514
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 146_231
+WORDS = 146_530
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

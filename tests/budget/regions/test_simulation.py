@@ -105,7 +105,7 @@ def test_a_skew_beyond_the_margin_is_found() -> None:
 
 def test_a_reservation_after_the_end_of_its_lease_is_found() -> None:
     """A region that was held up in between then holds, and may charge, what the home has reclaimed."""
-    _, problem = found_in("reserved-too-late", first=45)
+    _, problem = found_in("reserved-too-late", first=41)
     assert "after its end" in problem
 
 
