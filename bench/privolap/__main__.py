@@ -1,0 +1,122 @@
+"""Useful answers of four scripts at equal user-level promises, and twelve traps, as two Markdown tables.
+
+    python -m bench.privolap [--runs 20] [--epsilon 3] [--systems Gris OpenDP] [--only scores]
+
+Every system is set up as its documentation has it and, `tuned` or `planned`, as a specialist would. An answer is
+useful if 95 % of the names are right, where names are asked for, and its numbers are off by at most 10 % on average,
+beside the answer of all rows. A system whose library is not installed is left out, by name; `make bench-privolap`
+installs all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from bench.privolap.picture import draw
+from bench.privolap.questions import System
+from bench.privolap.results import Results, Setting, mean_and_error
+from bench.privolap.scripts import QUESTIONS, SCRIPTS
+from bench.privolap.systems.gris import Gris
+from bench.privolap.systems.opendp import OpenDP
+from bench.privolap.systems.pipelinedp import PipelineDP
+from bench.privolap.systems.suppressing import Suppressing
+from bench.privolap.traps import TRAPS
+
+SYSTEMS: tuple[tuple[System, str], ...] = (
+    (Gris(), "gris_lab"),
+    (Gris(planned=True), "scipy"),
+    (OpenDP(), "opendp"),
+    (OpenDP(tuned=True), "opendp"),
+    (PipelineDP(), "pipeline_dp"),
+    (PipelineDP(tuned=True), "pipeline_dp"),
+    (Suppressing(), "duckdb"),
+)
+"""What is measured, and the package that it needs."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables."""
+    options = _options(arguments)
+    systems = [each for each in _installed() if not options.systems or each.name in options.systems]
+    setting = Setting(options.epsilon, options.delta, tuple(options.scripts), options.most)
+    results = Results(options.kept)
+    if options.only != "traps":
+        results.measure(systems, setting, options.runs)
+        print(
+            f"Useful answers of {options.most}, at ({options.epsilon:g}, {options.delta:g}) for a script of "
+            f"{QUESTIONS}; means of runs with standard errors\n"
+        )
+        print_scores(results, systems, setting)
+        if options.picture:
+            draw(results, systems, setting, options.picture)
+    if options.only != "scores":
+        print_traps(systems)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--epsilon", type=float, default=10)
+    parser.add_argument("--delta", type=float, default=1e-6)
+    parser.add_argument("--systems", nargs="+", choices=[each.name for each, _ in SYSTEMS])
+    parser.add_argument("--scripts", nargs="+", choices=SCRIPTS, default=[*SCRIPTS])
+    parser.add_argument(
+        "--most", type=int, default=QUESTIONS, help="how many questions of each script are asked"
+    )
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        default=Path("build/privolap.jsonl"),
+        help="where scores are kept; what is there is not measured again",
+    )
+    parser.add_argument("--picture", type=Path, help="where scores are drawn")
+    parser.add_argument("--only", choices=("scores", "traps"))
+    return parser.parse_args(arguments)
+
+
+def _installed() -> Iterator[System]:
+    for system, package in SYSTEMS:
+        if find_spec(package) is None:
+            print(f"{system.name} is left out, for {package} is not installed", file=sys.stderr)
+        else:
+            yield system
+
+
+def print_scores(results: Results, systems: Sequence[System], setting: Setting) -> None:
+    """Print how many answers of each script are useful, and of how many runs the means are."""
+    print(f"| | {' | '.join(setting.scripts)} | runs |\n|---|{'---|' * len(setting.scripts)}---|")
+    for system in systems:
+        found = [results.of(system.name, script, setting) for script in setting.scripts]
+        runs = sorted({len(each) for each in found})
+        print(f"| {system.name} | {' | '.join(map(_cell, found))} | {' to '.join(map(str, runs))} |")
+
+
+def _cell(found: Sequence[int]) -> str:
+    mean, error = mean_and_error(found)
+    if math.isnan(mean):
+        return ""
+    return f"{mean:g}" if math.isnan(error) else f"{mean:.1f} ± {error:.1f}"
+
+
+def print_traps(systems: Sequence[System]) -> None:
+    """Print what each trap catches."""
+    print(f"\n| | {' | '.join(trap.name for trap in TRAPS)} |\n|---|{'---|' * len(TRAPS)}")
+    for system in systems:
+        with tempfile.TemporaryDirectory() as directory:
+            try:
+                cells = [trap.verdict(system, Path(directory) / trap.slug) for trap in TRAPS]
+            finally:
+                system.close()
+        print(f"| {system.name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

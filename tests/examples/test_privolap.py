@@ -1,0 +1,141 @@
+"""PrivOLAP: what counts as useful, whom traps catch, and a short run of the whole."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from _pytest.mark.structures import ParameterSet
+
+from bench.privolap import __main__ as command
+from bench.privolap.neighbours import distinguished
+from bench.privolap.questions import Answer, Budget, Data, Kind, Question, System
+from bench.privolap.scoring import is_useful
+from bench.privolap.scripts import QUESTIONS, SCRIPTS
+from bench.privolap.systems.gris import Gris
+from bench.privolap.systems.suppressing import Suppressing
+from bench.privolap.traps import TRAPS, Trap
+
+DAYS = datetime.date(2020, 1, 1), datetime.date(2020, 2, 1)
+TRUE = {f"item {place}": 100.0 - place for place in range(20)}
+TOP = {name: TRUE[name] for name in list(TRUE)[:10]}
+IN_SHORT = {"NaN", "a repeat", "two at once"}
+LONG = {"a member with 10^5 rows", "a retry after a crash"}
+ABOUT_CHARGES = {"a repeat", "a retry after a crash", "two at once"}
+
+
+def traps(long: set[str]) -> list[ParameterSet]:
+    """Return all traps, of which some are left to long tests."""
+    marks = {trap.name: [pytest.mark.long] if trap.name in long else [] for trap in TRAPS}
+    return [pytest.param(trap, marks=marks[trap.name], id=trap.slug) for trap in TRAPS]
+
+
+class Careless(System):
+    """Gives another answer each time, and charges for none."""
+
+    name = "careless"
+
+    @contextmanager
+    def open(self, data: Data, budget: Budget, state: Path) -> Iterator[Careless]:
+        """Open nothing."""
+        yield self
+
+    def price(self, question: Question) -> float:
+        """Half of the budget, in words."""
+        return 0.5
+
+    def left(self) -> float:
+        """All of it, always."""
+        return 1.0
+
+    def ask(self, question: Question) -> Answer:
+        """Return a number that has nothing to do with the data."""
+        return {0: random.random()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "true", "useful"),
+    [
+        (Kind.TOP, TOP, TRUE, True),
+        (Kind.TOP, {name: 1.09 * value for name, value in TOP.items()}, TRUE, True),
+        (Kind.TOP, {name: 1.2 * value for name, value in TOP.items()}, TRUE, False),
+        # One wrong name of ten is allowed, two are not, and no more names than were asked for.
+        (Kind.TOP, {**dict(list(TOP.items())[:9]), "item 19": 81.0}, TRUE, True),
+        (Kind.TOP, {**dict(list(TOP.items())[:8]), "item 18": 82.0, "item 19": 81.0}, TRUE, False),
+        (Kind.TOP, TRUE, TRUE, False),
+        (Kind.TOP, {}, TRUE, False),
+        (Kind.MEMBERS, {0: 109.0}, {0: 100.0}, True),
+        (Kind.MEMBERS, {0: 111.0}, {0: 100.0}, False),
+        (Kind.MEMBERS, {}, {0: 100.0}, False),
+        # What a series leaves out is off by all of it.
+        (Kind.SERIES, {"2020-01": 10.0}, {"2020-01": 10.0, "2020-02": 10.0}, False),
+    ],
+)
+def test_an_answer_is_useful_by_its_names_and_numbers(
+    kind: Kind, answer: Answer, true: Answer, useful: bool
+) -> None:
+    """95 % of the names, and a tenth of the numbers on average."""
+    assert is_useful(Question(kind, *DAYS, k=10), answer, true) is useful
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_has_forty_questions_of_which_none_comes_twice(script: str, tmp_path: Path) -> None:
+    """A repeat would be free for some systems and not for others; that is a trap of its own."""
+    make, questions = SCRIPTS[script]
+    asked = questions(make(tmp_path), random.Random(1))
+    assert len(asked) == len(set(asked)) == QUESTIONS
+    for weighted in (False, True):
+        budget = Budget(1, 1e-6, tuple(asked))
+        assert sum(budget.share(each, weighted=weighted) for each in asked) == pytest.approx(1)
+
+
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.parametrize("trap", traps(LONG))
+def test_a_trap_catches_who_falls_into_it(trap: Trap, tmp_path: Path) -> None:
+    """Exact numbers, and of traps about charges a system that charges nothing for answers that differ."""
+    system = Careless() if trap.name in ABOUT_CHARGES else Suppressing(0)
+    assert trap.verdict(system, tmp_path / "trap").startswith("caught")
+
+
+@pytest.fixture(scope="module")
+def gris(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Gris, Path]]:
+    """Gris, and a folder that all traps share, so that services start once."""
+    system = Gris()
+    yield system, tmp_path_factory.mktemp("traps")
+    system.close()
+
+
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.parametrize("trap", traps({trap.name for trap in TRAPS} - IN_SHORT))
+def test_no_trap_catches_gris(trap: Trap, gris: tuple[Gris, Path]) -> None:
+    """Fails for a Gris that keeps its promise once in far more than 10^6 runs."""
+    system, folder = gris
+    assert trap.verdict(system, folder / trap.slug) == "holds"
+
+
+def test_tables_are_distinguished_only_by_more_than_was_paid() -> None:
+    """Twelve of twelve answers of each table show an epsilon of a quarter at least, and not of a half."""
+    low, high = [0.0] * 15, [1.0] * 15
+    assert distinguished(low, high, 0.25) is not None
+    assert distinguished(high, low, 0.25) is not None
+    assert distinguished(low, high, 0.5) is None
+    assert distinguished(low, low, 0.25) is None
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_a_run_is_kept_and_measured_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Of one script, of which two questions are asked; later there is a run more of k >= 50 alone."""
+    arguments = ["--most", "2", "--scripts", "funnel", "--only", "scores", "--kept", str(tmp_path / "kept")]
+    command.main([*arguments, "--runs", "1", "--systems", "Gris", "k >= 50"])
+    found = capsys.readouterr().out.splitlines()
+    assert found[-2:] == ["| Gris | 2 | 1 |", "| k >= 50 | 2 | 1 |"]
+    kept = (tmp_path / "kept").read_text()
+    command.main([*arguments, "--runs", "2", "--systems", "k >= 50"])
+    assert capsys.readouterr().out.splitlines()[-1] == "| k >= 50 | 2.0 ± 0.0 | 2 |"
+    last, before = (tmp_path / "kept").read_text().removeprefix(kept), kept.splitlines()[-1]
+    assert json.loads(last) == {**json.loads(before), "run": 1}
