@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .estimating import FALSE_ALARM, Finding
+from .one_run import FAULTS as RUN_FAULTS
+from .one_run import RUNS, running_canaries
 from .world import (
     BOUND_GAUSS,
     BOUND_GAUSS_KNOWN,
@@ -22,6 +24,7 @@ from .world import (
     KNOWN_LAP,
     POLICY,
     QUESTIONS,
+    SERIES,
     SHIFT,
     TWO_LOOKS,
     UNK_GUMB,
@@ -37,6 +40,7 @@ FAULTS = (
 BOUNDED_FAULTS = (
     ("half_the_gaussian_noise", BOUND_GAUSS_KNOWN),
     ("threshold_without_min_count", BOUND_GAUSS),
+    ("bounds_nobody", SERIES),
     ("no_threshold_for_names", TWO_LOOKS),
     ("total_without_noise", SHIFT),
     ("sums_without_noise", BOUND_MOMENTS),
@@ -50,7 +54,11 @@ def main() -> int:
     parser.add_argument(
         "--asks", type=int, default=10_000, help="how often each table is asked each question"
     )
-    asks = parser.parse_args().asks
+    parser.add_argument(
+        "--canaries", type=int, default=1_000, help="how many members one run has, 1000 at most"
+    )
+    arguments = parser.parse_args()
+    asks = arguments.asks
     print(f"{asks} answers of each table; a right build is accused once in {1 / FALSE_ALARM:.0e} audits")
     print(
         f"{'build':27}{'mechanism':18}{'epsilon':>8}{'delta':>7}{'proven epsilon':>16}{'proven delta':>14}  by"
@@ -58,7 +66,29 @@ def main() -> int:
     as_expected = True
     for policy, questions, faults in WORLDS:
         as_expected &= _audited(policy, questions, faults, asks)
+    as_expected &= _guessed(arguments.canaries)
     return 0 if as_expected else 1
+
+
+def _guessed(canaries: int) -> bool:
+    """Audit by one release of many canaries; return whether all is as it should be."""
+    print(
+        f"{'build':27}{'mechanism':18}{'epsilon':>8}{'delta':>7}{'proven':>8}{'at 95 %':>9}  right, of {canaries}"
+    )
+    as_expected = True
+    for policy, runs in RUNS.items():
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            running_canaries(Path(folder), policy, canaries) as world,
+        ):
+            for run in runs:
+                for fault in ("", *RUN_FAULTS[run]):
+                    found = world.guessed(run, fault)
+                    as_expected &= found.breaks_the_promise == bool(fault)
+                    proven = f"{found.proven_epsilon(FALSE_ALARM):8.2f}{found.proven_epsilon(0.05):9.2f}"
+                    promise = f"{run.name:18}{run.epsilon:8g}{run.delta:7g}"
+                    print(f"{fault or 'as it is':27}{promise}{proven}  {found.correct}", flush=True)
+    return as_expected
 
 
 def _audited(

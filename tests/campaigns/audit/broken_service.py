@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,14 @@ from numpy.typing import NDArray
 from dp_service.mechanisms import UnkGumb, unk_gumb
 from dp_service.mechanisms.bounded import BoundGauss
 from dp_service.mechanisms.bounded.threshold import hiding_threshold
-from dp_service.noise import LogWeights
+from dp_service.noise import KeyedStream, LogWeights
 from dp_service.noise.source import KeyedNoise
+from dp_service.queries.render import member_bounds
+from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.server.process import main
 
 _BELOW_ALL_COUNTS = -1000
+_MORE_THAN_ANYBODY_HAS = 1000
 
 
 def half_the_noise() -> None:
@@ -100,11 +104,34 @@ def without_noise(ending: str) -> None:
     KeyedNoise.discrete_gaussian = exact  # type: ignore[method-assign]
 
 
+def bounds_nobody() -> None:
+    """Members count in all of their elements, which the mechanism takes to be at most delta_0."""
+    real = member_bounds.InQueryBound
+
+    def unbounded(_: int, *others: Any) -> InQueryBound:
+        return real(_MORE_THAN_ANYBODY_HAS, *others)
+
+    member_bounds.InQueryBound = unbounded  # type: ignore[assignment, misc]
+
+
+def noise_of_a_fixed_seed() -> None:
+    """Every release has the noise of every other."""
+
+    def fixed(self: KeyedNoise, stream: KeyedStream) -> None:
+        del stream
+        self._stream = KeyedStream(bytes(32))
+        self._used_labels = set()
+
+    KeyedNoise.__init__ = fixed  # type: ignore[method-assign]
+
+
 FAULTS: dict[str, Callable[[], None]] = {
+    "bounds_nobody": bounds_nobody,
     "half_the_noise": half_the_noise,
     "half_the_noise_of_choices": half_the_noise_of_choices,
     "half_the_gaussian_noise": half_the_gaussian_noise,
     "threshold_without_min_count": threshold_without_min_count,
+    "noise_of_a_fixed_seed": noise_of_a_fixed_seed,
     "no_threshold_for_names": no_threshold_for_names,
     "sums_without_noise": partial(without_noise, "sums"),
     "total_without_noise": partial(without_noise, "total"),

@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 Answer = TypeVar("Answer")
 FALSE_ALARM = 1e-6
 _BISECTIONS = 60
+_LARGEST_EPSILON = 30.0
 
 
 @dataclass(frozen=True)
@@ -112,9 +114,37 @@ def _bisect(holds_at: Callable[[float], bool]) -> float:
     return low
 
 
+def chance_of_guesses(correct: int, guesses: int, canaries: int, *, epsilon: float, delta: float) -> float:
+    """Return what the probability that so many guesses are right is at most, if (epsilon, delta)-DP is kept.
+
+    Each canary is in a table by a fair coin of its own; whom to guess about, and what, may follow from all that one run
+    released. Source: Steinke, Nasr and Jagielski 2023, arXiv:2305.08846, the main theorem.
+    """
+    masses = _masses(guesses, 1 / (1 + math.exp(-epsilon)))
+    just_below = np.cumsum(masses[:correct][::-1]) / np.arange(1, correct + 1)
+    return float(masses[correct:].sum() + 2 * canaries * delta * just_below.max(initial=0))
+
+
+def epsilon_of_guesses(correct: int, guesses: int, canaries: int, *, delta: float, error: float) -> float:
+    """Return the largest epsilon that the guesses of one run rule out at this delta; 0: none."""
+
+    def is_ruled_out(epsilon: float) -> bool:
+        return chance_of_guesses(correct, guesses, canaries, epsilon=epsilon, delta=delta) <= error
+
+    return _LARGEST_EPSILON * _bisect(lambda share: is_ruled_out(_LARGEST_EPSILON * share))
+
+
 def _at_least(seen: int, trials: int, p: float) -> float:
-    counts = np.arange(seen, trials + 1)
+    return float(_masses(trials, p)[seen:].sum())
+
+
+def _masses(trials: int, p: float) -> NDArray[np.float64]:
+    """Return the binomial probabilities of 0 to all of the trials."""
+    counts = np.arange(trials + 1)
     log_factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, trials + 1)))))
-    log_ways = log_factorials[trials] - log_factorials[counts] - log_factorials[trials - counts]
+    log_ways = log_factorials[trials] - log_factorials - log_factorials[::-1]
     with np.errstate(under="ignore"):
-        return float(np.exp(log_ways + counts * math.log(p) + (trials - counts) * math.log1p(-p)).sum())
+        masses: NDArray[np.float64] = np.exp(
+            log_ways + counts * math.log(p) + (trials - counts) * math.log1p(-p)
+        )
+    return masses

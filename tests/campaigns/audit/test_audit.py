@@ -19,6 +19,7 @@ from .world import (
     BOUNDED_QUESTIONS,
     KNOWN_LAP,
     QUESTIONS,
+    SERIES,
     SHIFT,
     SMALL_KNOWN_GUMB,
     SMALL_KNOWN_GUMB_ORDER,
@@ -36,7 +37,14 @@ from .world import (
 ASKS = {KNOWN_LAP: 150, TOTAL: 150, UNK_LAP: 50, UNK_GUMB: 50}
 # Without any noise the member makes a tie, which shows the event half the time: more answers than for the others.
 SMALL_ASKS = {SMALL_KNOWN_GUMB: 160, SMALL_KNOWN_GUMB_ORDER: 130}
-BOUNDED_ASKS = {BOUND_GAUSS_KNOWN: 170, BOUND_GAUSS: 50, TWO_LOOKS: 170, SHIFT: 170, BOUND_MOMENTS: 230}
+BOUNDED_ASKS = {
+    BOUND_GAUSS_KNOWN: 170,
+    BOUND_GAUSS: 50,
+    SERIES: 170,
+    TWO_LOOKS: 170,
+    SHIFT: 170,
+    BOUND_MOMENTS: 230,
+}
 EVERY_ASKS = ASKS | SMALL_ASKS | BOUNDED_ASKS
 """How often each table is asked each question: enough to find a build that gives the member away every time.
 
@@ -44,6 +52,7 @@ A right build is accused of breaking any one promise at most once in 10^6 runs, 
 """
 
 ASKS_OF_BROKEN_BUILDS = {
+    "bounds_nobody": 400,
     "half_the_gaussian_noise": 400,
     "half_the_noise": 800,
     "no_threshold_for_names": 500,
@@ -109,6 +118,7 @@ def test_bounded_contributions_keep_their_promise(bounded_world: World, question
             ("half_the_gaussian_noise", BOUND_GAUSS_KNOWN),
             ("threshold_without_min_count", BOUND_GAUSS),
             ("no_threshold_for_names", TWO_LOOKS),
+            ("bounds_nobody", SERIES),
             ("total_without_noise", SHIFT),
             ("sums_without_noise", BOUND_MOMENTS),
         ],
@@ -117,7 +127,7 @@ def test_bounded_contributions_keep_their_promise(bounded_world: World, question
 def test_a_broken_build_of_bounded_contributions_is_found(
     bounded_world: World, fault: str, question: Question
 ) -> None:
-    """Half the sigma, thresholds without min_count or that hide no name, totals or sums as they are: all are found."""
+    """Half the sigma, no threshold, no min_count, no bound, totals or sums as they are: all are found."""
     with bounded_world.broken(fault) as address:
         assert bounded_world.proves_a_fault(question, ASKS_OF_BROKEN_BUILDS[fault], address)
 

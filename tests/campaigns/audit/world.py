@@ -10,9 +10,11 @@ import math
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
+from typing import Protocol
 
 import duckdb
 
@@ -53,6 +55,7 @@ _BOUNDED_COLUMNS = """
     consistency: fresh
     contributions: {bound: in_query, delta_0: 1, units: 1, min_count: 3}
     measures: {distinct_members: true}
+    time: {column: day, type: date, buckets: [day]}
     columns:
       member_id: {type: int64}
       app: {type: string, group_by: true, domain: [line, web]}
@@ -92,7 +95,10 @@ accounts:
   - path: [audit, "*"]
     limit: {information: 1000000000, calls: 1000000000}
 """
-# The three members that both tables have; the fourth has an article and a cohort that nobody else has.
+_DAY_COUNT = 16
+_DAYS = (date(2026, 1, 1), date(2026, 1, 1 + _DAY_COUNT))
+# The three members that both tables have; the fourth has an article and a cohort that nobody else has, and alone comes
+# on every day.
 _MEMBERS = [
     "(1, 'web', 'low', 'old', NULL)",
     "(2, 'web', 'high', 'old', NULL)",
@@ -117,11 +123,18 @@ class Question:
     events: tuple[Event[PrivateResult], ...]
     of_table: str = ""
     sums: tuple[str, ...] = ()
+    by_day: bool = False
 
     def about(self, table: str) -> object:
         """Return the question to ask of one of the tables."""
         return structured_question(
-            table + self.of_table, self.by, k=self.k, counts=self.counts, sums=self.sums
+            table + self.of_table,
+            self.by,
+            k=self.k,
+            counts=self.counts,
+            sums=self.sums,
+            bucket="day:day" if self.by_day else None,
+            time_range=_DAYS if self.by_day else None,
         )
 
 
@@ -240,6 +253,27 @@ BOUND_GAUSS = Question(
     delta=DELTA + _gaussian_delta(_GAUSSIAN_EPSILON),
     events=(replace(shows("web"), impossible_without=True),),
 )
+
+
+def days_are(at_least: int) -> Event[PrivateResult]:
+    """Return the event that the counts of all days add up to at least this."""
+    return Event(
+        f"all days >= {at_least}",
+        lambda result: sum(row.noisy_count or 0 for row in result.rows) >= at_least,
+    )
+
+
+# Of the fourth member's days one counts.
+SERIES = Question(
+    "BoundGauss, series",
+    (),
+    k=None,
+    counts=True,
+    epsilon=_GAUSSIAN_EPSILON,
+    delta=_gaussian_delta(_GAUSSIAN_EPSILON),
+    events=tuple(each for count in (4, 8, 12) for each in _either(days_are(count))),
+    by_day=True,
+)
 # Who is named and counted at least as often as this is seen in both looks.
 TWO_LOOKS = Question(
     "BoundGauss, looks",
@@ -326,8 +360,15 @@ BOUND_MOMENTS = Question(
     of_table=SUMMED,
     sums=("pieces",),
 )
-BOUNDED_QUESTIONS = (BOUND_GAUSS_KNOWN, BOUND_GAUSS, TWO_LOOKS, SHIFT, BOUND_MOMENTS)
+BOUNDED_QUESTIONS = (BOUND_GAUSS_KNOWN, BOUND_GAUSS, SERIES, TWO_LOOKS, SHIFT, BOUND_MOMENTS)
 QUESTIONS = (KNOWN_LAP, TOTAL, KNOWN_GUMB, KNOWN_GUMB_ORDER, UNK_LAP, UNK_GUMB)
+
+
+class Asked(Protocol):
+    """A question that can be asked of either table."""
+
+    def about(self, table: str) -> object:
+        """Return the question to ask of one of the tables."""
 
 
 @dataclass(frozen=True)
@@ -338,7 +379,7 @@ class World:
     budget: str
     directory: Path
 
-    async def answers(self, question: Question, table: str, times: int, dp: str = "") -> list[PrivateResult]:
+    async def answers(self, question: Asked, table: str, times: int, dp: str = "") -> list[PrivateResult]:
         """Ask a question again and again; every answer is a new release and is charged."""
         files = {name: self.directory / f"{name}.parquet" for name in (WITH, WITHOUT)}
         others = {f"{name}{end}": path for name, path in files.items() for end in (LOOKS, SHIFTED, SUMMED)}
@@ -415,24 +456,30 @@ class World:
 @contextmanager
 def running_world(directory: Path, policy: str = POLICY) -> Iterator[World]:
     """Write both tables and run both services."""
-    (directory / "policy.yaml").write_text(policy)
-    (directory / "budget.yaml").write_text(BUDGET)
     for name, rows in ((WITHOUT, _MEMBERS), (WITH, [*_MEMBERS, _ONE_MORE])):
         columns = "member_id, app, score, cohort, article"
         path = directory / f"{name}.parquet"
+        days = f"CASE article WHEN 'rare' THEN {_DAY_COUNT} ELSE 1 END"
         # An empty column has no type of its own.
         query = (
             "SELECT * REPLACE (article::VARCHAR AS article), app AS program, "
-            f"CASE WHEN article = 'rare' THEN {_LARGEST_TOTAL} ELSE 0 END AS pieces "
+            f"CASE WHEN article = 'rare' THEN {_LARGEST_TOTAL} ELSE 0 END AS pieces, "
+            f"DATE '{_DAYS[0]}' + CAST(unnest(range({days})) AS INT) AS day "
             f"FROM (VALUES {', '.join(rows)}) AS t({columns})"
         )
         duckdb.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
-    with ExitStack() as stack:
-        services = stack.enter_context(
-            EmbeddedServices(
-                policy=directory / "policy.yaml",
-                budget_config=directory / "budget.yaml",
-                directory=directory / "state",
-            )
-        )
+    with running_services(directory, policy) as world:
+        yield world
+
+
+@contextmanager
+def running_services(directory: Path, policy: str) -> Iterator[World]:
+    """Run both services over the tables that are in a directory."""
+    (directory / "policy.yaml").write_text(policy)
+    (directory / "budget.yaml").write_text(BUDGET)
+    with EmbeddedServices(
+        policy=directory / "policy.yaml",
+        budget_config=directory / "budget.yaml",
+        directory=directory / "state",
+    ) as services:
         yield World(services.dp_address, services.budget_address, directory)
