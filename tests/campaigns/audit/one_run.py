@@ -1,6 +1,6 @@
 """An audit from one release: many canaries, each in the table by a coin of its own, and a guess about every one.
 
-Whoever guesses knows all but the coins. What the guesses prove is `estimating.chance_of_guesses`: nearly all of what
+An attacker who knows all but the coins guesses. What the guesses prove is `estimating.chance_of_guesses`: nearly all of what
 Laplace noise loses, and little of what Gaussian noise does, whose loss is in its tails.
 """
 
@@ -59,7 +59,7 @@ def _centred_sum(row: Row) -> float:
 class OneRun:
     """A question whose one answer tells of all canaries, and the (epsilon, delta) that is promised of each.
 
-    `score` is what is looked at of a canary's element, which is 0 if it is not shown; whoever has more than `threshold`
+    `score` is what is looked at of a canary's element, which is 0 if it is not shown; one with more than `threshold`
     is guessed to be in the table.
     """
 
@@ -126,7 +126,7 @@ class Canaries:
             return self._guessed(run, address, takes_off=fault == "noise_of_a_fixed_seed")
 
     def _guessed(self, run: OneRun, dp: str = "", *, takes_off: bool = False) -> Guesses:
-        """Guess by what is shown; whoever knows that noise repeats `takes_off` what is shown of nobody."""
+        """Guess by what is shown; an attacker on noise that repeats `takes_off` what is shown of nobody."""
         scores = self._scores(run, WITH, dp) - (self._scores(run, WITHOUT, dp) if takes_off else 0)
         correct = int(((scores > run.threshold) == self.are_in).sum())
         return Guesses(run, correct, len(self.are_in))

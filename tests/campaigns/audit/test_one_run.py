@@ -70,7 +70,7 @@ def test_randomised_response_is_not_accused_and_nearly_all_is_proven(epsilon: fl
 
 
 def test_a_few_canaries_that_delta_gives_away_prove_nothing() -> None:
-    """Whoever shows each with probability delta, and says nothing of the others, is (0, delta)-DP."""
+    """A mechanism that shows each with probability delta, and says nothing of the others, is (0, delta)-DP."""
     shown, canaries = 10, 1_000
     assert epsilon_of_guesses(shown, shown, canaries, delta=shown / canaries, error=FALSE_ALARM) == 0
     assert epsilon_of_guesses(shown, shown, canaries, delta=0.0, error=0.05) > 1
