@@ -1,7 +1,7 @@
 """An audit from one release: many canaries, each in the table by a coin of its own, and a guess about every one.
 
-An attacker who knows all but the coins guesses. What the guesses prove is `estimating.chance_of_guesses`: nearly all of what
-Laplace noise loses, and little of what Gaussian noise does, whose loss is in its tails.
+An attacker who knows all but the coins guesses. What the guesses prove is `estimating.chance_of_guesses`: nearly all
+of what Laplace noise loses, and little of what Gaussian noise does, whose loss is in its tails.
 """
 
 # ruff: noqa: S608  (the SQL is the tests' own)
