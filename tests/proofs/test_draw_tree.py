@@ -95,7 +95,8 @@ class Draws:
         ]
         return Interaction(first, second, following=[self._peeled(int(index)) for index in indices])
 
-    def _peeled(self, k_bar: int) -> Interaction:
+    def choices(self, k_bar: int) -> tuple[list[list[float]], list[set[int]]]:
+        """Return logarithms of the weights of elements and bottom, and the candidates and bottom, of each."""
         weights = [
             selection_weights(self.mechanism, np.array(each), k_bar, int(descending(each)[k_bar]))
             for each in (self.one, self.other)
@@ -103,9 +104,13 @@ class Draws:
         eligible = [
             np.ones(ROWS + 1, np.bool_) if each.eligible is None else each.eligible for each in weights
         ]
-        # The candidates of both neighbours, and bottom.
-        common = np.flatnonzero(eligible[0] & eligible[1]).tolist()
-        return self._met([log_weights(each) for each in weights], common, ())
+        return [log_weights(each) for each in weights], [
+            {*np.flatnonzero(each).tolist()} for each in eligible
+        ]
+
+    def _peeled(self, k_bar: int) -> Interaction:
+        logs, (first, second) = self.choices(k_bar)
+        return self._met(logs, sorted(first & second), ())
 
     def _met(self, logs: list[list[float]], left: list[int], met: tuple[int, ...]) -> Interaction:
         if len(met) == self.mechanism.k:
@@ -173,6 +178,19 @@ def test_the_draws_are_an_interaction_that_keeps_its_price(drawn: Draws) -> None
         x = math.exp(epsilon)
         excess = sum(max(0.0, one - x * other) for *_, one, other in histories(tree))
         assert excess <= table(worst).delta(epsilon) * (1 + CLOSE)
+
+
+@given(draws())
+def test_newcomers_are_few_and_all_others_move_together(drawn: Draws) -> None:
+    """`few`, `few'` and `common_moved` of proofs/newcomers.v, at every threshold."""
+    for k_bar in range(drawn.mechanism.k, ROWS):
+        logs, candidates = drawn.choices(k_bar)
+        common = candidates[0] & candidates[1]
+        for each, own in zip(logs, candidates, strict=True):
+            assert sum(math.exp(each[i] - each[ROWS]) for i in own - common) <= CURRENCY.delta * (1 + CLOSE)
+        moves = [logs[1][i] - logs[0][i] for i in common]
+        assert -CLOSE <= min(moves) or max(moves) <= CLOSE
+        assert max(map(abs, moves)) <= E * (1 + CLOSE)
 
 
 @given(draws())
