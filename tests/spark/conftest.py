@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from pinot_connector.engines.spark import SparkEngine
 from tests.support.java_options import QUICK_JAVA
 from tests.support.programs import found, is_hidden
 from tests.support.rings import needs
@@ -91,3 +92,11 @@ def spark(event_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     context.removeSparkListener(context.eventLogger().get())
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True, scope="package")
+def unhurried_engines() -> Iterator[None]:
+    """Let no engine give up a query because the machine is busy, unless a test sets its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SparkEngine.__init__, "__kwdefaults__", {"timeout_seconds": 600.0})
+        yield
