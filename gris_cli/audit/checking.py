@@ -18,12 +18,13 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from google.protobuf.json_format import ParseDict, ParseError
 from gris_api.budget.v1 import budget_pb2
-from pydantic import ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from budget_service.ledger.journal import require_well_formed
 from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account, capped_sum
-from budget_service.ledger.verification import Rebuilt
+from budget_service.ledger.verification import Rebuilt, next_digest
 from budget_service.ledger.windows import datetime_of
 from budget_service.server.archives import (
     Archive,
@@ -50,7 +51,18 @@ from gris_cli.audit.bundle import (
 EXPECTED = (ACCOUNTS, SERVICE, CONFIGURATION, REFUSALS)
 MOST_MANIFEST_BYTES = 64 * 2**20
 MOST_LINE_CHARACTERS = 16 * 2**20
-_NO_ENTRY = (AttributeError, IndexError, NoArchiveError, TypeError, ValueError)
+_NO_ENTRY = (AttributeError, IndexError, NoArchiveError, OverflowError, TypeError, ValueError)
+
+
+class _File(BaseModel):
+    """What is checked of a file of which a bundle has the digest."""
+
+    kind: str
+    name: str
+    sha256: str
+
+
+_FILES = TypeAdapter(list[_File])
 
 
 @dataclass
@@ -64,6 +76,7 @@ class Checked:
     not_compared: int = 0
     recorded: int = 0
     not_recorded: int = 0
+    recorded_elsewhere: int = 0
 
     def note(self, file: str, problem: str) -> None:
         """Keep a problem, if there is one."""
@@ -226,6 +239,10 @@ def _check_earlier(checked: Checked, earlier: Manifest, chain: Chain) -> None:
             checked.note(journal.file or MANIFEST, said)
 
 
+class OtherPastError(Exception):
+    """Of files that cover the same entries, the first one is of another past than the journal."""
+
+
 @dataclass
 class _Journals:
     """What the entries of a bundle say together.
@@ -240,9 +257,14 @@ class _Journals:
     recorded: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     def read(self, chain: Chain, journal: Journal) -> None:
-        """Read all entries of a root. Raises one of `_NO_ENTRY`."""
+        """Read all entries of a root. Raises one of `_NO_ENTRY`, or OtherPastError."""
         root, first, rebuilt = journal.root, chain.begins(journal.root, journal.entries), Rebuilt()
+        digests = chain.digests(root, first - 1)
         for number, entry in enumerate(chain.entries(root, journal.entries), first):
+            require_well_formed(entry)
+            if entry.account.root != root:
+                raise ValueError("an entry of another root account")
+            digests = frozenset(next_digest(each, entry) for each in digests)
             if first == 1:
                 rebuilt.add(entry)
             if number >= journal.first:
@@ -250,6 +272,9 @@ class _Journals:
             if entry.kind is EntryKind.FILE:
                 file = RecordedFile.of_text(entry.change)
                 self.recorded[root, file.kind, file.name] = file.sha256
+        # Of several pasts each may be sound: what is added up has to be the one that the journal continues.
+        if digests and journal.digest not in digests:
+            raise OtherPastError
         if first == 1:
             self.rebuilt[root] = rebuilt
 
@@ -261,7 +286,10 @@ def _check_contents(checked: Checked, chain: Chain) -> None:
         try:
             journals.read(chain, each)
         except _NO_ENTRY:
-            checked.note(each.file, "has an entry that no ledger can have")
+            checked.note(each.file or MANIFEST, "has an entry that no ledger can have")
+        except OtherPastError:
+            problem = f"has other entries of {each.root} than a file that was given: leave out those of another past"
+            checked.note(each.file or MANIFEST, problem)
     left = journals.levels
     with (checked.directory / ACCOUNTS).open(encoding="utf-8") as file:
         number = 0
@@ -269,23 +297,25 @@ def _check_contents(checked: Checked, chain: Chain) -> None:
             number += 1
             try:
                 left.discard(_check_level(checked, json.loads(line), journals.rebuilt))
-            except (ValueError, KeyError, TypeError, AttributeError, ParseError, RecursionError):
+            except (*_NO_ENTRY, KeyError, ParseError, RecursionError):
                 checked.note(ACCOUNTS, f"line {number}: expected an account and its budget")
     for level in sorted(left):
         checked.note(ACCOUNTS, f"does not have {level.text}, which is in the journal")
     try:
-        for said in json.loads((checked.directory / CONFIGURATION).read_bytes()):
-            _check_file(checked, said["kind"], said["name"], said["sha256"], journals.recorded)
-    except (ValueError, KeyError, TypeError, RecursionError):
+        files = _FILES.validate_json((checked.directory / CONFIGURATION).read_bytes())
+    except ValidationError:
         checked.note(CONFIGURATION, "expected files, each with kind, name and sha256")
-
-
-def _check_file(
-    checked: Checked, kind: str, name: str, sha256: str, recorded: dict[tuple[str, str, str], str]
-) -> None:
-    if kind == METRICS:
         return
-    last = {root: digest for (root, *file), digest in recorded.items() if file == [kind, name]}
+    given = [said for said in files if said.kind != METRICS]
+    for said in given:
+        _check_file(checked, said, journals.recorded)
+    here = {(said.kind, said.name) for said in given}
+    checked.recorded_elsewhere = len({(kind, name) for _, kind, name in journals.recorded} - here)
+
+
+def _check_file(checked: Checked, file: _File, recorded: dict[tuple[str, str, str], str]) -> None:
+    kind, name, sha256 = file.kind, file.name, file.sha256
+    last = {root: digest for (root, *of), digest in recorded.items() if of == [kind, name]}
     for root, digest in last.items():
         problem = f"{name} is not what was recorded last as this {kind}, in the journal of {root}"
         checked.note(CONFIGURATION, problem if digest != sha256 else "")

@@ -21,6 +21,8 @@ def record(
     as_json: bool,
 ) -> None:
     """Record in the journals that a file was changed: its digest, who says so, and why."""
+    from collections import Counter
+
     from gris_api.budget.v1 import admin_pb2, budget_pb2
 
     from budget_service.ledger.recorded_files import RecordedFile
@@ -34,10 +36,14 @@ def record(
     files = [GivenFile.read(each) for each in file]
     if any(each.kind == METRICS for each in files):
         raise typer.BadParameter("--file: no service decides by metrics")
-    try:
-        named = [RecordedFile.parse(each.kind, each.sha256, each.path.name) for each in files]
-    except InvalidFieldError as error:
-        raise typer.BadParameter(f"--file: {error}") from None
+    named = list[RecordedFile]()
+    for given in files:
+        try:
+            named.append(RecordedFile.parse(given.kind, given.sha256, given.path.name))
+        except InvalidFieldError as error:
+            raise typer.BadParameter(f"--file: {error}; got {given.path.name}") from None
+    if twice := [name for name, of in Counter((each.kind, each.name) for each in named).items() if of > 1]:
+        raise typer.BadParameter(f"--file: two files are {' '.join(twice[0])}; give them different names")
     account = budget_pb2.Account(path=[root]) if root else None
     rows = list[tuple[str, str, str, int]]()
     for each in named:

@@ -34,7 +34,8 @@ def _notes(checked: Checked) -> list[tuple[str, str]]:
         ("compared", compared),
         (
             "files",
-            f"{checked.recorded} are recorded in the journals as they are; {checked.not_recorded} are not",
+            f"{checked.recorded} are recorded in the journals as they are; {checked.not_recorded} are not; "
+            f"{checked.recorded_elsewhere} are recorded and not in the bundle",
         ),
         ("bundle", f"not sound: {len(checked.problems)} problems" if checked.problems else "sound"),
     ]
@@ -53,4 +54,5 @@ def facts(checked: Checked) -> dict[str, Any]:
         "levels_not_compared": checked.not_compared,
         "files_recorded": checked.recorded,
         "files_not_recorded": checked.not_recorded,
+        "files_not_in_bundle": checked.recorded_elsewhere,
     }

@@ -22,10 +22,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
 
+from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import next_digest
-from budget_service.server.archives import last_line, read_entries
+from budget_service.server.archives import entry_line, last_line, read_entries
 from dp_service.queries.policy import read_policy
 from gris_cli.__main__ import main
 from gris_cli.audit.bundle import (
@@ -647,6 +649,48 @@ def test_what_was_archived_before_is_read_from_its_files(
 
 
 @needs("process")
+def test_an_archive_of_another_past_is_not_added_up(
+    other_ledger: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is sound by itself, and so is the journal, which continues the other one."""
+    company, bundle, archive = other_ledger, tmp_path / "bundle", tmp_path / "archive"
+    asyncio.run(company.charge((("acme", "ann"), 9, "r1"), (("acme", "ann"), 9, "r2")))
+    assert main(company.typed("budget", "seal", "--root", "acme", "--archive")) == 0
+    asyncio.run(company.charge((("acme", "ann"), 1, "r3")))
+    assert main(company.typed("budget", "seal", "--root", "acme")) == 0
+    assert main(company.typed("audit", "export", bundle)) == 0
+    (real,) = archive.iterdir()
+    entries = [replace(each, cost=Cost(1, 1)) for each in read_entries(real)]
+    forged = tmp_path / "acme.1-2.forged.jsonl"
+    forged.write_text("".join(map(entry_line, entries)) + last_line(2, reduce(next_digest, entries, "")))
+    assert verified(capsys, bundle, company, "--archive", real)["levels_compared"]
+    found = verified(capsys, bundle, company, "--archive", forged, "--archive", real, sound=False)
+    problem = "has other entries of acme than a file that was given: leave out those of another past"
+    assert (JOURNAL, problem) in problems(found)
+
+
+@needs("process")
+@pytest.mark.parametrize("changed", [{"actor": ""}, {"account": Account(("else", "ann"))}])
+def test_a_journal_has_entries_that_its_ledger_can_have_written(
+    other_ledger: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any]
+) -> None:
+    """Who signs may give them any digest."""
+    company, bundle = other_ledger, tmp_path / "bundle"
+    limit = ("--information", "5", "--calls", "5")
+    assert main(company.typed("budget", "set-limit", "--account", "acme/ann", *limit)) == 0
+    assert main(company.typed("audit", "export", bundle, "--root", "acme")) == 0
+    (entry,) = read_entries(bundle / JOURNAL)
+    entries = [replace(entry, **changed), entry]
+    end = reduce(next_digest, entries, "")
+    (bundle / JOURNAL).write_text("".join(map(entry_line, entries)) + last_line(2, end))
+    (journal,) = Manifest.model_validate_json((bundle / MANIFEST).read_bytes()).journals
+    changed = {"entries": 2, "digest": end, "checkpoint_entries": 0, "checkpoint_digest": ""}
+    signed_again(company, bundle, journals=[journal.model_copy(update=changed)])
+    found = verified(capsys, bundle, company, sound=False)
+    assert (JOURNAL, "has an entry that no ledger can have") in problems(found)
+
+
+@needs("process")
 def test_a_ledger_is_exported_while_it_is_charged(
     other_ledger: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -733,7 +777,18 @@ def test_a_file_that_was_changed_after_it_was_recorded_is_found(
     assert expected == problems(found("back", sound=False))
     record()
     after = found("after")
-    assert (1, 1) == (after["files_recorded"], after["files_not_recorded"])
+    assert (1, 1, 0) == tuple(
+        after[f"files_{each}"] for each in ("recorded", "not_recorded", "not_in_bundle")
+    )
+    del files[:2]
+    left_out = found("left-out")
+    assert (0, 1, 1) == tuple(
+        left_out[f"files_{each}"] for each in ("recorded", "not_recorded", "not_in_bundle")
+    )
+    (tmp_path / "left-out" / "configuration.json").write_text("{}")
+    signed_again(company, tmp_path / "left-out")
+    said = verified(capsys, tmp_path / "left-out", company, sound=False)
+    assert [("configuration.json", "expected files, each with kind, name and sha256")] == problems(said)
     capsys.readouterr()
     assert main(company.typed("budget", "journal", "--root", "acme")) == 0
     assert "file recorded" in capsys.readouterr().out
@@ -751,6 +806,8 @@ def test_no_file_is_recorded_that_a_service_would_refuse(
         (f"metrics={tmp_path}/metrics.txt", "no service decides by metrics"),
         (f"policy={company.folder}/access.yaml", "access.yaml"),
         (f"policy={tmp_path}/a b.yaml", "--file: file.name must have 1 to 128 letters"),
+        (f"policy={tmp_path}/a b.yaml", "got a b.yaml"),
+        (good[1], "two files are policy policy.yaml"),
     ):
         typed = company.typed("audit", "record", *good, "--file", wrong)
         assert said in " ".join(refused(capsys, typed).split())
