@@ -76,14 +76,8 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
         ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
         # An empty statement is left out, so that charges of clients without statements keep their fingerprints.
         stated = (self.policy_statement,) if self.policy_statement else ()
-        fields = (
-            "charge",
-            *cost_fields(self.cost, self.unit_id),
-            *ids,
-            *stated,
-            *block_fields(self.blocks),
-        )
-        return fingerprint_of(self.account, fields, self.asked_by)
+        fields = ("charge", *cost_fields(self.cost, self.unit_id), *ids, *stated)
+        return fingerprint_of(self.account, (*fields, *block_fields(self.blocks)), self.asked_by)
 
 
 class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):

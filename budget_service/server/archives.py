@@ -51,7 +51,7 @@ class Archive:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedArchive:
     """A file, what it says of itself, and what is wrong with it: nothing if `problem` is empty."""
 
     path: Path
@@ -210,10 +210,10 @@ def missing(root: str, number: int) -> str:
     return f"needs the file that ends with entry {number} of {root}"
 
 
-def check_archives(paths: Sequence[Path]) -> list[Checked]:
+def check_archives(paths: Sequence[Path]) -> list[CheckedArchive]:
     """Check that the entries of each file have the digest that it ends with, continued from the file before it."""
     chain = Chain(paths)
-    return [Checked(each, chain.archives.get(each), chain.problem(each)) for each in paths]
+    return [CheckedArchive(each, chain.archives.get(each), chain.problem(each)) for each in paths]
 
 
 def archives_of(folder: Path, root: str) -> list[Path]:

@@ -29,6 +29,7 @@ from gris_serving.authorisation import Access
 from gris_serving.documents import read_content
 from gris_serving.reloading_files import SecurityError, read_bytes
 
+MOST_BYTES = 64 * 2**20
 _TOKENS = {"issuer": True, "audience": True}
 _NOTHING = dict[str, Any]()
 _OF_ACCESS = {"certificates": True, "jwt": {**_TOKENS, "roles_claim": True}}
@@ -60,6 +61,9 @@ class GivenFile:
         if not equals or not name or kind not in _KINDS:
             raise InputError(f"expected KIND=FILE, where KIND is {', '.join(_KINDS)}; got {text}", "file")
         path = Path(name)
+        # What never ends, or is no text of anybody, is not read.
+        if path.is_fifo() or path.is_char_device() or (path.is_file() and path.stat().st_size > MOST_BYTES):
+            raise InputError(f"{path}: expected a file of at most {MOST_BYTES} bytes", "file")
         try:
             content = read_bytes(path)
             return GivenFile(kind, path, content, _KINDS[kind](path, content))

@@ -9,7 +9,7 @@ from typing import Any
 
 from gris_api.budget.v1 import admin_pb2, budget_pb2
 
-from budget_service.server.archives import Checked
+from budget_service.server.archives import CheckedArchive
 from gris_cli.budget.ledger import format_timestamp
 from gris_data.sheets import Column, Sheet, percent, sheet_rows
 from pinot_connector.budgets import Cost, Level, questions_left
@@ -285,7 +285,7 @@ def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:
     return Sheet(columns, rows, (("verified", checked),))
 
 
-def archives_sheet(checked: Sequence[Checked]) -> Sheet:
+def archives_sheet(checked: Sequence[CheckedArchive]) -> Sheet:
     """Return what each archive holds, the digest of all entries up to its last, and what is wrong with it."""
     rows = [
         (each.path.name, *(("", None, None, "") if (found := each.archive) is None else (

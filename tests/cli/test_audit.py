@@ -808,6 +808,7 @@ def test_no_file_is_recorded_that_a_service_would_refuse(
         (f"policy={tmp_path}/a b.yaml", "--file: file.name must have 1 to 128 letters"),
         (f"policy={tmp_path}/a b.yaml", "got a b.yaml"),
         (good[1], "two files are policy policy.yaml"),
+        ("policy=/dev/zero", "/dev/zero: expected a file of at most 67108864 bytes"),
     ):
         typed = company.typed("audit", "record", *good, "--file", wrong)
         assert said in " ".join(refused(capsys, typed).split())

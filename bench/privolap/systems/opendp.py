@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from bench.privolap.questions import Budget, Data, Kind, Question
@@ -15,9 +15,10 @@ MOST_ROWS = 10_000_000
 class OpenDP(Library):
     """As the documentation has it: a part of epsilon and delta for each question.
 
-    Tuned, questions pay with zero-concentrated privacy, which composes better, only lists take a part of delta, members
-    count in twice as many names, which was best of 4 to 32 with Cofacts, and each member's amount is added up before it
-    is clipped.
+    Tuned, questions pay with zero-concentrated privacy, which composes better, by the rho that the library converts to
+    the promise; only lists take a part of delta; members count in twice as many names, which was best of 4 to 32 with
+    Cofacts; each member's amount is added up before it is clipped; and the library relies on how many keys a member has
+    in the prepared rows, instead of choosing them itself.
     """
 
     def __init__(self, *, tuned: bool = False) -> None:
@@ -39,7 +40,8 @@ class OpenDP(Library):
             rows = self._amounts(rows, data, pl)
         # A sample of each member's keys, for `truncate_num_groups(keep="sample")` fails in 0.16.0.
         groups = self._groups(question, data)
-        rows = rows.filter(pl.int_range(pl.len()).shuffle().over("member") < groups) if groups > 1 else rows
+        if known_keys(question) != ["0"]:
+            rows = rows.filter(pl.int_range(pl.len()).shuffle().over("member") < groups)
         keys, promise = known_keys(question), (budget.epsilon, budget.delta, budget.share_of_a_list, share)
         name = question.kind, tuple(keys or ()), promise, groups, data.rows
         if name not in self._measurements:
@@ -62,20 +64,25 @@ class OpenDP(Library):
         if question.kind is Kind.SUM:
             most, bounds = (1, (0, data.total)) if self.tuned else (data.rows, (-data.row, data.row))
             counted = pl.col("amount").fill_null(0).dp.sum(bounds)
+        keys, groups = known_keys(question), self._groups(question, data)
+        unit = dp.unit_of(contributions=1, identifier=pl.col("member"))
+        if is_prepared := self.tuned and keys != ["0"]:
+            bound = dp.polars.Bound(by=["key"], per_group=most, num_groups=groups)
+            unit = dp.unit_of(contributions=[bound])
         query = dp.Context.compositor(
             data=rows.lazy(),
-            privacy_unit=dp.unit_of(contributions=1, identifier=pl.col("member")),
+            privacy_unit=unit,
             privacy_loss=loss,
             split_evenly_over=1,
             margins=[dp.polars.Margin(max_length=MOST_ROWS)],
         ).query()
-        keys = known_keys(question)
         if keys == ["0"]:
             return query.truncate_per_group(most).select(counted)
-        # A member of n groups keeps n - 1 of them.
-        groups = self._groups(question, data) + 1
-        query = query.truncate_per_group(most, by=["key"])
-        query = query.truncate_num_groups(groups, by=["key"], keep="first").group_by("key").agg(counted)
+        if not is_prepared:
+            query = query.truncate_per_group(most, by=["key"])
+            # A member of n groups keeps n - 1 of them.
+            query = query.truncate_num_groups(groups + 1, by=["key"], keep="first")
+        query = query.group_by("key").agg(counted)
         return query if keys is None else query.with_keys(pl.LazyFrame({"key": keys}))
 
     def _amounts(self, rows: Any, data: Data, pl: Any) -> Any:
@@ -90,7 +97,21 @@ class OpenDP(Library):
             delta = budget.delta * share
             return dp.loss_of(epsilon=budget.epsilon * share, delta=delta if takes_delta else 0.0)
         # Half of delta is for names, half for what rho promises.
-        log = math.log(2 / budget.delta)
-        rho = (math.sqrt(log + budget.epsilon) - math.sqrt(log)) ** 2
         names = {"delta": budget.delta / 2 * budget.share_of_a_list} if takes_delta else {}
-        return dp.loss_of(rho=rho * share, **names)
+        return dp.loss_of(rho=rho_of(budget.epsilon, budget.delta / 2) * share, **names)
+
+
+@cache
+def rho_of(epsilon: float, delta: float) -> float:
+    """Return the zero-concentrated privacy that OpenDP converts to a promise, to three digits."""
+    import opendp.prelude as dp  # noqa: PLC0415 - an extra
+
+    def promised(scale: float) -> float:
+        noise = dp.m.make_gaussian(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale)
+        return float(dp.c.make_zCDP_to_approxDP(noise).map(1).epsilon(delta))
+
+    low, high = 1e-3, 1e3
+    while high > low * 1.0005:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if promised(middle) <= epsilon else (middle, high)
+    return 1 / (2 * high**2)

@@ -10,7 +10,7 @@ from .audiences import AudienceTotals, audience_campaign
 
 WORLDS = 2
 MOST = 30
-ENOUGH = 2
+ENOUGH = 5
 
 
 @pytest.mark.slow
