@@ -38,6 +38,7 @@ from tests.support.key_server import (
     jwks,
     says,
     serving,
+    silent_port,
     until,
 )
 from tests.support.log_events import everything_logged, logged_events
@@ -159,16 +160,17 @@ def test_tokens_are_refused_until_their_issuer_answers(
 ) -> None:
     """A server that is down at the start keeps no verifier from starting, and none is let in meanwhile."""
     caplog.set_level(logging.INFO)
-    with serving(authority.server()) as server:
-        port = server.server_port
-    verifier = started(server, authority)
-    token = signed(server, key)
-    until(lambda: problems(caplog))
-    with pytest.raises(TokenError, match="the keys of their issuer are not here"):
-        verifier.claims(token)
-    with serving(authority.server(), port) as server:
-        server.publish(key)
-        until(lambda: accepts(verifier, token))
+    with silent_port() as port:
+        with serving(authority.server(), port) as server:
+            pass
+        verifier = started(server, authority)
+        token = signed(server, key)
+        until(lambda: problems(caplog))
+        with pytest.raises(TokenError, match="the keys of their issuer are not here"):
+            verifier.claims(token)
+        with serving(authority.server(), port) as server:
+            server.publish(key)
+            until(lambda: accepts(verifier, token))
     assert {"unreachable"} == set(problems(caplog))
     assert ("keys.fetched", {"keys": 1}) in logged_events(caplog)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import ssl
 import threading
 import time
@@ -43,7 +44,8 @@ class KeyServer(ThreadingHTTPServer):
         if files is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*files)
-            self.socket = context.wrap_socket(self.socket, server_side=True)
+            # With the handshake in `accept`, one silent client would keep the server from everybody, and from ending.
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     def discovery(self, **changed: object) -> bytes:
         """Return its discovery document, with some entries changed."""
@@ -85,6 +87,15 @@ def serving(files: tuple[Path, Path] | None, port: int = 0) -> Iterator[KeyServe
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def silent_port() -> Iterator[int]:
+    """Give a port at which nobody answers, but where `serving` may begin, and nobody else."""
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        yield kept.getsockname()[1]
 
 
 @contextmanager
