@@ -126,7 +126,9 @@ class FakePinot:
         handler = type("Handler", (_Handler,), {"pinot": self})
         self._server = _Server(("127.0.0.1", 0), handler)
         if tls is not None:
-            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+            self._server.socket = tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self._server.server_port}"
 
     @contextmanager
