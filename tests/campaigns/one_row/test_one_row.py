@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,18 +12,23 @@ import pytest
 from dp_service.queries.canonical_columns import PatternCondition
 from dp_service.queries.render.dialects import DIALECTS
 from tests.campaigns.one_row.asking import Totals, faults, on_duckdb
-from tests.campaigns.one_row.forms import conditions, forms, policy
+from tests.campaigns.one_row.forms import Form, conditions, forms, policy
 
 POLICY = policy()
-FORMS = [*forms(POLICY)]
 MATCHES = DIALECTS["duckdb"].matches
+
+
+@cache
+def every_form() -> list[Form]:
+    """Return all questions. They take seconds to read, so that none but a worker that asks them does."""
+    return [*forms(POLICY)]
 
 
 def test_every_column_and_form_is_asked_for() -> None:
     """Few conditions are such that no row can meet them."""
-    of = {table: sum(form.table == table for form in FORMS) for table in ("dropped", "kept", "summed")}
+    of = {table: sum(form.table == table for form in every_form()) for table in ("dropped", "kept", "summed")}
     assert min(of.values()) > 0.85 * len([*conditions()])
-    assert {name for form in FORMS for name in form.names} >= {
+    assert {name for form in every_form() for name in form.names} >= {
         "at",
         "at_s",
         "at_ms",
@@ -31,7 +37,7 @@ def test_every_column_and_form_is_asked_for() -> None:
         "number",
         "price",
     }
-    second = [form for form in FORMS if form.about is not None]
+    second = [form for form in every_form() if form.about is not None]
     assert {form.resolution.counts_cells for form in second} == {True, False}
     assert {form.query.dimensions[0] for form in second} >= {"who", "text", "number", "flag", "day"}
 
@@ -44,7 +50,7 @@ def test_no_row_makes_an_error_or_counts_where_it_does_not_in_the_reference(
     """All odd rows at once, and each one alone beside the ordinary ones."""
     totals = Totals()
     with on_duckdb(tmp_path) as held:
-        assert faults(held, POLICY, FORMS[::every], totals, one_at_a_time=one_at_a_time) == []
+        assert faults(held, POLICY, every_form()[::every], totals, one_at_a_time=one_at_a_time) == []
     assert totals.rows > 100
     assert totals.refused == 0
 
@@ -71,7 +77,7 @@ def test_a_condition_that_fails_or_differs_on_one_row_is_found(
     every: int,
 ) -> None:
     """A cast that has no room for one text, and LIKE as the engine has it."""
-    asked = [form for form in FORMS if "LIKE" in form.sql and form.table == "dropped"][::every]
+    asked = [form for form in every_form() if "LIKE" in form.sql and form.table == "dropped"][::every]
     monkeypatch.setitem(DIALECTS, "duckdb", replace(DIALECTS["duckdb"], matches=wrong))
     with on_duckdb(tmp_path) as held:
         found = faults(held, POLICY, asked, Totals(), one_at_a_time=wrong is casts)
