@@ -18,12 +18,12 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 43_067,
-    "budget_service": 21_819,
-    "pinot_connector": 22_074,
-    "gris_gateway": 3_791,
-    "gris_console": 4_524,
-    "gris_mcp": 2_745,
+    "dp_service": 43_077,
+    "budget_service": 22_043,
+    "pinot_connector": 22_137,
+    "gris_gateway": 3_799,
+    "gris_console": 4_527,
+    "gris_mcp": 2_747,
     "gris_broker": 577,
     "gris_postgres": 3_204,
     "gris_data": 8_617,
