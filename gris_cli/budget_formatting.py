@@ -111,6 +111,4 @@ def _format_limit(limit: Cost) -> str:
 def format_shortfall(shortfall: Shortfall) -> str:
     """Return what is missing on which level, as text."""
     asked = f"{shortfall.requested} asked for, {shortfall.remaining} left"
-    return (
-        f"{'/'.join(shortfall.level)}, {shortfall.unit}: {asked}, {formats.refresh(shortfall.refreshes_at)}"
-    )
+    return f"{shortfall.name}, {shortfall.unit}: {asked}, {formats.refresh(shortfall.refreshes_at)}"

@@ -123,6 +123,8 @@ def _metadata(shortfalls: Sequence[errors.Shortfall]) -> dict[str, str]:
     first = shortfalls[0]
     metadata = {"level": "/".join(first.level), "unit": first.unit}
     metadata |= {"requested": str(first.requested), "remaining": str(first.remaining)}
+    if first.purpose:
+        metadata["purpose"] = first.purpose
     if first.refreshes_at is not None:
         metadata["refreshes_at"] = first.refreshes_at.isoformat().replace("+00:00", "Z")
     return metadata
@@ -134,7 +136,7 @@ def _exhausted(error: errors.BudgetExhausted) -> grpc.Status:
         metadata["largest_k"] = str(error.largest_k)
     quota = QuotaFailure(
         violations=[
-            QuotaFailure.Violation(subject=f"{'/'.join(each.level)}:{each.unit}", description=str(each))
+            QuotaFailure.Violation(subject=f"{each.name}:{each.unit}", description=str(each))
             for each in error.shortfalls
         ]
     )

@@ -12,7 +12,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
-from pinot_connector.errors import IntegrityError, InvalidQuestion, Shortfall
+from pinot_connector.errors import IntegrityError, InvalidQuestion, Shortfall, name_of
 from pinot_connector.views import view
 
 INFORMATION = "information"
@@ -22,13 +22,15 @@ INFORMATION = "information"
 class Cost:
     """What a question costs: information units and calls of the currency `unit_id`.
 
-    `blocks` are the ids of the blocks of members that pay; none: all do.
+    `blocks` are the ids of the blocks of members that pay; none: all do. `purpose` is what it is for, as the policy
+    says; empty: it says nothing.
     """
 
     information: int
     calls: int
     unit_id: str
     blocks: tuple[str, ...] = ()
+    purpose: str = ""
 
 
 class Mode(Enum):
@@ -45,7 +47,8 @@ class Level:
     `remaining` is what may still be reserved, never below 0. On a level above the account, `reserved` is 0 and
     `remaining` does not count what others hold now. `window_end` is None where the budget is never refreshed.
     `over_limit`: what was spent and what is reserved are together more than the limit. `remaining_of_blocks`: what is
-    left for questions about one block of members alone; the last one is of each block that is not named.
+    left for questions about one block of members alone; the last one is of each block that is not named. With a
+    `purpose`, what the level has for its charges alone.
     """
 
     path: tuple[str, ...]
@@ -58,6 +61,12 @@ class Level:
     window_end: datetime.datetime | None
     over_limit: bool = False
     remaining_of_blocks: tuple[Cost, ...] = ()
+    purpose: str = ""
+
+    @property
+    def name(self) -> str:
+        """The path in one text, with the purpose."""
+        return name_of(self.path, self.purpose)
 
     def left_of_each(self, every: Collection[str]) -> tuple[Cost, ...]:
         """Returns what is left for questions about one block of `every`; the last one names none if it is of others."""

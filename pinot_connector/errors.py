@@ -59,12 +59,19 @@ class ErrorCode(StrEnum):
     UNEXPECTED = "unexpected"
 
 
+def name_of(path: tuple[str, ...], purpose: str) -> str:
+    """Returns a level in one text, or what it has for charges of one purpose."""
+    level = "/".join(path)
+    return f"purpose {purpose} at {level}" if purpose else level
+
+
 @dataclass(frozen=True)
 class Shortfall:
     """One unit of one level that cannot pay.
 
     `level` is the path of the level, `unit` "information" or "calls"; `requested` and `remaining` are in that
-    unit. `refreshes_at` is None where the budget is never refreshed.
+    unit. `refreshes_at` is None where the budget is never refreshed. `purpose` is that whose limit it is; empty: it is
+    the limit of all charges.
     """
 
     # `views.called`, which this module cannot use: a message has it as `path`.
@@ -73,11 +80,16 @@ class Shortfall:
     requested: int
     remaining: int
     refreshes_at: datetime | None
+    purpose: str = ""
+
+    @property
+    def name(self) -> str:
+        """The path of the level in one text, with the purpose."""
+        return name_of(self.level, self.purpose)
 
     def __str__(self) -> str:
-        level = "/".join(self.level)
         refresh = "never" if self.refreshes_at is None else self.refreshes_at.isoformat()
-        return f"{level}, {self.unit}: {self.requested} asked for, {self.remaining} left, refreshed {refresh}"
+        return f"{self.name}, {self.unit}: {self.requested} asked for, {self.remaining} left, refreshed {refresh}"
 
 
 class GrisError(Exception):

@@ -201,4 +201,5 @@ def _require_rows(release: dp_pb2.Release, elements: int) -> None:
 
 def _covers(worst: cost_pb2.Cost, cost: cost_pb2.Cost) -> bool:
     within = 0 <= cost.information <= worst.information and 0 <= cost.calls <= worst.calls
-    return within and (cost.unit_id, cost.blocks) == (worst.unit_id, worst.blocks)
+    same = (cost.unit_id, cost.blocks, cost.purpose) == (worst.unit_id, worst.blocks, worst.purpose)
+    return within and same

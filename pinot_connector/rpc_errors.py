@@ -226,10 +226,9 @@ def _shortfalls(failure: _Failure) -> tuple[Shortfall, ...]:
         with suppress(KeyError, ValueError):
             until = datetime.fromisoformat(fields["refreshes_at"]) if "refreshes_at" in fields else None
             level = tuple(fields["level"].split("/"))
-            shortfall = Shortfall(
-                level, fields["unit"], int(fields["requested"]), int(fields["remaining"]), until
-            )
-            return (shortfall,)
+            amounts = int(fields["requested"]), int(fields["remaining"])
+            # A map of a message has "" in place of what it lacks, and keeps it.
+            return (Shortfall(level, fields["unit"], *amounts, until, fields.get("purpose", "")),)
     return ()
 
 
@@ -303,7 +302,9 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     ),
     (Service.BUDGET, "RELEASE_MISMATCH"): lambda _: ReleaseNotRecorded(),
     (Service.BUDGET, "QUERY_MISMATCH"): lambda _: IntegrityError("the reservation is for another question"),
-    (Service.BUDGET, "BLOCKS_MISMATCH"): lambda _: IntegrityError("the reservation is for other blocks"),
+    (Service.BUDGET, "BLOCKS_MISMATCH"): lambda _: IntegrityError(
+        "the reservation is for other blocks or another purpose"
+    ),
     (Service.BUDGET, "COST_ABOVE_RESERVATION"): lambda _: IntegrityError(
         "the cost is more than was reserved"
     ),

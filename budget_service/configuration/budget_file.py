@@ -18,6 +18,8 @@
         mode: enforce                   # or track
         window: month                   # day, week, month, never, or sliding with `days`
         zone: Europe/Berlin             # an IANA name; default UTC
+        purposes:                       # of which charges for one purpose may take less
+          payroll: {information: 500, calls: 50}
 
 Each entry limits one level: a `path` matches paths of its own length, `*` stands for any one segment, and the first
 entry that matches counts. An account exists if an entry matches its full path; an entry with a `*` makes accounts only
@@ -44,6 +46,8 @@ from budget_service.ledger.ignorable import first_ignorable
 from budget_service.ledger.values import (
     ANY,
     MAX_AMOUNT,
+    MAX_PURPOSES,
+    PURPOSE,
     Account,
     Cost,
     InvalidFieldError,
@@ -102,6 +106,17 @@ class _Maximum(Strict):
     information: int = Field(ge=0, le=MAX_AMOUNT)
     calls: int = Field(ge=0, le=MAX_AMOUNT)
 
+    @property
+    def cost(self) -> Cost:
+        """The same as the rules know it."""
+        return Cost(self.information, self.calls)
+
+
+def _purpose(name: str) -> str:
+    if not PURPOSE.fullmatch(name):
+        raise ValueError("expected 1 to 64 lower-case letters, digits and hyphens")
+    return name
+
 
 class AccountEntry(Strict):
     """One level of some accounts, and its limit."""
@@ -112,6 +127,9 @@ class AccountEntry(Strict):
     window: Literal["day", "week", "month", "never", "sliding"] = "month"
     days: int | None = Field(None, ge=MIN_SLIDING_DAYS, le=MAX_SLIDING_DAYS)
     zone: str = "UTC"
+    purposes: dict[Annotated[str, AfterValidator(_purpose)], _Maximum] = Field(
+        default_factory=dict, max_length=MAX_PURPOSES
+    )
 
     @field_validator("path")
     @classmethod
@@ -150,7 +168,8 @@ class AccountEntry(Strict):
     def made_limit(self) -> Limit:
         """The limit as the rules know it."""
         rule = WindowRule(Period(self.window), self.zone, self.days or 0)
-        return Limit(Cost(self.limit.information, self.limit.calls), Mode(self.mode), rule)
+        purposes = [(name, self.purposes[name].cost) for name in sorted(self.purposes)]
+        return Limit(self.limit.cost, Mode(self.mode), rule, tuple(purposes))
 
 
 class ChargeTickets(Strict):

@@ -95,11 +95,14 @@ class Draft:
     def changed_balances(self) -> Mapping[Account, Balance]:
         """The balances to be written: those that have changed, without blocks that got nothing yet."""
         before = self._snapshot.balances
-        return {
-            level: self.balances[level]
+        used = {
+            level
             for level in self._changed
             if not level.block or level in before or not self.balances[level].is_unused
         }
+        # A level of a purpose has the days that its blocks have.
+        used |= {level.counted for level in used}
+        return {level: self.balances[level] for level in self._changed if level in used}
 
     @property
     def leaf(self) -> Balance:
@@ -139,11 +142,15 @@ class Draft:
 
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest, as it is for those who pay."""
+        return tuple([each for each in self.every_status() if not each.purpose])
+
+    def every_status(self) -> tuple[LevelStatus, ...]:
+        """Return the same with the levels of purposes that have a limit, each before that of all charges."""
         levels = self._levels
         return tuple([self._status(each, self._own(each.level), self._waited_for(each)) for each in levels])
 
     def block_statuses(self) -> tuple[Mapping[str, LevelStatus], ...]:
-        """Return for every limited level what it is for each block that has paid alone there.
+        """Return for each of `every_status` what it is for each block that has paid alone there.
 
         That of no block is what it is for every other one. A level without such blocks has nothing.
         """
@@ -153,7 +160,7 @@ class Draft:
         """Return the present days of all levels of the account, for everybody or for some blocks alone."""
         return tuple(
             [
-                Hold(level.depth, self.balances[level].day.start, block)
+                Hold(level.depth, self.balances[level].day.start, level.paid_by(block).block)
                 for level in self._path
                 for block in blocks or ("",)
             ]
@@ -402,7 +409,10 @@ class Draft:
         return status_of(each, self.balances[each.level], own, others, self.currency.since)
 
     def _of_blocks(self, each: LevelLimit) -> Mapping[str, LevelStatus]:
-        paid = {block.block: self.balances[block] for block in self._blocks.get(each.level, ())}
+        paid = {
+            block.block.removeprefix(each.level.block): self.balances[block]
+            for block in self._blocks.get(each.level, ())
+        }
         every = [*paid.values()]
         found = {block: self._status(each, [own], every) for block, own in paid.items() if not own.is_empty}
         return found and {"": self._status(each, (), every)} | found

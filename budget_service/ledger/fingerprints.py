@@ -19,6 +19,12 @@ def block_fields(blocks: tuple[str, ...]) -> tuple[str, ...]:
     return ("blocks", *blocks) if blocks else ()
 
 
+def purpose_fields(purpose: str) -> tuple[str, ...]:
+    """Return the fields of a request about a purpose."""
+    # No statement or block has this name.
+    return ("purpose", purpose) if purpose else ()
+
+
 def reason_fields(reason: str) -> tuple[str, ...]:
     """Return the fields of why."""
     # Where it may be empty. No level has this name.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from budget_service.ledger.limits import parse_change
 from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import Account, blocks_of, parse_blocks
+from budget_service.ledger.values import Account, blocks_of, parse_blocks, parse_purpose, purpose_of
 
 # They name one time, at which something begins, or by which the clock is behind.
 _WITH_A_TIME = (EntryKind.CURRENCY, EntryKind.CLOCK)
@@ -20,12 +20,21 @@ def require_well_formed(entry: JournalEntry) -> None:
     account = entry.account
     depths = {hold.depth for hold in entry.holds}
     blocks = parse_blocks(blocks_of(entry.holds), "blocks") or ("",)
-    # At each level once for everybody, or for each of the same blocks.
+    purpose = parse_purpose(purpose_of(entry.holds), "purpose")
+    # At each level once for everybody, or for each of the same blocks; and the same for its purpose.
     counted = {(hold.depth, hold.block) for hold in entry.holds}
-    is_whole = len(entry.holds) == len(counted) == len(depths) * len(blocks) and (
-        blocks == ("",) or all(hold.block for hold in entry.holds)
-    )
-    if account.block or not is_whole or any(not 1 <= depth <= account.depth for depth in depths):
+    whole = {
+        (depth, level.paid_by(block).block)
+        for depth in depths
+        for level in ((account, account.of_purpose(purpose)) if purpose else (account,))
+        for block in blocks
+    }
+    if (
+        account.block
+        or counted != whole
+        or len(entry.holds) != len(whole)
+        or any(not 1 <= depth <= account.depth for depth in depths)
+    ):
         raise ValueError("an entry that counts on other levels than those of its account, or twice on one")
     if entry.kind in _WITH_A_TIME and len(depths) != 1:
         raise ValueError("an entry without its time")

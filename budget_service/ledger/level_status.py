@@ -30,11 +30,11 @@ def status_of(
     if old:
         ends = [window.end for window in old if window.end is not None]
         window = Window(min(each.start for each in old), max(ends) if len(ends) == len(old) else None)
-        return LevelStatus(depth, limit.maximum, limit.mode, window, limit.maximum, NOTHING)
-    spent, reserved = balance.counted_with(own)
-    return LevelStatus(
-        depth, limit.maximum, limit.mode, _window_of(balance, own, limit.maximum), spent, reserved
-    )
+        spent, reserved = limit.maximum, NOTHING
+    else:
+        window = _window_of(balance, own, limit.maximum)
+        spent, reserved = balance.counted_with(own)
+    return LevelStatus(depth, limit.maximum, limit.mode, window, spent, reserved, each.level.purpose)
 
 
 def _window_of(balance: Balance, own: Sequence[Balance], limit: Cost) -> Window:

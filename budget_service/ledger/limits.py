@@ -159,7 +159,8 @@ def limit_text(limit: Limit) -> str:
 def _limit_text(limit: Limit) -> str:
     maximum, rule = limit.maximum, limit.window
     amounts = (str(maximum.information), str(maximum.calls))
-    return ":".join((*amounts, limit.mode.value, rule.period.value, str(rule.days), rule.zone))
+    purposes = [f"{name},{most.information},{most.calls}" for name, most in limit.purposes]
+    return ":".join((*amounts, limit.mode.value, rule.period.value, str(rule.days), rule.zone, *purposes))
 
 
 def parse_limit(text: str) -> Limit:
@@ -169,15 +170,15 @@ def parse_limit(text: str) -> Limit:
     if not temporary:
         return limit
     until, then = temporary
-    return TemporaryLimit(
-        limit.maximum, limit.mode, limit.window, until=int(until), then=_parse_limit(then) if then else None
-    )
+    known = (limit.maximum, limit.mode, limit.window, limit.purposes)
+    return TemporaryLimit(*known, until=int(until), then=_parse_limit(then) if then else None)
 
 
 def _parse_limit(text: str) -> Limit:
-    information, calls, mode, period, days, zone = text.split(":")
+    information, calls, mode, period, days, zone, *named = text.split(":")
     rule = WindowRule(Period(period), zone, int(days))
-    return Limit(Cost(int(information), int(calls)), Mode(mode), rule)
+    purposes = [(name, Cost(*map(int, most))) for name, *most in (each.split(",") for each in named)]
+    return Limit(Cost(int(information), int(calls)), Mode(mode), rule, tuple(purposes))
 
 
 def change_text(before: Limit | None, after: Limit | None) -> str:

@@ -15,10 +15,16 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from budget_service.ledger.digests import digest
-from budget_service.ledger.fingerprints import block_fields, cost_fields, fingerprint_of, reason_fields
+from budget_service.ledger.fingerprints import (
+    block_fields,
+    cost_fields,
+    fingerprint_of,
+    purpose_fields,
+    reason_fields,
+)
 from budget_service.ledger.limits import limit_text
 from budget_service.ledger.recorded_files import RecordedFile
-from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit, blocks_of
+from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit, blocks_of, purpose_of
 from budget_service.ledger.windows import Microseconds
 
 LEASE_PREFIX = "lease:"
@@ -29,7 +35,7 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
 
     `is_lease`: a region borrows the cost to grant it itself; it is remembered as long as a charge. In a region, where
     charges count under a lease, `asked_by` is the account that the client named. Of members only those of the `blocks`
-    pay; without any, all of them do.
+    pay; without any, all of them do. With a `purpose` it counts at the levels of that too.
     """
 
     account: Account
@@ -43,11 +49,13 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     is_lease: bool = False
     asked_by: str = ""
     blocks: tuple[str, ...] = ()
+    purpose: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
         fields = ("reserve", *cost_fields(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
-        return fingerprint_of(self.account, (*fields, *block_fields(self.blocks)), self.asked_by)
+        paid_by = (*block_fields(self.blocks), *purpose_fields(self.purpose))
+        return fingerprint_of(self.account, (*fields, *paid_by), self.asked_by)
 
 
 class Charge(Struct, frozen=True, gc=False, kw_only=True):
@@ -55,7 +63,7 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
 
     `policy_statement` lists the publications of the release's policy; it is opaque here, and empty for none. With
     `worst_case_above`, which the service sets and which is not part of the fingerprint, the levels above the account
-    count the reserved cost. `asked_by` and `blocks` as in `Reserve`.
+    count the reserved cost. `asked_by`, `blocks` and `purpose` as in `Reserve`.
     """
 
     account: Account
@@ -70,6 +78,7 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     worst_case_above: bool = False
     asked_by: str = ""
     blocks: tuple[str, ...] = ()
+    purpose: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
@@ -77,7 +86,8 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
         # An empty statement is left out, so that charges of clients without statements keep their fingerprints.
         stated = (self.policy_statement,) if self.policy_statement else ()
         fields = ("charge", *cost_fields(self.cost, self.unit_id), *ids, *stated)
-        return fingerprint_of(self.account, (*fields, *block_fields(self.blocks)), self.asked_by)
+        of = (*block_fields(self.blocks), *purpose_fields(self.purpose))
+        return fingerprint_of(self.account, (*fields, *of), self.asked_by)
 
 
 class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
@@ -198,6 +208,11 @@ class Refund(Struct, frozen=True, gc=False, kw_only=True):
     def blocks(self) -> tuple[str, ...]:
         """The blocks that alone had paid."""
         return blocks_of(self.holds)
+
+    @property
+    def purpose(self) -> str:
+        """The purpose of the charge."""
+        return purpose_of(self.holds)
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""

@@ -17,7 +17,7 @@ from budget_service.ledger.administration import (
     set_limits,
 )
 from budget_service.ledger.closing import change_account, is_closed_to, refuse_closed
-from budget_service.ledger.counting import counting_levels
+from budget_service.ledger.counting import counting_levels, named_purpose
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.lease_reports import record_report, return_lease
 from budget_service.ledger.limit_requests import act_on_limit
@@ -62,11 +62,11 @@ from budget_service.ledger.state import (
     Snapshot,
     StoredOutcome,
 )
-from budget_service.ledger.values import NOTHING, Account, Cost, Mode, blocks_of
+from budget_service.ledger.values import NOTHING, Account, Cost, Mode, blocks_of, limits_for, purpose_of
 from budget_service.ledger.windows import Microseconds
 
-# What a question about everybody reads of each level of a root at most. A policy has at most 1,001 blocks at a time,
-# and each new one takes a balance for good.
+# What a question about everybody reads of each level of a root at most: blocks, purposes and their blocks. A policy has
+# at most 1,001 blocks at a time, and each new one takes a balance for good.
 MAX_BLOCKS_OF_ROOT = 10_000
 
 _NOT_REMEMBERED = (Reason.LEASE_SPENT, Reason.LEASE_NOT_YOURS)
@@ -103,7 +103,8 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         return change_currency(snapshot, request, limits, now)
     if is_closed_to(request, limits):
         return refuse_closed(snapshot, request, now)
-    draft = Draft(snapshot, limits.levels, now, counting_levels(request))
+    levels = limits_for(limits.levels, named_purpose(request))
+    draft = Draft(snapshot, levels, now, counting_levels(request))
     if isinstance(request, ReportCharge):
         outcome = record_report(snapshot, draft, request, is_paid=_release_is_paid(snapshot, draft))
     elif isinstance(request, ReturnLease):
@@ -249,7 +250,8 @@ def _mismatch(snapshot: Snapshot, draft: Draft, request: Charge, reservation: Re
     if request.query_id not in ("", reservation.query_id):
         return Reason.QUERY_MISMATCH
     # One for a question that was paid for holds nothing, for nobody.
-    if reservation.holds and request.blocks != blocks_of(reservation.holds):
+    holds = reservation.holds
+    if holds and (request.blocks, request.purpose) != (blocks_of(holds), purpose_of(holds)):
         return Reason.BLOCKS_MISMATCH
     recorded = (reservation.paid_release_id, _recorded_release(snapshot, draft))
     return Reason.RELEASE_MISMATCH if any(_contradicts(request, each) for each in recorded) else None
@@ -322,18 +324,25 @@ def _admission(
     snapshot: Snapshot, draft: Draft, request: Reserve | Charge, cost: Cost
 ) -> Exhausted | Held | Refused | None:
     """Return why `cost` may not be added to every level, or None if it may."""
-    account, root = request.account, request.account.level(1)
-    added = sum(root.of_block(block) not in snapshot.balances for block in request.blocks)
+    account = request.account
+    added = sum(each not in snapshot.balances for each in _named_at_root(request))
     if added and snapshot.block_count + added > MAX_BLOCKS_OF_ROOT:
         return Refused(Reason.TOO_MANY_BLOCKS)
     fits = draft.can_count(cost)
     if not draft.has_room(cost):
-        statuses = draft.statuses()
+        statuses = draft.every_status()
         if refusal := shortage(statuses, cost, account, draft.now):
             return refusal
         # Only the sum of a level in mode track may exceed 64 bits here.
         fits = fits and all(cost.fits_above(status.spent, status.reserved) for status in statuses)
     return None if fits else Refused(Reason.SUM_OVERFLOW)
+
+
+def _named_at_root(request: Reserve | Charge) -> set[Account]:
+    """Return what counts at the root for a block or a purpose alone, and takes a balance there."""
+    root, purpose = request.account.level(1), request.purpose
+    levels = [root, root.of_purpose(purpose)] if purpose else [root]
+    return {level.paid_by(block) for level in levels for block in ("", *request.blocks)} - {root}
 
 
 def shortage(

@@ -29,6 +29,7 @@ from budget_service.ledger.requests import (
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
 from budget_service.ledger.values import (
+    MAX_PURPOSES,
     Account,
     Cost,
     InvalidFieldError,
@@ -36,6 +37,8 @@ from budget_service.ledger.values import (
     Mode,
     blocks_of,
     has_invisible,
+    parse_purpose,
+    purpose_of,
 )
 from budget_service.ledger.verification import Difference
 from budget_service.ledger.windows import (
@@ -296,13 +299,13 @@ def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
 def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
     """Return an entry of the journal as a message."""
     before, after = parse_change(entry.change) if entry.kind.is_of_limit else (None, None)
-    blocks = blocks_of(entry.holds)
+    paid_by = (blocks_of(entry.holds), purpose_of(entry.holds))
     target = Account.of_text(entry.change) if entry.kind is EntryKind.MOVE else None
     file = RecordedFile.of_text(entry.change) if entry.kind is EntryKind.FILE else None
     return pb.ChargeEntry(
         position=position,
         account=budget_pb2.Account(path=entry.account.path),
-        cost=cost_message(entry.cost, entry.unit_id, blocks),
+        cost=cost_message(entry.cost, entry.unit_id, *paid_by),
         kind=_KINDS[entry.kind],
         time=timestamp(entry.time),
         request_id=entry.request_id,
@@ -311,7 +314,7 @@ def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
         policy_statement=entry.policy_statement,
         shared_cost=None
         if entry.shared_cost is None
-        else cost_message(entry.shared_cost, entry.unit_id, blocks),
+        else cost_message(entry.shared_cost, entry.unit_id, *paid_by),
         reason=entry.reason,
         limit_before=None if before is None else limit_message(before),
         limit_after=None if after is None else limit_message(after),
@@ -360,10 +363,26 @@ def _limit(message: pb.Limit, field: str) -> Limit:
         maximum = Cost(message.information, message.calls)
     except InvalidFieldError as error:
         raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
-    mode, rule = _MODES[message.mode], _rule(message, field)
+    known = (maximum, _MODES[message.mode], _rule(message, field), _purposes(message, f"{field}.purposes"))
     if not message.HasField("until"):
-        return Limit(maximum, mode, rule)
-    return TemporaryLimit(maximum, mode, rule, until=parse_time(message.until, f"{field}.until"))
+        return Limit(*known)
+    return TemporaryLimit(*known, until=parse_time(message.until, f"{field}.until"))
+
+
+def _purposes(message: pb.Limit, field: str) -> tuple[tuple[str, Cost], ...]:
+    if len(message.purposes) > MAX_PURPOSES:
+        raise InvalidFieldError(field, f"must be at most {MAX_PURPOSES}")
+    found: dict[str, Cost] = {}
+    for index, each in enumerate(message.purposes):
+        at = f"{field}[{index}]"
+        if not each.purpose or each.purpose in found:
+            raise InvalidFieldError(f"{at}.purpose", "must name each purpose once")
+        purpose = parse_purpose(each.purpose, f"{at}.purpose")
+        try:
+            found[purpose] = Cost(each.information, each.calls)
+        except InvalidFieldError as error:
+            raise InvalidFieldError(f"{at}.{error.field}", error.problem) from None
+    return tuple([(name, found[name]) for name in sorted(found)])
 
 
 def limit_message(limit: Limit) -> pb.Limit:
@@ -377,6 +396,10 @@ def limit_message(limit: Limit) -> pb.Limit:
         sliding_days=rule.days,
         zone=rule.zone,
         until=timestamp(limit.until) if isinstance(limit, TemporaryLimit) else None,
+        purposes=[
+            pb.PurposeLimit(purpose=name, information=most.information, calls=most.calls)
+            for name, most in limit.purposes
+        ],
     )
 
 

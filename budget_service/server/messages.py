@@ -13,7 +13,14 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
 from budget_service.ledger.requests import LEASE_PREFIX, CancelReservation, Charge, Reserve
-from budget_service.ledger.values import Account, Cost, InvalidFieldError, parse_blocks, segments_of
+from budget_service.ledger.values import (
+    Account,
+    Cost,
+    InvalidFieldError,
+    parse_blocks,
+    parse_purpose,
+    segments_of,
+)
 from budget_service.ledger.windows import SECOND, Microseconds
 
 DEFAULT_TTL: Microseconds = 60 * SECOND
@@ -41,6 +48,7 @@ def parse_reserve(
         max_cost=parse_cost(message.max_cost, "max_cost"),
         unit_id=parse_unit_id(message.max_cost.unit_id, "max_cost.unit_id"),
         blocks=parse_blocks(message.max_cost.blocks, "max_cost.blocks"),
+        purpose=parse_purpose(message.max_cost.purpose, "max_cost.purpose"),
         query_id=parse_id(message.query_id, "query_id"),
         request_id=parse_id(message.request_id, "request_id"),
         ttl=_ttl(message.ttl) if message.HasField("ttl") else DEFAULT_TTL,
@@ -58,6 +66,7 @@ def parse_charge(message: pb.UpdateBudgetRequest, account: Account, *, worst_cas
         cost=parse_cost(message.cost, "cost"),
         unit_id=parse_unit_id(message.cost.unit_id, "cost.unit_id"),
         blocks=parse_blocks(message.cost.blocks, "cost.blocks"),
+        purpose=parse_purpose(message.cost.purpose, "cost.purpose"),
         request_id=parse_id(message.request_id, "request_id"),
         reservation_id=parse_optional_id(message.reservation_id, "reservation_id"),
         release_id=parse_optional_id(message.release_id, "release_id"),

@@ -15,6 +15,7 @@ from gris_api.common.v1 import cost_pb2
 
 from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.outcomes import Charged, LevelStatus, Shortfall
+from budget_service.ledger.requests import Charge
 from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost, Mode
 from budget_service.ledger.windows import SECOND, Microseconds
 
@@ -76,14 +77,12 @@ class ChargeResponseBuilder:
         self._charged = self._message.charged
         self._levels = [LevelMessageBuilder(self._message.levels.add()) for _ in range(levels)]
 
-    def filled(
-        self, outcome: Charged, account: Account, unit_id: str, blocks: tuple[str, ...], *, replayed: bool
-    ) -> pb.UpdateBudgetResponse:
+    def filled(self, outcome: Charged, request: Charge, *, replayed: bool) -> pb.UpdateBudgetResponse:
         """Return a charge, and what is left after it, as a new message."""
-        message = self._message
+        message, account, unit_id = self._message, request.account, request.unit_id
         message.already_paid, message.replayed = outcome.already_paid, replayed
-        self._charged.unit_id = unit_id
-        self._charged.blocks[:] = blocks
+        self._charged.unit_id, self._charged.purpose = unit_id, request.purpose
+        self._charged.blocks[:] = request.blocks
         _write(self._charged, outcome.charged)
         for builder, status in zip(self._levels, outcome.levels, strict=True):
             builder.fill(status, account, unit_id)
@@ -98,18 +97,16 @@ class ChargeResponseBuilders:
     def __init__(self) -> None:
         self._builders = [ChargeResponseBuilder(levels) for levels in range(MAX_SEGMENTS + 1)]
 
-    def filled(
-        self, outcome: Charged, account: Account, unit_id: str, blocks: tuple[str, ...], *, replayed: bool
-    ) -> pb.UpdateBudgetResponse:
+    def filled(self, outcome: Charged, request: Charge, *, replayed: bool) -> pb.UpdateBudgetResponse:
         """Return a charge, and what is left after it, as a new message."""
-        return self._builders[len(outcome.levels)].filled(
-            outcome, account, unit_id, blocks, replayed=replayed
-        )
+        return self._builders[len(outcome.levels)].filled(outcome, request, replayed=replayed)
 
 
-def cost_message(cost: Cost, unit_id: str, blocks: tuple[str, ...] = ()) -> cost_pb2.Cost:
-    """Return a cost as a message, with the blocks that alone pay it."""
-    return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id, blocks=blocks)
+def cost_message(cost: Cost, unit_id: str, blocks: tuple[str, ...] = (), purpose: str = "") -> cost_pb2.Cost:
+    """Return a cost as a message, with the blocks that alone pay it, and what it is for."""
+    return cost_pb2.Cost(
+        information=cost.information, calls=cost.calls, unit_id=unit_id, blocks=blocks, purpose=purpose
+    )
 
 
 def budget_message(found: AccountStatement, account: Account) -> pb.GetBudgetResponse:
@@ -117,8 +114,9 @@ def budget_message(found: AccountStatement, account: Account) -> pb.GetBudgetRes
     currency = found.currency
     closed = () if found.closed is None else found.closed.path
     message = pb.GetBudgetResponse(unit_id=currency.unit_id, closed_level=closed)
-    for each, paid in zip(found.levels, found.blocks, strict=True):
-        level = message.levels.add()
+    listed = [(message.levels, each) for each in zip(found.levels, found.blocks, strict=True)]
+    for levels, (each, paid) in (*listed, *[(message.purposes, each) for each in found.purposes]):
+        level = levels.add(purpose=each.purpose)
         level.remaining_of_blocks.extend(_remaining_of(paid, account, currency.unit_id))
         LevelMessageBuilder(level).fill(each, account, currency.unit_id)
         if (end := found.ends.get(each.depth)) is not None:
@@ -147,6 +145,7 @@ def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:
         unit=missing.unit.value,
         requested=missing.requested,
         remaining=missing.remaining,
+        purpose=missing.purpose,
     )
     if missing.refreshes_at is not None:
         message.refreshes_at.CopyFrom(timestamp(missing.refreshes_at))

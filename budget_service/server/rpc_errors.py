@@ -70,7 +70,7 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.TARGET_USED: "the new name was used before, or has a limit of its own in the ledger",
     Reason.HAS_ACCOUNTS_BELOW: "there are accounts below it: only an account without any can be moved",
     Reason.NOTHING_TO_MOVE: "the account was never used, and has no limit of its own in the ledger",
-    Reason.TOO_MANY_BLOCKS: "the root has as many blocks as it may have: ask about everybody",
+    Reason.TOO_MANY_BLOCKS: "the root has as many blocks and purposes as it may have",
     Reason.MOVED_TOO_OFTEN: "the account has had as many names as it may have",
     Reason.TOO_MANY_REQUESTS: (
         f"there are as many requests for another limit as may wait: of one caller 1 at a level and {MOST_OF_ASKER} in "
@@ -88,7 +88,7 @@ _FIELDS: Mapping[Reason, tuple[str, str]] = {
     Reason.REQUEST_ID_REUSED: ("request_id", "was used before with other content"),
     Reason.COST_ABOVE_RESERVATION: ("cost", "is more than the reservation holds"),
     Reason.QUERY_MISMATCH: ("query_id", "is not the reservation's"),
-    Reason.BLOCKS_MISMATCH: ("cost.blocks", "are not those that the reservation was made for"),
+    Reason.BLOCKS_MISMATCH: ("cost.blocks", "or its purpose are not those that the reservation was made for"),
     Reason.SUM_OVERFLOW: ("cost", "cannot be added: the sum would not fit into 64 bits"),
 }
 
@@ -344,19 +344,24 @@ def _info(reason: str, metadata: Mapping[str, str] | None = None) -> ErrorInfo:
 def _shortfall_metadata(missing: Shortfall, account: Account) -> dict[str, str]:
     amounts = {"requested": str(missing.requested), "remaining": str(missing.remaining)}
     metadata = {"level": account.level(missing.depth).text, "unit": missing.unit.value, **amounts}
+    if missing.purpose:
+        metadata["purpose"] = missing.purpose
     if missing.refreshes_at is not None:
         metadata["refreshes_at"] = _rfc3339(datetime_of(missing.refreshes_at))
     return metadata
 
 
 def _violation(missing: Shortfall, account: Account) -> QuotaFailure.Violation:
-    subject = f"{account.level(missing.depth).text}:{missing.unit.value}"
+    level = account.level(missing.depth)
+    level = level.of_purpose(missing.purpose) if missing.purpose else level
+    subject = f"{level.text}:{missing.unit.value}"
     return QuotaFailure.Violation(subject=subject, description=_sentence(missing))
 
 
 def _sentence(missing: Shortfall) -> str:
     until = "" if missing.refreshes_at is None else f" until {_rfc3339(datetime_of(missing.refreshes_at))}"
-    return f"{missing.requested} {missing.unit.value} requested, {missing.remaining} left{until}"
+    of = f" for purpose {missing.purpose}" if missing.purpose else ""
+    return f"{missing.requested} {missing.unit.value} requested, {missing.remaining} left{of}{until}"
 
 
 def _wait(refusal: Exhausted) -> Microseconds | None:

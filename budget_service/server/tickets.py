@@ -7,9 +7,10 @@ A ticket is `key_id || tag`, 40 bytes, where LP joins its parts, each behind its
 
 A charge with a policy_statement has the label `gris/ticket/v2` and the statement behind the unit_id. One that some
 blocks alone pay for has the label `gris/ticket/v3`, the statement, which may be empty, and the blocks joined by commas.
+One with a purpose has the label `gris/ticket/v4`, the statement, the blocks, which may be empty too, and the purpose.
 
-The ids, the statement and the blocks are UTF-8, the amounts eight big-endian bytes, the ticket key 32 bytes that both
-services hold.
+The ids, the statement, the blocks and the purpose are UTF-8, the amounts eight big-endian bytes, the ticket key 32
+bytes that both services hold.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Release:
     unit_id: str
     policy_statement: str = ""
     blocks: tuple[str, ...] = ()
+    purpose: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class TicketVerifier:
     def ticket(self, release: Release) -> bytes:
         """Return the only ticket that is authentic for a release."""
         amounts = (release.cost.information, release.cost.calls)
-        version, more = _version_of(release.policy_statement, release.blocks)
+        version, more = _version_of(release)
         parts = (
             version,
             release.release_id.encode(),
@@ -86,8 +88,11 @@ class TicketVerifier:
         ]
 
 
-def _version_of(statement: str, blocks: tuple[str, ...]) -> tuple[bytes, tuple[str, ...]]:
+def _version_of(release: Release) -> tuple[bytes, tuple[str, ...]]:
     """Return the label of a ticket, and what stands behind the unit_id."""
+    statement, blocks = release.policy_statement, ",".join(release.blocks)
+    if release.purpose:
+        return b"gris/ticket/v4", (statement, blocks, release.purpose)
     if blocks:
-        return b"gris/ticket/v3", (statement, ",".join(blocks))
+        return b"gris/ticket/v3", (statement, blocks)
     return (b"gris/ticket/v2", (statement,)) if statement else (b"gris/ticket/v1", ())

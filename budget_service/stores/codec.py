@@ -234,11 +234,14 @@ def _level(parts: list[str]) -> LevelStatus:
 
 def _shortfall_parts(missing: Shortfall) -> list[str]:
     amounts = [str(missing.requested), str(missing.remaining)]
-    return [str(missing.depth), missing.unit.value, *amounts, encode_end(missing.refreshes_at)]
+    purpose = (missing.purpose,) if missing.purpose else ()
+    return [str(missing.depth), missing.unit.value, *amounts, encode_end(missing.refreshes_at), *purpose]
 
 
-def _shortfall(depth: str, unit: str, requested: str, remaining: str, refreshes_at: str) -> Shortfall:
-    return Shortfall(int(depth), Unit(unit), int(requested), int(remaining), decode_end(refreshes_at))
+def _shortfall(depth: str, unit: str, *rest: str) -> Shortfall:
+    requested, remaining, refreshes_at, *purpose = rest
+    end = decode_end(refreshes_at)
+    return Shortfall(int(depth), Unit(unit), int(requested), int(remaining), end, *purpose)
 
 
 def _amounts(cost: Cost) -> tuple[str, str]:

@@ -47,12 +47,13 @@ class Currency(Stated):
         """How often a budget counts for one member: once in each block that the member may be of."""
         return 1 if self.blocks is None else self.blocks.times
 
-    def paid_by(self, query: CanonicalQuery, column: str | None) -> PaidBy:
+    def paid_by(self, query: CanonicalQuery, column: str | None, purpose: str) -> PaidBy:
         """Return what pays for a question; `column` is that of its table's blocks, None: it has none."""
         if self.blocks is None:
-            return PaidBy(self.unit_id)
+            return PaidBy(self.unit_id, purpose=purpose)
         found = self.blocks.read_by(query, column)
-        return PaidBy(self.unit_id, found, self.blocks.name, 1 + len(self.blocks.values), column or "")
+        of = 1 + len(self.blocks.values)
+        return PaidBy(self.unit_id, found, self.blocks.name, of, column or "", purpose)
 
 
 def _ratio(number: Fraction) -> bytes:

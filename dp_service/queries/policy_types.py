@@ -117,6 +117,8 @@ Part = Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, le=1)]
 TimestampUnit = Literal["seconds", "milliseconds", "microseconds"]
 """The units that integers may count since 1970-01-01 in a column of timestamps."""
 Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]
+Purpose = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,64}$")]
+"""Opaque to the ledger, whose limits name it: nothing of a question."""
 Exact = Annotated[Fraction, BeforeValidator(exact_decimal)]
 Bound = Annotated[Fraction, BeforeValidator(exact_bound)]
 GridEnd = Annotated[Fraction | datetime.date, BeforeValidator(grid_end)]

@@ -270,5 +270,9 @@ def value_message(value: filters.Value) -> question_pb2.Value:
 def cost_message(cost: Cost, paid_by: PaidBy) -> cost_pb2.Cost:
     """Return a cost in its currency, with who pays it."""
     return cost_pb2.Cost(
-        information=cost.information, calls=cost.calls, unit_id=paid_by.unit_id, blocks=paid_by.blocks
+        information=cost.information,
+        calls=cost.calls,
+        unit_id=paid_by.unit_id,
+        blocks=paid_by.blocks,
+        purpose=paid_by.purpose,
     )

@@ -106,7 +106,7 @@ def levels_sheet(levels: Sequence[Level], notes: Sequence[tuple[str, str]]) -> S
     """Return what each level may spend, has spent and has left, one row for each unit."""
     rows = [
         (
-            "/".join(level.path), unit, getattr(level.limit, unit), getattr(level.spent, unit),
+            level.name, unit, getattr(level.limit, unit), getattr(level.spent, unit),
             getattr(level.reserved, unit), getattr(level.remaining, unit), level.mode.value,
             "" if level.window_end is None else f"{level.window_end:%Y-%m-%d %H:%M}",
         )
@@ -139,12 +139,14 @@ def history_sheet(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEnt
 def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -> Sheet:
     """Return charges, oldest first; with the blocks that alone have paid, if some have."""
     has_blocks = any(each.cost.blocks for each in charges)
+    has_purposes = any(each.cost.purpose for each in charges)
     rows = [
         (
             format_timestamp(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
             _kind_text(each.kind), each.release_id, each.request_id, each.policy_statement,
             each.shared_cost.information if each.HasField("shared_cost") else None,
             each.actor, _change_text(each), each.reason, *([" ".join(each.cost.blocks)] if has_blocks else ()),
+            *([each.cost.purpose] if has_purposes else ()),
         )
         for each in charges
     ]  # fmt: skip
@@ -155,6 +157,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
         Column("shared_information", "above"), _text("actor", "by"), _text("change", "change"),
         _text("reason", "reason"),
         *((_text("blocks", "blocks"),) if has_blocks else ()),
+        *((_text("purpose", "purpose"),) if has_purposes else ()),
     )  # fmt: skip
     more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
     return Sheet(columns, rows, more)
@@ -196,7 +199,8 @@ def _limit_text(limit: admin_pb2.Limit) -> str:
     window = f"{period}:{limit.sliding_days}" if limit.sliding_days else period
     mode = budget_pb2.Mode.Name(limit.mode).removeprefix("MODE_").lower()
     end = f" until {format_timestamp(limit.until)}" if limit.HasField("until") else ""
-    return f"{limit.information}/{limit.calls} {mode} {window} {limit.zone}{end}"
+    own = "".join(f", {each.purpose} {each.information}/{each.calls}" for each in limit.purposes)
+    return f"{limit.information}/{limit.calls}{own} {mode} {window} {limit.zone}{end}"
 
 
 def requests_sheet(requests: Sequence[admin_pb2.LimitRequest]) -> Sheet:

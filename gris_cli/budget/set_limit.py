@@ -14,6 +14,7 @@ from gris_cli.flag_groups import flag, with_flags
 if TYPE_CHECKING:
     from gris_api.budget.v1 import admin_pb2
 
+_PURPOSE = re.compile(r"([a-z0-9-]{1,64})=([0-9]{1,19})/([0-9]{1,19})")
 _SLIDING = re.compile(r"sliding:([1-9][0-9]{0,3})")
 
 
@@ -30,6 +31,13 @@ class LimitFlags:
         "",
         "When it ends, and what was before holds again; UTC without an offset. Default: never.",
         metavar="DAY",
+    )
+
+    purposes: list[str] = flag(
+        [],
+        "How much of it charges of one purpose may take at most; may be repeated.",
+        "--purpose",
+        metavar="NAME=INFORMATION/CALLS",
     )
 
     def limit(self, information: int, calls: int) -> admin_pb2.Limit:
@@ -54,7 +62,20 @@ class LimitFlags:
             sliding_days=int(sliding[1]) if sliding else 0,
             zone=self.zone,
             until=timestamp_of("--until", self.until),
+            purposes=map(_purpose, self.purposes),
         )
+
+
+def _purpose(text: str) -> admin_pb2.PurposeLimit:
+    from gris_api.budget.v1 import admin_pb2
+
+    found = _PURPOSE.fullmatch(text)
+    if found is None or max(map(int, found.groups()[1:])) >= 2**63:
+        raise typer.BadParameter(
+            f"--purpose expects NAME=INFORMATION/CALLS, such as payroll=500/50, got {text!r}"
+        )
+    name, information, calls = found.groups()
+    return admin_pb2.PurposeLimit(purpose=name, information=int(information), calls=int(calls))
 
 
 @with_flags
@@ -69,7 +90,8 @@ def set_limit(
 ) -> None:
     """Set the limit of one level in the ledger. It overrides the configuration and holds at once.
 
-    It replaces the whole limit: what you leave out becomes enforce, month and UTC, whatever it was before.
+    It replaces the whole limit: what you leave out becomes enforce, month and UTC, and no limit for any purpose,
+    whatever it was before.
     """
     from gris_api.budget.v1 import admin_pb2
 
@@ -79,8 +101,8 @@ def set_limit(
     given = [each for each in (flags.information, flags.calls) if each is not None]
     if len(given) != (0 if remove else 2):
         raise typer.BadParameter("give --information and --calls together, or --remove")
-    if remove and flags.until:
-        raise typer.BadParameter("--until says when a new limit ends: give it without --remove")
+    if remove and (flags.until or flags.purposes):
+        raise typer.BadParameter("--until and --purpose say more of a new limit: give them without --remove")
     limit = None if remove else flags.limit(*given)
     change = admin_pb2.LimitChange(path=account.split("/"), limit=limit)
     request = admin_pb2.SetLimitsRequest(changes=[change], reason=reason)

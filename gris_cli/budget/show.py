@@ -28,7 +28,8 @@ def show(
 
     found = budget_of(budget, account)
     levels = [level_of(each) for each in found.levels]
-    sheets = {"levels": levels_sheet(levels, currency_notes(found))}
+    shown = [*levels, *map(level_of, found.purposes)]
+    sheets = {"levels": levels_sheet(shown, currency_notes(found))}
     if history:
         request = admin_pb2.ListChargesRequest(account=account_of(account))
         if (start := levels[-1].window_start) is not None:

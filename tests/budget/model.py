@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from budget_service.ledger.counting import counting_levels
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.limits import AppliedLimits
@@ -148,6 +150,18 @@ class Model:
             if hold.request.forfeits:
                 self._spend(hold.windows, hold.cost, hold.request.unit_id, hold.request.blocks)
 
+    @staticmethod
+    def with_purpose(levels: Levels, purpose: str) -> Levels:
+        """Return the levels, and before each what it has for a purpose as a level of its own."""
+        found: list[LevelLimit] = []
+        for each in levels:
+            most = dict(each.limit.purposes).get(purpose)
+            if most is not None:
+                own = structs.replace(each.limit, maximum=most)
+                found.append(LevelLimit(Account(each.level.path, f"{purpose}*"), own))
+            found.append(each)
+        return tuple(found)
+
     def sums(self, each: LevelLimit, blocks: Blocks = ()) -> tuple[Sums, Sums]:
         """Return what is spent and what is held of what counts now at a level, for some blocks or for everybody."""
         if self._waits(each):
@@ -195,9 +209,10 @@ class Model:
         )
         return each.limit.mode is Mode.ENFORCE and has_old
 
-    def _windows(self, account: Account, levels: Levels, widest: int = 1) -> Windows:
-        zones = {each.level: each for each in levels}
+    def _windows(self, account: Account, levels: Levels, widest: int = 1, purpose: str = "") -> Windows:
+        zones = {each.level: each for each in self.with_purpose(levels, purpose)}
         path = [account.level(depth) for depth in range(widest, account.depth + 1)]
+        path += [Account(level.path, f"{purpose}*") for level in path if purpose]
         return {level: self._day(zones.get(level, levels[-1])) for level in path}
 
     def _day(self, each: LevelLimit) -> Microseconds:
@@ -231,7 +246,7 @@ class Model:
 
     def _move(self, source: Account, target: Account) -> None:
         def name(each: Account) -> Account:
-            return target if each == source else each
+            return Account(target.path, each.block) if each.path == source.path else each
 
         def windows(each: Windows) -> Windows:
             return {name(level): start for level, start in each.items()}
@@ -295,10 +310,10 @@ class Model:
 
     def _reserve(self, request: Reserve, levels: Levels) -> Reported:
         recorded = self._paid(request, levels[-1], "query", request.query_id)
-        if not recorded and (refusal := self._refusal(levels, request.max_cost, request.blocks)):
+        if not recorded and (refusal := self._refusal(levels, request.max_cost, request)):
             return refusal
         cost = Cost(0, 0) if recorded else request.max_cost
-        windows = {} if recorded else self._windows(request.account, levels)
+        windows = {} if recorded else self._windows(request.account, levels, purpose=request.purpose)
         self.owners[request.reservation_id] = request.account
         self.held[request.reservation_id] = Held(request, windows, cost, recorded, self.now + request.ttl)
         return ("reserved", cost, bool(recorded))
@@ -313,7 +328,8 @@ class Model:
         )
         if hold and hold.request.unit_id != request.unit_id:
             return ("UNIT_MISMATCH",)
-        if hold and hold.windows and hold.request.blocks != request.blocks:
+        paid_by = (request.blocks, request.purpose)
+        if hold and hold.windows and (hold.request.blocks, hold.request.purpose) != paid_by:
             return ("BLOCKS_MISMATCH",)
         if known - {request.release_id}:
             return ("RELEASE_MISMATCH",)
@@ -321,16 +337,16 @@ class Model:
             return ("RESERVATION_OVER",)
         if not free and hold and not request.cost.within(hold.cost):
             return ("COST_ABOVE_RESERVATION",)
-        if not free and not hold and (refusal := self._refusal(levels, request.cost, request.blocks)):
+        if not free and not hold and (refusal := self._refusal(levels, request.cost, request)):
             return refusal
         self.held.pop(request.reservation_id, None)
         if free:
             return ("charged", Cost(0, 0), True)
-        windows = hold.windows if hold else self._windows(request.account, levels)
+        windows = hold.windows if hold else self._windows(request.account, levels, purpose=request.purpose)
         above = hold.cost if hold and request.worst_case_above else request.cost
         if Cost(0, 0) == request.cost == above:
             return ("charged", Cost(0, 0), False)
-        own = {level: start for level, start in windows.items() if level == request.account}
+        own = {level: start for level, start in windows.items() if level.path == request.account.path}
         others = {level: windows[level] for level in windows.keys() - own.keys()}
         self._spend(own, request.cost, request.unit_id, request.blocks)
         self._spend(others, above, request.unit_id, request.blocks)
@@ -354,8 +370,9 @@ class Model:
     def _was_paid(self, request: Charge, leaf: LevelLimit) -> bool:
         return (request.account, leaf.level, "release", request.release_id) in self.paid
 
-    def _refusal(self, levels: Levels, cost: Cost, blocks: Blocks) -> Reported:
-        enforced = [each for each in levels if each.limit.mode is Mode.ENFORCE]
+    def _refusal(self, levels: Levels, cost: Cost, request: Reserve | Charge) -> Reported:
+        blocks, every = request.blocks, self.with_purpose(levels, request.purpose)
+        enforced = [each for each in every if each.limit.mode is Mode.ENFORCE]
         if all(_room(self.sums(each, blocks), each.limit.maximum, cost) for each in enforced):
             return ()
         spent = [(each.limit.maximum, self.sums(each, blocks)[0]) for each in enforced]

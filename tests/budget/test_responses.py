@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budget_service.ledger.outcomes import Charged, LevelStatus
+from budget_service.ledger.requests import Charge
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, Mode
 from budget_service.ledger.windows import Window
 from budget_service.server.responses import ChargeResponseBuilders, timestamp
@@ -64,6 +65,12 @@ def written_out(
     )
 
 
+def of(account: Account, unit_id: str, blocks: tuple[str, ...]) -> Charge:
+    """Return a request of an account that some blocks pay for."""
+    ids = {"request_id": "r", "reservation_id": "", "release_id": "", "query_id": "q"}
+    return Charge(account=account, cost=Cost(0, 0), unit_id=unit_id, blocks=blocks, **ids)
+
+
 @pytest.mark.slow
 @given(st.lists(reported(), min_size=1, max_size=8))
 def test_a_form_that_is_used_again_tells_only_the_last_answer(
@@ -72,7 +79,7 @@ def test_a_form_that_is_used_again_tells_only_the_last_answer(
     """Whatever accounts, limits, windows and currencies follow each other."""
     builders = ChargeResponseBuilders()
     given_away = [
-        builders.filled(outcome, account, unit_id, blocks, replayed=replayed)
+        builders.filled(outcome, of(account, unit_id, blocks), replayed=replayed)
         for outcome, account, unit_id, blocks, replayed in answers
     ]
 

@@ -176,6 +176,20 @@ async def test_fewer_blocks_than_the_ticket_has_are_refused(strict_stub: Stub) -
             assert found.code is grpc.StatusCode.PERMISSION_DENIED
 
 
+async def test_another_purpose_than_the_ticket_has_is_refused(strict_stub: Stub) -> None:
+    """An application cannot leave it out, so that the charge counts against fewer limits, nor name another one."""
+    signed = TICKETS.ticket(Release("rel", "q", Cost(2, 1), UNIT, purpose="payroll"))
+    for named in ("", "sales", "payroll"):
+        asked = charging(cost(2, 1), release_id="rel", query_id="q", charge_ticket=signed)
+        asked.request_id, asked.cost.purpose = f"charge-{named}", named
+        if named == "payroll":
+            charged = (await strict_stub.UpdateBudget(asked)).charged
+            assert (charged.information, charged.purpose) == (2, "payroll")
+        else:
+            found = await failure(strict_stub.UpdateBudget(asked))
+            assert found.code is grpc.StatusCode.PERMISSION_DENIED
+
+
 async def test_blocks_that_are_not_well_formed_are_refused_by_name(strict_stub: Stub) -> None:
     """In every request that has a cost."""
     bad = cost(2, 1)
@@ -189,3 +203,18 @@ async def test_blocks_that_are_not_well_formed_are_refused_by_name(strict_stub: 
         found = await failure(method(request))
         assert found.code is grpc.StatusCode.INVALID_ARGUMENT
         assert f"{field}.blocks[3]" in found.message
+
+
+async def test_a_purpose_that_is_not_well_formed_is_refused_by_name(strict_stub: Stub) -> None:
+    """In every request that has a cost."""
+    bad = cost(2, 1)
+    bad.purpose = "pay*"
+    asked: tuple[tuple[Any, Any, str], ...] = (
+        (strict_stub.ReserveBudget, reserving(bad), "max_cost"),
+        (strict_stub.UpdateBudget, charging(bad), "cost"),
+        (strict_stub.CheckBudget, pb.CheckBudgetRequest(account=account(), cost=bad), "cost"),
+    )
+    for method, request, field in asked:
+        found = await failure(method(request))
+        assert found.code is grpc.StatusCode.INVALID_ARGUMENT
+        assert f"{field}.purpose" in found.message

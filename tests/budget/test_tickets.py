@@ -81,16 +81,18 @@ def test_blocks_are_the_last_part_under_a_label_of_their_own(stated: str) -> Non
     assert not verifier.is_authentic(ticket, replace(release, policy_statement="domain"))
 
 
+@pytest.mark.parametrize("purpose", ["", "payroll"])
 @pytest.mark.parametrize("blocks", [(), ("00000000000000aa",), ("00000000000000aa", "0123456789abcdef")])
 @pytest.mark.parametrize("stated", ["", "domain \u00e9"])
-def test_both_services_make_the_same_tickets(blocks: tuple[str, ...], stated: str) -> None:
-    """Of every form, from the same noise key; for fewer blocks it is another one."""
+def test_both_services_make_the_same_tickets(blocks: tuple[str, ...], stated: str, purpose: str) -> None:
+    """Of every form, from the same noise key; for fewer blocks, or another purpose, it is another one."""
     key = NoiseKey(KEY)
     fields: dict[str, Any] = {"release_id": "rel-\u00e9", "query_id": "query", "unit_id": UNIT}
-    fields |= {"cost": ReleaseCost(3, 1), "policy_statement": stated, "blocks": blocks}
+    fields |= {"cost": ReleaseCost(3, 1), "policy_statement": stated, "blocks": blocks, "purpose": purpose}
     ticket = charge_ticket(key, **fields)
     assert (ticket == charge_ticket(key, **fields | {"blocks": blocks[1:]})) == (not blocks)
-    release = replace(RELEASE, policy_statement=stated, blocks=blocks)
+    assert ticket != charge_ticket(key, **fields | {"purpose": "sales"})
+    release = replace(RELEASE, policy_statement=stated, blocks=blocks, purpose=purpose)
     assert TicketVerifier(ticket_key(key)).is_authentic(ticket, release)
 
 

@@ -1,0 +1,81 @@
+"""Questions about a table with a purpose, asked of both services: its own limit refuses them where others pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pinot_connector import PrivateClient
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import BudgetExhausted
+from tests.support.clients import blocking_client_of
+from tests.support.embedded import UNHURRIED, embedded
+from tests.support.rings import needs
+
+TABLE = """
+    member: m
+    data_version: one
+    columns: {page: {type: string, filter: [in, not_in], group_by: true, domain: [p0, p1, p2, p3]}}
+    measures: {distinct_members: true}
+    contributions: {bound: in_query, delta_0: 2, units: 5}
+"""
+POLICY = f"""
+epsilon_per: 1
+delta: 1e-9
+count_noise: gaussian
+tables:
+  salaries:
+    purpose: payroll{TABLE}
+  visits:{TABLE}
+"""
+BUDGET = """
+accounts:
+  - path: [a]
+    limit: {information: 20, calls: 100}
+    purposes:
+      payroll: {information: 8, calls: 50}
+"""
+
+
+@pytest.fixture
+@needs("process")
+def client(tmp_path: Path) -> Iterator[PrivateClient]:
+    """Give a client whose budget pays four questions, one of them for payroll."""
+    path = tmp_path / "rows.parquet"
+    rows = {"m": [f"m{i}" for i in range(400)], "page": [f"p{i % 3}" for i in range(400)]}
+    pq.write_table(pa.table(rows), path)
+    with (
+        embedded(tmp_path, POLICY, BUDGET) as services,
+        closing(DuckDBEngine({"salaries": path, "visits": path})) as engine,
+        blocking_client_of(services, engine, account="a", timeouts=UNHURRIED) as found,
+    ):
+        yield found
+
+
+def ask(client: PrivateClient, table: str, page: str) -> tuple[int, str]:
+    """Ask something new; return what was charged, and for what."""
+    result = client.sql(
+        f"SELECT page, COUNT(DISTINCT m) FROM {table} WHERE page <> '{page}' GROUP BY page"  # noqa: S608
+    )
+    return result.charged.information, result.charged.purpose
+
+
+def test_the_limit_of_a_purpose_refuses_its_questions_alone(client: PrivateClient) -> None:
+    """The refusal names it; what was paid for is still free."""
+    assert ask(client, "salaries", "p0") == (5, "payroll")
+    with pytest.raises(BudgetExhausted) as refused:
+        ask(client, "salaries", "p1")
+    (missing,) = refused.value.shortfalls
+    assert (missing.level, missing.purpose, missing.remaining) == (("a",), "payroll", 3)
+    assert "purpose payroll at a, information: 5 asked for, 3 left" in str(missing)
+    assert ask(client, "salaries", "p0")[0] == 0
+    assert [ask(client, "visits", f"p{i}") for i in range(3)] == [(5, "")] * 3
+    with pytest.raises(BudgetExhausted) as refused:
+        ask(client, "visits", "p3")
+    assert [each.purpose for each in refused.value.shortfalls] == [""]
+    assert [level.remaining.information for level in client.remaining()] == [0]
