@@ -12,7 +12,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
-from pinot_connector.errors import IntegrityError, InvalidQuestion, Shortfall, name_of
+from pinot_connector.errors import IntegrityError, InvalidQuestion, Shortfall
 from pinot_connector.views import view
 
 INFORMATION = "information"
@@ -62,11 +62,6 @@ class Level:
     over_limit: bool = False
     remaining_of_blocks: tuple[Cost, ...] = ()
     purpose: str = ""
-
-    @property
-    def name(self) -> str:
-        """The path in one text, with the purpose."""
-        return name_of(self.path, self.purpose)
 
     def left_of_each(self, every: Collection[str]) -> tuple[Cost, ...]:
         """Returns what is left for questions about one block of `every`; the last one names none if it is of others."""

@@ -59,12 +59,6 @@ class ErrorCode(StrEnum):
     UNEXPECTED = "unexpected"
 
 
-def name_of(path: tuple[str, ...], purpose: str) -> str:
-    """Returns a level in one text, or what it has for charges of one purpose."""
-    level = "/".join(path)
-    return f"purpose {purpose} at {level}" if purpose else level
-
-
 @dataclass(frozen=True)
 class Shortfall:
     """One unit of one level that cannot pay.
@@ -85,7 +79,8 @@ class Shortfall:
     @property
     def name(self) -> str:
         """The path of the level in one text, with the purpose."""
-        return name_of(self.level, self.purpose)
+        level = "/".join(self.level)
+        return f"purpose {self.purpose} at {level}" if self.purpose else level
 
     def __str__(self) -> str:
         refresh = "never" if self.refreshes_at is None else self.refreshes_at.isoformat()

@@ -103,12 +103,14 @@ def _held(share: budget_pb2.RegionShare) -> str:
 
 
 def levels_sheet(levels: Sequence[Level], notes: Sequence[tuple[str, str]]) -> Sheet:
-    """Return what each level may spend, has spent and has left, one row for each unit."""
+    """Return what each level may spend, has spent and has left, one row for each unit; some for a purpose."""
+    has_purposes = any(level.purpose for level in levels)
     rows = [
         (
-            level.name, unit, getattr(level.limit, unit), getattr(level.spent, unit),
+            "/".join(level.path), unit, getattr(level.limit, unit), getattr(level.spent, unit),
             getattr(level.reserved, unit), getattr(level.remaining, unit), level.mode.value,
             "" if level.window_end is None else f"{level.window_end:%Y-%m-%d %H:%M}",
+            *([level.purpose] if has_purposes else ()),
         )
         for level in levels
         for unit in ("information", "calls")
@@ -116,7 +118,7 @@ def levels_sheet(levels: Sequence[Level], notes: Sequence[tuple[str, str]]) -> S
     columns = (
         _text("account", "account"), _text("unit", "unit"), Column("limit", "limit"), Column("spent", "spent"),
         Column("reserved", "reserved"), Column("remaining", "left"), _text("mode", "mode"),
-        _text("refreshed", "refreshed (UTC)"),
+        _text("refreshed", "refreshed (UTC)"), *((_text("purpose", "purpose"),) if has_purposes else ()),
     )  # fmt: skip
     return Sheet(columns, rows, tuple(notes))
 
