@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from budget_service.ledger.requests import BudgetRequest, Charge, Refund, ReportCharge, Reserve, WriteOff
-from budget_service.ledger.values import Account, LevelLimit, limits_for
+from budget_service.ledger.values import Account, LevelLimit, limits_for, purpose_of
 
 # A few megabytes.
 _KEPT_ACCOUNTS = 10_000
@@ -23,7 +23,9 @@ def counting_levels(request: BudgetRequest) -> tuple[Account, ...]:
 
 def named_purpose(request: BudgetRequest) -> str:
     """Return the purpose of a request; empty if it has none."""
-    return request.purpose if isinstance(request, Reserve | Charge | Refund) else ""
+    if isinstance(request, Refund):
+        return purpose_of(request.holds)
+    return request.purpose if isinstance(request, Reserve | Charge) else ""
 
 
 def every_level(levels: tuple[LevelLimit, ...], account: Account) -> tuple[Account, ...]:

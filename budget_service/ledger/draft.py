@@ -18,6 +18,7 @@ from budget_service.ledger.state import (
     Snapshot,
     forfeit_of,
     held_since,
+    used_of,
 )
 from budget_service.ledger.values import (
     NOTHING,
@@ -93,16 +94,8 @@ class Draft:
 
     @property
     def changed_balances(self) -> Mapping[Account, Balance]:
-        """The balances to be written: those that have changed, without blocks that got nothing yet."""
-        before = self._snapshot.balances
-        used = {
-            level
-            for level in self._changed
-            if not level.block or level in before or not self.balances[level].is_unused
-        }
-        # A level of a purpose has the days that its blocks have.
-        used |= {level.counted for level in used}
-        return {level: self.balances[level] for level in self._changed if level in used}
+        """The balances to be written; see `used_of`."""
+        return used_of(self._changed, self.balances, self._snapshot.balances)
 
     @property
     def leaf(self) -> Balance:
@@ -145,9 +138,10 @@ class Draft:
         return tuple([each for each in self.every_status() if not each.purpose])
 
     def every_status(self) -> tuple[LevelStatus, ...]:
-        """Return the same with the levels of purposes that have a limit, each before that of all charges."""
-        levels = self._levels
-        return tuple([self._status(each, self._own(each.level), self._waited_for(each)) for each in levels])
+        """Return the same, and before each what it has for a purpose."""
+        return tuple(
+            [self._status(each, self._own(each.level), self._waited_for(each)) for each in self._levels]
+        )
 
     def block_statuses(self) -> tuple[Mapping[str, LevelStatus], ...]:
         """Return for each of `every_status` what it is for each block that has paid alone there.
@@ -409,10 +403,7 @@ class Draft:
         return status_of(each, self.balances[each.level], own, others, self.currency.since)
 
     def _of_blocks(self, each: LevelLimit) -> Mapping[str, LevelStatus]:
-        paid = {
-            block.block.removeprefix(each.level.block): self.balances[block]
-            for block in self._blocks.get(each.level, ())
-        }
+        paid = {block.payers: self.balances[block] for block in self._blocks.get(each.level, ())}
         every = [*paid.values()]
         found = {block: self._status(each, [own], every) for block, own in paid.items() if not own.is_empty}
         return found and {"": self._status(each, (), every)} | found

@@ -15,16 +15,10 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from budget_service.ledger.digests import digest
-from budget_service.ledger.fingerprints import (
-    block_fields,
-    cost_fields,
-    fingerprint_of,
-    purpose_fields,
-    reason_fields,
-)
+from budget_service.ledger.fingerprints import cost_fields, fingerprint_of, payer_fields, reason_fields
 from budget_service.ledger.limits import limit_text
 from budget_service.ledger.recorded_files import RecordedFile
-from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit, blocks_of, purpose_of
+from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit, blocks_of
 from budget_service.ledger.windows import Microseconds
 
 LEASE_PREFIX = "lease:"
@@ -54,7 +48,7 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
         fields = ("reserve", *cost_fields(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
-        paid_by = (*block_fields(self.blocks), *purpose_fields(self.purpose))
+        paid_by = payer_fields(self.blocks, self.purpose)
         return fingerprint_of(self.account, (*fields, *paid_by), self.asked_by)
 
 
@@ -85,9 +79,9 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
         ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
         # An empty statement is left out, so that charges of clients without statements keep their fingerprints.
         stated = (self.policy_statement,) if self.policy_statement else ()
-        fields = ("charge", *cost_fields(self.cost, self.unit_id), *ids, *stated)
-        of = (*block_fields(self.blocks), *purpose_fields(self.purpose))
-        return fingerprint_of(self.account, (*fields, *of), self.asked_by)
+        paid_by = payer_fields(self.blocks, self.purpose)
+        fields = ("charge", *cost_fields(self.cost, self.unit_id), *ids, *stated, *paid_by)
+        return fingerprint_of(self.account, fields, self.asked_by)
 
 
 class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
@@ -208,11 +202,6 @@ class Refund(Struct, frozen=True, gc=False, kw_only=True):
     def blocks(self) -> tuple[str, ...]:
         """The blocks that alone had paid."""
         return blocks_of(self.holds)
-
-    @property
-    def purpose(self) -> str:
-        """The purpose of the charge."""
-        return purpose_of(self.holds)
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""

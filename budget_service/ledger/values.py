@@ -186,6 +186,11 @@ class Account(NamedTuple):
         return self.block.rpartition(ANY)[0]
 
     @property
+    def payers(self) -> str:
+        """The block of members that alone pays here; empty if everybody does."""
+        return self.block.rpartition(ANY)[2]
+
+    @property
     def levels(self) -> tuple[Account, ...]:
         """All levels of this account, from the widest to itself."""
         return tuple([self.level(depth) for depth in range(1, self.depth + 1)])

@@ -8,13 +8,12 @@ import json
 import re
 from dataclasses import dataclass
 
-from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import budget_pb2
 
 from budget_service.ledger.digests import digest
 from budget_service.ledger.ignorable import has_ignorable
-from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, TemporaryLimit, parse_change
+from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, parse_change
 from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.requests import (
     ChangeCurrency,
@@ -29,27 +28,18 @@ from budget_service.ledger.requests import (
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
 from budget_service.ledger.values import (
-    MAX_PURPOSES,
     Account,
-    Cost,
     InvalidFieldError,
     Limit,
-    Mode,
     blocks_of,
     has_invisible,
-    parse_purpose,
     purpose_of,
 )
 from budget_service.ledger.verification import Difference
 from budget_service.ledger.windows import (
-    MAX_SLIDING_DAYS,
-    MIN_SLIDING_DAYS,
-    SECOND,
     Microseconds,
-    Period,
-    WindowRule,
-    zones,
 )
+from budget_service.server.limit_messages import limit_message, parse_limit_message, parse_time
 from budget_service.server.messages import parse_account, parse_id, parse_unit_id
 from budget_service.server.refunds import without_charge
 from budget_service.server.responses import cost_message, timestamp
@@ -63,14 +53,6 @@ MAX_REASON_CHARACTERS = 256
 # Of a store: one number, or the two of Redis.
 _POSITION = re.compile(r"[0-9]{1,18}(-[0-9]{1,18})?")
 
-_MODES = {budget_pb2.MODE_ENFORCE: Mode.ENFORCE, budget_pb2.MODE_TRACK: Mode.TRACK}
-_PERIODS = {
-    pb.PERIOD_DAY: Period.DAY,
-    pb.PERIOD_WEEK: Period.WEEK,
-    pb.PERIOD_MONTH: Period.MONTH,
-    pb.PERIOD_NEVER: Period.NEVER,
-    pb.PERIOD_SLIDING: Period.SLIDING,
-}
 _KINDS = {
     EntryKind.SETTLED: pb.CHARGE_KIND_SETTLED,
     EntryKind.DIRECT: pb.CHARGE_KIND_DIRECT,
@@ -353,76 +335,7 @@ def parse_reason(text: str) -> str:
 
 def _change(message: pb.LimitChange, field: str) -> tuple[Account, Limit | None]:
     level = Account.parse(message.path, f"{field}.path")
-    return level, _limit(message.limit, f"{field}.limit") if message.HasField("limit") else None
-
-
-def _limit(message: pb.Limit, field: str) -> Limit:
-    if message.mode not in _MODES:
-        raise InvalidFieldError(f"{field}.mode", "must be MODE_ENFORCE or MODE_TRACK")
-    try:
-        maximum = Cost(message.information, message.calls)
-    except InvalidFieldError as error:
-        raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
-    known = (maximum, _MODES[message.mode], _rule(message, field), _purposes(message, f"{field}.purposes"))
-    if not message.HasField("until"):
-        return Limit(*known)
-    return TemporaryLimit(*known, until=parse_time(message.until, f"{field}.until"))
-
-
-def _purposes(message: pb.Limit, field: str) -> tuple[tuple[str, Cost], ...]:
-    if len(message.purposes) > MAX_PURPOSES:
-        raise InvalidFieldError(field, f"must be at most {MAX_PURPOSES}")
-    found: dict[str, Cost] = {}
-    for index, each in enumerate(message.purposes):
-        at = f"{field}[{index}]"
-        if not each.purpose or each.purpose in found:
-            raise InvalidFieldError(f"{at}.purpose", "must name each purpose once")
-        purpose = parse_purpose(each.purpose, f"{at}.purpose")
-        try:
-            found[purpose] = Cost(each.information, each.calls)
-        except InvalidFieldError as error:
-            raise InvalidFieldError(f"{at}.{error.field}", error.problem) from None
-    return tuple([(name, found[name]) for name in sorted(found)])
-
-
-def limit_message(limit: Limit) -> pb.Limit:
-    """Return a limit as a message."""
-    rule = limit.window
-    return pb.Limit(
-        information=limit.maximum.information,
-        calls=limit.maximum.calls,
-        mode=next(sent for sent, mode in _MODES.items() if mode is limit.mode),
-        period=next(sent for sent, period in _PERIODS.items() if period is rule.period),
-        sliding_days=rule.days,
-        zone=rule.zone,
-        until=timestamp(limit.until) if isinstance(limit, TemporaryLimit) else None,
-        purposes=[
-            pb.PurposeLimit(purpose=name, information=most.information, calls=most.calls)
-            for name, most in limit.purposes
-        ],
-    )
-
-
-def _rule(message: pb.Limit, field: str) -> WindowRule:
-    period = _PERIODS.get(message.period)
-    if period is None:
-        raise InvalidFieldError(f"{field}.period", "must be one of the periods")
-    days = message.sliding_days
-    if days != 0 if period is not Period.SLIDING else not MIN_SLIDING_DAYS <= days <= MAX_SLIDING_DAYS:
-        problem = f"must be {MIN_SLIDING_DAYS} to {MAX_SLIDING_DAYS} if the period is PERIOD_SLIDING, else 0"
-        raise InvalidFieldError(f"{field}.sliding_days", problem)
-    zone = message.zone or "UTC"
-    if zone not in zones():
-        raise InvalidFieldError(f"{field}.zone", "must be the name of an IANA time zone")
-    return WindowRule(period, zone, days)
-
-
-def parse_time(message: Timestamp, field: str) -> Microseconds:
-    """Return a time, or raise InvalidFieldError."""
-    time = message.seconds * SECOND + message.nanos // 1000
-    if not 0 <= time < 2**53:
-        raise InvalidFieldError(field, "must be between 1970 and 2255")
-    return time
+    return level, parse_limit_message(message.limit, f"{field}.limit") if message.HasField("limit") else None
 
 
 def _position(token: str, listing: Listing) -> str:

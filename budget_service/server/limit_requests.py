@@ -29,8 +29,9 @@ from budget_service.ledger.values import Account, Cost, InvalidFieldError, Level
 from budget_service.ledger.windows import Microseconds
 from budget_service.server import rpc_errors
 from budget_service.server.actors import MOST_CHARACTERS, escaped
-from budget_service.server.admin_messages import limit_message, parse_reason, parse_time
+from budget_service.server.admin_messages import parse_reason
 from budget_service.server.limit_cache import PLACEHOLDER_LIMIT
+from budget_service.server.limit_messages import limit_message, parse_time
 from budget_service.server.messages import parse_account, parse_id
 from budget_service.server.responses import timestamp
 from budget_service.stores.interface import Store

@@ -41,6 +41,7 @@ from budget_service.ledger.values import (
     Limit,
     Unit,
     parse_purpose,
+    purpose_of,
 )
 from budget_service.ledger.windows import DAY
 from budget_service.server.audit import Verification, verify
@@ -148,7 +149,7 @@ async def test_a_charge_tells_what_its_levels_have_left(any_store: Store) -> Non
 
 
 async def test_of_two_at_once_at_the_limit_of_a_purpose_one_is_granted(any_store: Store) -> None:
-    """Whoever decides first: both are one atomic step."""
+    """The first that is decided: both counts are one atomic step."""
     asked = [
         reserve(f"r{number}", Cost(3, 1), account=on[-1].level, on=on).but(purpose=PAYROLL)
         for number, on in enumerate((ON, COLLEAGUES) * 4)
@@ -244,7 +245,7 @@ async def test_a_refund_is_given_to_the_purpose_that_paid(any_store: Store, cloc
     assert isinstance(await paid(any_store, "a", 4, PAYROLL, A), Charged)
     clock.step(days=1)
     asked = await with_charge(any_store, without_charge(ANALYST, "a", "wrong", "refund", actor="ops"))
-    assert (asked.purpose, asked.blocks) == (PAYROLL, (A,))
+    assert (purpose_of(asked.holds), asked.blocks) == (PAYROLL, (A,))
     assert await outcome(any_store, Asked(asked, AppliedLimits(ON))) == Cancelled(Cost(4, 0), UNIT)
     assert await left(any_store, PAYROLL) == 5
     await assert_sound(any_store)

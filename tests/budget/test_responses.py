@@ -13,6 +13,7 @@ from budget_service.ledger.requests import Charge
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, Mode
 from budget_service.ledger.windows import Window
 from budget_service.server.responses import ChargeResponseBuilders, timestamp
+from tests.support.budget_samples import charge
 
 amounts = st.sampled_from((0, 1, 7, MAX_AMOUNT)) | st.integers(0, MAX_AMOUNT)
 costs = st.builds(Cost, amounts, amounts)
@@ -67,8 +68,8 @@ def written_out(
 
 def of(account: Account, unit_id: str, blocks: tuple[str, ...]) -> Charge:
     """Return a request of an account that some blocks pay for."""
-    ids = {"request_id": "r", "reservation_id": "", "release_id": "", "query_id": "q"}
-    return Charge(account=account, cost=Cost(0, 0), unit_id=unit_id, blocks=blocks, **ids)
+    paying = charge("r", Cost(0, 0), account=account, unit_id=unit_id)
+    return paying.but(blocks=blocks).request
 
 
 @pytest.mark.slow

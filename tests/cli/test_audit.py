@@ -102,7 +102,12 @@ class Company:
                 await stub.UpdateBudget(
                     budget_pb2.UpdateBudgetRequest(
                         account=budget_pb2.Account(path=path),
-                        cost=cost_pb2.Cost(information=information, calls=1, unit_id=UNIT),
+                        cost=cost_pb2.Cost(
+                            information=information,
+                            calls=1,
+                            unit_id=UNIT,
+                            purpose="payroll" * (information % 2),
+                        ),
                         request_id=name,
                         release_id=name,
                     )

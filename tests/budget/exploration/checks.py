@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -24,13 +25,19 @@ PROBE = replace(question("probe", "reserve")[0], max_cost=Cost(1, 1))
 
 
 class Counted(NamedTuple):
-    """What counts on a day for some blocks, or for everybody; above the account it may be another cost."""
+    """What counts on a day, of which `blocks` and purpose at each level; above the account it may be another cost."""
 
     account: Account
     day: Microseconds
     blocks: tuple[str, ...]
     own: Cost
     above: Cost
+
+
+def counting(request: Reserve | Charge) -> tuple[str, ...]:
+    """Return for which blocks a request counts at each level, for everybody, and for its purpose."""
+    ahead = ("", f"{request.purpose}*") if request.purpose else ("",)
+    return tuple(purpose + block for purpose in ahead for block in request.blocks or ("",))
 
 
 class Heard:
@@ -44,7 +51,7 @@ class Heard:
             day = time - time % DAY
             match request, outcome:
                 case Reserve(), Reserved():
-                    counted = Counted(request.account, day, request.blocks, outcome.held, outcome.held)
+                    counted = Counted(request.account, day, counting(request), outcome.held, outcome.held)
                     self.held[request.reservation_id] = counted, request, outcome
                 case CancelReservation(), Cancelled():
                     self.over.add(request.reservation_id)
@@ -57,7 +64,7 @@ class Heard:
 
     def _charged(self, request: Charge, cost: Cost, day: Microseconds) -> Counted:
         if not request.reservation_id:
-            return Counted(request.account, day, request.blocks, cost, cost)
+            return Counted(request.account, day, counting(request), cost, cost)
         held, *_ = self.held[request.reservation_id]
         return held._replace(own=cost, above=held.own if request.worst_case_above else cost)
 
@@ -133,14 +140,16 @@ def _broken_by_beginning(
     for each in after.store.reservations.values():
         after.add(taken, each.account, each.holds, own=each.held, above=each.held)
     for level, limit in ((each.level, each.limit) for each in before.limits(request.account).levels):
-        first, most = limit.window.around(after.now).counts_from, limit.maximum
-        for block in request.blocks or ("", *BLOCKS):
+        first = limit.window.around(after.now).counts_from
+        of_purpose = [(f"{name}*", most) for name, most in limit.purposes if name == request.purpose]
+        every = [("", limit.maximum), *of_purpose]
+        for (ahead, most), block in product(every, request.blocks or ("", *BLOCKS)):
             found = [0, 0]
             for (counted, start, unit), amount in taken.items():
-                if counted.path == level.path and counted.block in ("", block) and start >= first:
+                if counted.path == level.path and counted.block in (ahead, ahead + block) and start >= first:
                     found[unit] += amount
             if found[0] > most.information or found[1] > most.calls:
-                yield f"{found} count at {level.text} for block {block!r}, above {most}"
+                yield f"{found} count at {level.text} for block {ahead + block!r}, above {most}"
 
 
 def broken(state: State) -> Iterator[str]:
@@ -153,7 +162,7 @@ def broken(state: State) -> Iterator[str]:
     sums = state.journaled()
     for each in (*heard.forfeited(state), *(each for paid in heard.paid.values() for each in paid)):
         depths = range(1, each.account.depth + 1)
-        holds = tuple(Hold(depth, each.day, block) for depth in depths for block in each.blocks or ("",))
+        holds = tuple(Hold(depth, each.day, block) for depth in depths for block in each.blocks)
         state.add(sums, each.account, holds, own=each.own, above=each.above, sign=-1)
     if any(sums.values()):
         yield "the journal is not what callers were charged"

@@ -42,6 +42,14 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
         *(Draft, "has_room", "shared", "above"),
         lambda _, self, cost: self._has_room(self._levels[-1], cost),
     ),
+    "the limit of a purpose is not compared": (
+        *(rules, "limits_for", "purposes", "for block 'p.* above"),
+        lambda _, levels, _purpose: levels,
+    ),
+    "what is settled counts for no purpose": (
+        *(rules, "entry_of", "purposes", "callers were charged"),
+        lambda real, *asked, holds: real(*asked, holds=tuple([each for each in holds if not each.block])),
+    ),
     "what blocks have paid is not added": (Draft, "_own", "blocks", "above", lambda _, _self, _level: []),
     "a lapse frees what is forfeited": (
         *(Draft, "expire", "blocks", "callers were charged"),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
 
 from budget_service.ledger.requests import (
     CancelReservation,
@@ -56,6 +59,7 @@ def question(
     name: str,
     *acts: str,
     blocks: tuple[str, ...] = (),
+    purpose: str = "",
     account: Account = ANALYST,
     asks: str = "",
     forfeits: bool = False,
@@ -63,7 +67,8 @@ def question(
 ) -> tuple[Request, ...]:
     """Return what may become of one question: its reservation and other acts. `asks` is the question if not its own."""
     about = asks or name
-    common = partial(Charge, account=account, unit_id=UNIT, release_id=f"rel {about}", blocks=blocks)
+    paid_by: dict[str, Any] = {"blocks": blocks, "purpose": purpose}
+    common = partial(Charge, account=account, unit_id=UNIT, release_id=f"rel {about}", **paid_by)
     every: dict[str, Request] = {
         "reserve": Reserve(
             account=account,
@@ -74,7 +79,7 @@ def question(
             ttl=TTL,
             reservation_id=f"hold {name}",
             forfeits=forfeits,
-            blocks=blocks,
+            **paid_by,
         ),
         "settle": common(
             request_id=f"settle {name}",
@@ -141,4 +146,17 @@ SHARED = World(
     ),
     ON_BOTH,
 )
-WORLDS = (BLOCKED, REPEATED, SHARED)
+# Two questions for one purpose, of which its limits hold one, and one for none; more limits for it come late.
+PURPOSED = World(
+    "purposes",
+    (
+        *question("1", *HOLDING, "refund", purpose="p", forfeits=True, worst_case_above=True),
+        *question("2", "reserve", "settle", purpose="p", blocks=("X",)),
+        *question("3", "charge", account=COLLEAGUE),
+        limited("late", ANALYST, replace(OWN, purposes=(("p", Cost(1, 9)),))),
+        limited("lower", COMPANY, replace(ABOVE, purposes=(("p", Cost(2, 9)),))),
+        MOVE,
+    ),
+    (LevelLimit(COMPANY, replace(ABOVE, purposes=(("p", Cost(3, 9)),))), *ON_BOTH[1:]),
+)
+WORLDS = (BLOCKED, REPEATED, SHARED, PURPOSED)
