@@ -13,6 +13,7 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
 from pinot_connector.errors import IntegrityError, InvalidQuestion, Shortfall
+from pinot_connector.json_values import ONLY_SAID
 from pinot_connector.views import view
 
 INFORMATION = "information"
@@ -30,7 +31,7 @@ class Cost:
     calls: int
     unit_id: str
     blocks: tuple[str, ...] = ()
-    purpose: str = ""
+    purpose: str = field(default="", metadata=ONLY_SAID)
 
 
 class Mode(Enum):
@@ -61,7 +62,7 @@ class Level:
     window_end: datetime.datetime | None
     over_limit: bool = False
     remaining_of_blocks: tuple[Cost, ...] = ()
-    purpose: str = ""
+    purpose: str = field(default="", metadata=ONLY_SAID)
 
     def left_of_each(self, every: Collection[str]) -> tuple[Cost, ...]:
         """Returns what is left for questions about one block of `every`; the last one names none if it is of others."""

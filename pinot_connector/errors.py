@@ -47,6 +47,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
+from pinot_connector.json_values import ONLY_SAID
+
 
 class ErrorCode(StrEnum):
     """Kinds of errors for programs; the command line gives each code an exit status."""
@@ -74,7 +76,7 @@ class Shortfall:
     requested: int
     remaining: int
     refreshes_at: datetime | None
-    purpose: str = ""
+    purpose: str = field(default="", metadata=ONLY_SAID)
 
     @property
     def name(self) -> str:

@@ -15,6 +15,8 @@ from typing import Any, get_args, get_type_hints
 
 # The largest integer that a double holds with all below it.
 MOST_EXACT_INTEGER = 2**53 - 1
+# The metadata of a field that JSON has only where it is not empty.
+ONLY_SAID = {"only_said": True}
 
 
 def to_json(value: object) -> Any:
@@ -49,19 +51,25 @@ def _conversion(kind: Any) -> Callable[[Any], Any]:
     raise TypeError(f"{kind.__name__} has no plain form")
 
 
-def _entries(named: Iterable[tuple[str, bool]], value: Any) -> dict[str, Any]:
-    held = ((name, is_choice, getattr(value, name)) for name, is_choice in named)
+def _entries(named: Iterable[tuple[str, bool, bool]], value: Any) -> dict[str, Any]:
+    held = ((name, is_choice, getattr(value, name), only_said) for name, is_choice, only_said in named)
     return {
-        _snake(type(part).__name__) if is_choice else name: to_json(part) for name, is_choice, part in held
+        _snake(type(part).__name__) if is_choice else name: to_json(part)
+        for name, is_choice, part, only_said in held
+        if part or not only_said
     }
 
 
 @cache
-def _fields(kind: Any) -> tuple[tuple[str, bool], ...]:
-    """Returns the public fields of a dataclass, and whether each is a choice of several dataclasses."""
+def _fields(kind: Any) -> tuple[tuple[str, bool, bool], ...]:
+    """Returns the public fields of a dataclass, whether each is a choice of several dataclasses, and only if said."""
     hints = get_type_hints(kind)
-    public = (field.name for field in fields(kind) if field.name[0] != "_")
-    return tuple((name, sum(map(is_dataclass, get_args(hints[name]))) > 1) for name in public)
+    public = ((field.name, bool(field.metadata.get("only_said"))) for field in fields(kind))
+    return tuple(
+        (name, sum(map(is_dataclass, get_args(hints[name]))) > 1, only_said)
+        for name, only_said in public
+        if name[0] != "_"
+    )
 
 
 def _snake(name: str) -> str:

@@ -113,7 +113,7 @@ class TableKeys(Stated):
         contributions: How contributions are bounded; None: they are not.
         measures: What may be counted.
         block: The column that says which block of members a row is of; None: questions read all blocks.
-        purpose: What the table is asked for, by which the ledger may limit charges; empty: nothing is said.
+        purpose: What the table is asked for, by which the ledger may limit charges; None: nothing is said.
     """
 
     member: Identifier
@@ -125,7 +125,7 @@ class TableKeys(Stated):
     contributions: Contributions | None = None
     measures: Measures
     block: Identifier | None = None
-    purpose: Purpose = ""
+    purpose: Purpose | None = None
 
 
 class Table(TableKeys):

@@ -12,7 +12,7 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2
 from budget_service.server.archives import CheckedArchive
 from gris_cli.budget.ledger import format_timestamp
 from gris_data.sheets import Column, Sheet, percent, sheet_rows
-from pinot_connector.budgets import Cost, Level, questions_left
+from pinot_connector.budgets import Cost, Level, level_of, questions_left
 
 # What is no charge, in the words of people; each charge is called by the end of its name.
 _NO_CHARGES = {
@@ -102,25 +102,25 @@ def _held(share: budget_pb2.RegionShare) -> str:
     return f"{share.held.information} information units and {share.held.calls} calls"
 
 
-def levels_sheet(levels: Sequence[Level], notes: Sequence[tuple[str, str]]) -> Sheet:
-    """Return what each level may spend, has spent and has left, one row for each unit; some for a purpose."""
-    has_purposes = any(level.purpose for level in levels)
+def levels_sheet(found: budget_pb2.GetBudgetResponse) -> Sheet:
+    """Return what each level may spend, has spent and has left, one row for each unit; then the same for purposes."""
+    levels = [(level_of(each), each.purpose) for each in (*found.levels, *found.purposes)]
     rows = [
         (
             "/".join(level.path), unit, getattr(level.limit, unit), getattr(level.spent, unit),
             getattr(level.reserved, unit), getattr(level.remaining, unit), level.mode.value,
             "" if level.window_end is None else f"{level.window_end:%Y-%m-%d %H:%M}",
-            *([level.purpose] if has_purposes else ()),
+            *([purpose] if found.purposes else ()),
         )
-        for level in levels
+        for level, purpose in levels
         for unit in ("information", "calls")
     ]  # fmt: skip
     columns = (
         _text("account", "account"), _text("unit", "unit"), Column("limit", "limit"), Column("spent", "spent"),
         Column("reserved", "reserved"), Column("remaining", "left"), _text("mode", "mode"),
-        _text("refreshed", "refreshed (UTC)"), *((_text("purpose", "purpose"),) if has_purposes else ()),
+        _text("refreshed", "refreshed (UTC)"), *((_text("purpose", "purpose"),) if found.purposes else ()),
     )  # fmt: skip
-    return Sheet(columns, rows, tuple(notes))
+    return Sheet(columns, rows, currency_notes(found))
 
 
 def history_sheet(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEntry]) -> Sheet:

@@ -22,14 +22,13 @@ def show(
     from gris_api.budget.v1 import admin_pb2
 
     from gris_cli.budget.ledger import account_of, budget_of, charges_of
-    from gris_cli.budget.reports import currency_facts, currency_notes, history_sheet, levels_sheet
+    from gris_cli.budget.reports import currency_facts, history_sheet, levels_sheet
     from gris_cli.sheets import print_sheets
     from pinot_connector.budgets import level_of
 
     found = budget_of(budget, account)
     levels = [level_of(each) for each in found.levels]
-    shown = [*levels, *map(level_of, found.purposes)]
-    sheets = {"levels": levels_sheet(shown, currency_notes(found))}
+    sheets = {"levels": levels_sheet(found)}
     if history:
         request = admin_pb2.ListChargesRequest(account=account_of(account))
         if (start := levels[-1].window_start) is not None:
