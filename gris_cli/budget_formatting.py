@@ -22,7 +22,7 @@ _BOUNDS = {
 
 def format_share(share: Share) -> str:
     """Return the share of one level's budget that a question takes in one unit, as text."""
-    return f"{share.unit} of {formats.path(share.path)}: {formats.share(share)}"
+    return f"{share.unit} of {share.name}: {formats.share(share)}"
 
 
 def format_questions_left(explanation: Explanation) -> str:
@@ -31,7 +31,7 @@ def format_questions_left(explanation: Explanation) -> str:
     if share is None:
         return ""
     asked = formats.counted(share.remaining // share.cost, "question")
-    ends = f"enough for {asked} like this one, by the {share.unit} of {'/'.join(share.path)}"
+    ends = f"enough for {asked} like this one, by the {share.unit} of {share.name}"
     repeats = explanation.parameters.consistency is Consistency.KEYED
     return ends + ("; one that is paid for is free while the data stay the same" if repeats else "")
 

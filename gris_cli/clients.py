@@ -24,7 +24,7 @@ from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_en
 from gris_data.input_files import require_table_file
 from pinot_connector.audiences import Audience, asked_as
 from pinot_connector.budget_service_client import BudgetServiceClient
-from pinot_connector.budgets import Level, level_of
+from pinot_connector.budgets import Level
 from pinot_connector.catalog import BlocksEntry, Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.checked_arguments import checked_text, checked_texts
@@ -217,8 +217,7 @@ async def guarantee_of(
 
 
 def _levels(budget: Address, account: str) -> tuple[Level, ...]:
-    levels = asyncio.run(_called(_ledger(budget, account), lambda ledger: ledger.levels()))
-    return tuple(map(level_of, levels))
+    return asyncio.run(_called(_ledger(budget, account), lambda ledger: ledger.remaining()))
 
 
 def _noise(dp: Address) -> Callable[[], DpServiceClient]:

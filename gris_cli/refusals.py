@@ -38,7 +38,7 @@ class Missing:
     @property
     def way_out(self) -> str:
         """What would help, in words."""
-        of = f"{self.shortfall.unit} of {formats.path(self.shortfall.level)}"
+        of = f"{self.shortfall.unit} of {self.shortfall.name}"
         until = self.shortfall.refreshes_at
         if self.shortfall.requested > self.limit:
             wait = "waiting does not help: the question may cost more than the whole limit"
@@ -153,10 +153,11 @@ def _facts(refused: app_pb2.GetRefusalResponse) -> dict[str, Any]:
 
 
 def _missing(shares: Sequence[Share], levels: Sequence[Level]) -> Iterator[Missing]:
-    ends = {level.path: level.window_end for level in levels}
+    ends = {(level.path, level.purpose): level.window_end for level in levels}
     for each in shares:
         if each.mode is Mode.ENFORCE and each.cost > each.remaining:
-            short = Shortfall(each.path, each.unit, each.cost, each.remaining, ends.get(each.path))
+            end = ends.get((each.path, each.purpose))
+            short = Shortfall(each.path, each.unit, each.cost, each.remaining, end, each.purpose)
             yield Missing(short, each.limit)
 
 

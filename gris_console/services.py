@@ -14,7 +14,7 @@ from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_status import rpc_status
 
 from pinot_connector.budget_service_client import BudgetServiceClient, new_request_id
-from pinot_connector.budgets import Level, level_of
+from pinot_connector.budgets import Level, levels_of
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.endpoints import Address
@@ -68,7 +68,7 @@ class OwnerClient:
         """
         request = budget_pb2.GetBudgetRequest(account=budget_pb2.Account(path=account))
         response = await _called(self._budget.GetBudget, request, Service.BUDGET)
-        return tuple(map(level_of, response.levels)), tuple(response.closed_level)
+        return levels_of(response), tuple(response.closed_level)
 
     async def set_limit(self, change: admin_pb2.LimitChange, request_id: str) -> bool:
         """Set or remove a limit; return whether an earlier request of this id had done so already.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from gris_api.app.v1 import app_pb2
@@ -30,20 +30,26 @@ async def offered(client: AsyncPrivateClient, past: Sequence[app_pb2.PastRelease
     return [known[key] for key in keys]
 
 
-async def without_others(client: AsyncPrivateClient, levels: Iterable[budget_pb2.Level]) -> None:
-    """Leave out what is left of blocks that the audience of the caller is not offered; where nobody says, of all."""
-    divided = [each for each in levels if each.remaining_of_blocks]
-    if current_caller.get().audience is None or not divided:
-        return
-    known: set[str] = set()
+async def without_others(
+    client: AsyncPrivateClient, levels: Sequence[budget_pb2.Level]
+) -> Sequence[budget_pb2.Level]:
+    """Leave out what is left of blocks and for purposes that the audience of the caller is not offered.
+
+    Where nobody says, of all.
+    """
+    is_plain = not any(each.purpose or each.remaining_of_blocks for each in levels)
+    if current_caller.get().audience is None or is_plain:
+        return levels
+    offered = dp_pb2.GetCatalogResponse()
     # What is paid for is answered all the same.
     with suppress(GrisError):
-        blocks = (await client.catalog_page(dp_pb2.GetCatalogRequest(page_size=1))).blocks
-        known = {*blocks.ids, *filter(None, [blocks.rest])}
-    for level in divided:
+        offered = await client.catalog_page(dp_pb2.GetCatalogRequest(page_size=1))
+    known = {*offered.blocks.ids, *filter(None, [offered.blocks.rest])}
+    for level in levels:
         kept = [each for each in level.remaining_of_blocks if known.issuperset(each.blocks)]
         del level.remaining_of_blocks[:]
         level.remaining_of_blocks.extend(kept)
+    return [each for each in levels if each.purpose in ("", *offered.purposes)]
 
 
 def without_numbers(past: app_pb2.PastRelease) -> app_pb2.PastRelease:

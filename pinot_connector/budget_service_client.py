@@ -21,7 +21,7 @@ from gris_api.common.v1 import cost_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pinot_connector import telemetry
-from pinot_connector.budgets import Charge, charge_of, shortfall_of
+from pinot_connector.budgets import Charge, Level, charge_of, levels_of, shortfall_of
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.circuit_breaker import CircuitBreaker
 from pinot_connector.closed_accounts import ClosedAccounts
@@ -187,6 +187,10 @@ class BudgetServiceClient:
             account=self._account, with_policy_statements=with_policy_statements
         )
         return (await self._budget(request)).levels
+
+    async def remaining(self) -> tuple[Level, ...]:
+        """Returns what the account has left, also for purposes; see `levels_of`."""
+        return levels_of(await self._budget(budget_pb2.GetBudgetRequest(account=self._account)))
 
     async def is_closed(self) -> bool:
         """Returns whether the account, or a level above it, is closed or was moved; known for at most a minute.

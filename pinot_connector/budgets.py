@@ -12,7 +12,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
-from pinot_connector.errors import IntegrityError, InvalidQuestion, Shortfall
+from pinot_connector.errors import IntegrityError, InvalidQuestion, Shortfall, level_name
 from pinot_connector.json_values import ONLY_SAID
 from pinot_connector.views import view
 
@@ -64,6 +64,15 @@ class Level:
     remaining_of_blocks: tuple[Cost, ...] = ()
     purpose: str = field(default="", metadata=ONLY_SAID)
 
+    @property
+    def name(self) -> str:
+        """Its path in one text, with the purpose."""
+        return level_name(self.path, self.purpose)
+
+    def holds_for(self, price: Cost) -> bool:
+        """Returns whether such a price counts here: everywhere but where another purpose has its limit."""
+        return self.purpose in ("", price.purpose)
+
     def left_of_each(self, every: Collection[str]) -> tuple[Cost, ...]:
         """Returns what is left for questions about one block of `every`; the last one names none if it is of others."""
         named = {id_ for each in self.remaining_of_blocks for id_ in each.blocks}
@@ -111,7 +120,7 @@ def questions_left(levels: Iterable[Level], price: Cost, *, together: int = 1) -
     Returns:
         A number of questions; None if no level enforces a limit, or the price is 0.
     """
-    prices = ((level.left_for(price.blocks), level.mode) for level in levels)
+    prices = ((level.left_for(price.blocks), level.mode) for level in levels if level.holds_for(price))
     lasting = [
         left * together // unit
         for remaining, mode in prices
@@ -157,6 +166,7 @@ class Share:
     """How much of one level's budget a question takes at most, in one unit ("information" or "calls").
 
     `of_limit` is the part of the whole limit, None where the limit is 0; `remaining` is what may still be reserved.
+    `purpose` is that whose limit it is; empty: it is the limit of all charges.
     """
 
     path: tuple[str, ...]
@@ -166,6 +176,12 @@ class Share:
     remaining: int
     of_limit: Fraction | None = field(init=False)
     mode: Mode
+    purpose: str = field(default="", metadata=ONLY_SAID)
+
+    @property
+    def name(self) -> str:
+        """The path of the level in one text, with the purpose."""
+        return level_name(self.path, self.purpose)
 
     def __post_init__(self) -> None:
         """Finds the part of the limit."""
@@ -175,8 +191,9 @@ class Share:
 def shares_of(levels: Iterable[Level], price: Cost) -> tuple[Share, ...]:
     """Returns the share of every level, from the root account on, that a price takes in each of its units."""
     return tuple(
-        Share(level.path, unit, cost, limit, remaining, level.mode)
+        Share(level.path, unit, cost, limit, remaining, level.mode, level.purpose)
         for level in levels
+        if level.holds_for(price)
         for left in (level.left_for(price.blocks),)
         for unit, cost, limit, remaining in (
             (INFORMATION, price.information, level.limit.information, left.information),
@@ -232,6 +249,16 @@ def level_of(message: budget_pb2.Level) -> Level:
         IntegrityError: the message has no mode, or a timestamp outside the years 1 to 9999.
     """
     return view(Level, message)
+
+
+def levels_of(found: budget_pb2.GetBudgetResponse) -> tuple[Level, ...]:
+    """Returns every level of a budget, from the widest to the account; before each what it has for purposes.
+
+    Raises:
+        IntegrityError: as for `level_of`.
+    """
+    every = sorted((*found.purposes, *found.levels), key=lambda each: len(each.path))
+    return tuple(map(level_of, every))
 
 
 def charge_of(message: budget_pb2.UpdateBudgetResponse) -> Charge:

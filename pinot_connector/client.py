@@ -12,7 +12,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.audiences import Audience, asked_as
 from pinot_connector.budget_service_client import BudgetServiceClient
-from pinot_connector.budgets import Cost, Level, level_of, questions_left
+from pinot_connector.budgets import Cost, Level, questions_left
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.checked_arguments import checked_texts, require_confidence, require_max_cost
@@ -237,12 +237,14 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
     async def remaining(self) -> tuple[Level, ...]:
         """Returns the budget: every level that has a limit, from the root account to the account itself.
 
+        Before each level comes what it has for purposes.
+
         Raises:
             AccountUnknown: the account has no budget.
             ServiceUnavailable: budget_service does not answer.
         """
         self._require_open()
-        return tuple(level_of(level) for level in await self._budget.levels())
+        return await self._budget.remaining()
 
     async def questions_left(self, question: question_pb2.Question | str) -> int | None:
         """Returns how many more questions like this one the budget certainly pays for, each at its worst-case cost.

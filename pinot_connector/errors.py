@@ -42,6 +42,7 @@ pays for them (`EndedBetweenLooks`, or a cancellation), because how it ended may
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -81,12 +82,17 @@ class Shortfall:
     @property
     def name(self) -> str:
         """The path of the level in one text, with the purpose."""
-        level = "/".join(self.level)
-        return f"purpose {self.purpose} at {level}" if self.purpose else level
+        return level_name(self.level, self.purpose)
 
     def __str__(self) -> str:
         refresh = "never" if self.refreshes_at is None else self.refreshes_at.isoformat()
         return f"{self.name}, {self.unit}: {self.requested} asked for, {self.remaining} left, refreshed {refresh}"
+
+
+def level_name(path: Iterable[str], purpose: str) -> str:
+    """Returns what a level is called; with a purpose, what it has for that."""
+    level = "/".join(path)
+    return f"purpose {purpose} at {level}" if purpose else level
 
 
 class GrisError(Exception):

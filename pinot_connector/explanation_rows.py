@@ -15,6 +15,6 @@ def explanation_rows(explanation: Explanation) -> Iterator[tuple[str, str]]:
     yield "information units, at most", str(cost.information)
     yield "calls, at most", str(cost.calls)
     for share in explanation.shares:
-        yield f"{share.unit} of {formats.path(share.path)}", formats.share(share)
+        yield f"{share.unit} of {share.name}", formats.share(share)
     for sentence in explanation.sentences:
         yield "explanation", sentence

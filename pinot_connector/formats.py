@@ -99,7 +99,7 @@ def level(value: Level) -> str:
     """Returns what is left of one level of a budget."""
     information = f"{value.remaining.information:,} of {value.limit.information:,} information"
     calls = f"{value.remaining.calls:,} of {counted(value.limit.calls, 'call')}"
-    return f"{path(value.path)}: {information}, {calls}, {refresh(value.window_end)}{_tracked(value.mode)}"
+    return f"{value.name}: {information}, {calls}, {refresh(value.window_end)}{_tracked(value.mode)}"
 
 
 def left_of_blocks(value: Level, blocks: BlocksEntry | None) -> list[str]:

@@ -45,7 +45,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
 from pinot_connector.budget_service_client import BudgetServiceClient
-from pinot_connector.budgets import Charge, Cost, cost_of, largest_k, level_of, require_within
+from pinot_connector.budgets import Charge, Cost, cost_of, largest_k, require_within
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engine_calls import EngineCalls
@@ -254,7 +254,7 @@ class QueryPipeline:
         await self._admission()
         price = translation.price
         explanation = explanation_of(price.estimate, price.engine_queries)
-        return priced_result(explanation.of_budget(map(level_of, await self._budget.levels())), confidence)
+        return priced_result(explanation.of_budget(await self._budget.remaining()), confidence)
 
     async def _paid_before(
         self, translated: Translated, confidence: float, paying: Turn[_Key]

@@ -73,11 +73,11 @@ def account_statement(
         lapsed = tuple(each for each in snapshot.reservations if each.expires_at <= now)
         snapshot = replace(snapshot, due=lapsed)
     draft = Draft(snapshot, limits_for(levels, None), now, every_level(levels, account))
-    every = tuple(zip(draft.every_status(), draft.block_statuses(), strict=True))
+    every = tuple(zip(draft.statuses(), draft.block_statuses(), strict=True))
     root = snapshot.root
     return AccountStatement(
         draft.currency,
-        draft.statuses(),
+        tuple([level for level, _ in every if not level.purpose]),
         root.limits_version,
         root.ahead,
         time=now,

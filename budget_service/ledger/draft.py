@@ -134,17 +134,16 @@ class Draft:
         return least_left(counted)
 
     def statuses(self) -> tuple[LevelStatus, ...]:
-        """Return every level of the account that has a limit, from the widest, as it is for those who pay."""
-        return tuple([each for each in self.every_status() if not each.purpose])
+        """Return every level of the account that has a limit, from the widest, as it is for those who pay.
 
-    def every_status(self) -> tuple[LevelStatus, ...]:
-        """Return the same, and before each what it has for a purpose."""
+        Before each is what it has for their purpose.
+        """
         return tuple(
             [self._status(each, self._own(each.level), self._waited_for(each)) for each in self._levels]
         )
 
     def block_statuses(self) -> tuple[Mapping[str, LevelStatus], ...]:
-        """Return for each of `every_status` what it is for each block that has paid alone there.
+        """Return for each of `statuses` what it is for each block that has paid alone there.
 
         That of no block is what it is for every other one. A level without such blocks has nothing.
         """

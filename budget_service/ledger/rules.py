@@ -330,7 +330,7 @@ def _admission(
         return Refused(Reason.TOO_MANY_BLOCKS)
     fits = draft.can_count(cost)
     if not draft.has_room(cost):
-        statuses = draft.every_status()
+        statuses = draft.statuses()
         if refusal := shortage(statuses, cost, account, draft.now):
             return refusal
         # Only the sum of a level in mode track may exceed 64 bits here.

@@ -185,10 +185,8 @@ def _name(text: str) -> str:
 
 
 def _wanted(before: Limit, maximum: Cost, until: str) -> Limit:
-    lasting = Limit(maximum, before.mode, before.window)
-    if not until:
-        return lasting
-    return TemporaryLimit(maximum, before.mode, before.window, until=int(until))
+    known = (maximum, before.mode, before.window, before.purposes)
+    return TemporaryLimit(*known, until=int(until)) if until else Limit(*known)
 
 
 def _message(account: Account, request: LimitRequest) -> admin_pb2.LimitRequest:

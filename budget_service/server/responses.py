@@ -41,7 +41,7 @@ class LevelMessageBuilder:
         status = status.seen_from(account.depth)
         if unit_id != self._unit_id:
             self._count_in(unit_id)
-        limit = (status.maximum, status.mode, status.window)
+        limit = (status.maximum, status.mode, status.window, status.purpose)
         if limit != self._limit:
             self._limit = ()
             self._limit_to(status)
@@ -61,6 +61,7 @@ class LevelMessageBuilder:
     def _limit_to(self, status: LevelStatus) -> None:
         message, end = self._message, status.window.end
         _write(message.limit, status.maximum)
+        message.purpose = status.purpose
         message.mode = pb.MODE_TRACK if status.mode is Mode.TRACK else pb.MODE_ENFORCE
         message.window_start.CopyFrom(timestamp(status.window.start))
         if end is None:
@@ -92,10 +93,10 @@ class ChargeResponseBuilder:
 
 
 class ChargeResponseBuilders:
-    """A builder for each number of levels that an account can have."""
+    """A builder for each number of levels that an account can have, each with one of a purpose."""
 
     def __init__(self) -> None:
-        self._builders = [ChargeResponseBuilder(levels) for levels in range(MAX_SEGMENTS + 1)]
+        self._builders = [ChargeResponseBuilder(levels) for levels in range(2 * MAX_SEGMENTS + 1)]
 
     def filled(self, outcome: Charged, request: Charge, *, replayed: bool) -> pb.UpdateBudgetResponse:
         """Return a charge, and what is left after it, as a new message."""
@@ -116,7 +117,7 @@ def budget_message(found: AccountStatement, account: Account) -> pb.GetBudgetRes
     message = pb.GetBudgetResponse(unit_id=currency.unit_id, closed_level=closed)
     listed = [(message.levels, each) for each in zip(found.levels, found.blocks, strict=True)]
     for levels, (each, paid) in (*listed, *[(message.purposes, each) for each in found.purposes]):
-        level = levels.add(purpose=each.purpose)
+        level = levels.add()
         level.remaining_of_blocks.extend(_remaining_of(paid, account, currency.unit_id))
         LevelMessageBuilder(level).fill(each, account, currency.unit_id)
         if (end := found.ends.get(each.depth)) is not None:

@@ -76,7 +76,7 @@ class ShareAlerts:
     ) -> None:
         limit, spent = status.maximum.of(unit), status.spent.of(unit)
         share = Fraction(str(alerts.share)) * limit
-        key = (level, unit, limit, status.window.start)
+        key = (level, status.purpose, unit, limit, status.window.start)
         before = spent - charged.charged.of(unit)
         if is_worst:
             before = min(before, self._seen.get(key, before))
@@ -93,6 +93,7 @@ class ShareAlerts:
         end = status.window.end
         content = {
             "account": level.text,
+            **({"purpose": status.purpose} if status.purpose else {}),
             "unit": unit.value,
             "spent": status.spent.of(unit),
             "limit": status.maximum.of(unit),

@@ -165,7 +165,8 @@ def _charged_text(outcome: Charged) -> str:
 def _level_text(status: LevelStatus) -> str:
     spent, reserved = status.spent, status.reserved
     limit = _limit_text(status.depth, status.maximum, status.mode is Mode.TRACK, status.window)
-    return f'[{limit},"{spent.information}","{spent.calls}","{reserved.information}","{reserved.calls}"]'
+    purpose = f',"{status.purpose}"' if status.purpose else ""
+    return f'[{limit},"{spent.information}","{spent.calls}","{reserved.information}","{reserved.calls}"{purpose}]'
 
 
 @lru_cache(maxsize=_KEPT_LIMITS)
@@ -221,7 +222,7 @@ def _root_outcome_parts(outcome: RootOutcome) -> list[str]:
 
 def _level(parts: list[str]) -> LevelStatus:
     depth, max_information, max_calls, mode, start, end, *used = parts
-    spent_information, spent_calls, reserved_information, reserved_calls = used
+    spent_information, spent_calls, reserved_information, reserved_calls, *purpose = used
     return LevelStatus(
         int(depth),
         Cost(int(max_information), int(max_calls)),
@@ -229,6 +230,7 @@ def _level(parts: list[str]) -> LevelStatus:
         Window(int(start), decode_end(end)),
         Cost(int(spent_information), int(spent_calls)),
         Cost(int(reserved_information), int(reserved_calls)),
+        *purpose,
     )
 
 

@@ -12,7 +12,7 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2
 from budget_service.server.archives import CheckedArchive
 from gris_cli.budget.ledger import format_timestamp
 from gris_data.sheets import Column, Sheet, percent, sheet_rows
-from pinot_connector.budgets import Cost, Level, level_of, questions_left
+from pinot_connector.budgets import Cost, Level, levels_of, questions_left
 
 # What is no charge, in the words of people; each charge is called by the end of its name.
 _NO_CHARGES = {
@@ -103,16 +103,15 @@ def _held(share: budget_pb2.RegionShare) -> str:
 
 
 def levels_sheet(found: budget_pb2.GetBudgetResponse) -> Sheet:
-    """Return what each level may spend, has spent and has left, one row for each unit; then the same for purposes."""
-    levels = [(level_of(each), each.purpose) for each in (*found.levels, *found.purposes)]
+    """Return what each level may spend, has spent and has left, one row for each unit."""
     rows = [
         (
             "/".join(level.path), unit, getattr(level.limit, unit), getattr(level.spent, unit),
             getattr(level.reserved, unit), getattr(level.remaining, unit), level.mode.value,
             "" if level.window_end is None else f"{level.window_end:%Y-%m-%d %H:%M}",
-            *([purpose] if found.purposes else ()),
+            *([level.purpose] if found.purposes else ()),
         )
-        for level, purpose in levels
+        for level in levels_of(found)
         for unit in ("information", "calls")
     ]  # fmt: skip
     columns = (
@@ -126,16 +125,28 @@ def levels_sheet(found: budget_pb2.GetBudgetResponse) -> Sheet:
 def history_sheet(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEntry]) -> Sheet:
     """Return what the account's charges of this window cost on average, and for how many more that lasts."""
     charges = [each for each in charges if each.kind not in _NO_CHARGES]
-    number = len(charges)
-    information = sum(each.cost.information for each in charges)
-    calls = sum(each.cost.calls for each in charges)
-    lasting = questions_left(levels, Cost(information, calls, ""), together=number)
-    average = (information / number, calls / number) if number else (None, None)
+    number, cost = len(charges), _cost(charges)
+    average = (cost.information / number, cost.calls / number) if number else (None, None)
     columns = (
         Column("charges", "charges in this window"), Column("information", "information, on average"),
         Column("calls", "calls, on average"), Column("more", "lasts for so many more"),
     )  # fmt: skip
-    return Sheet(columns, [(number, *average, lasting)])
+    return Sheet(columns, [(number, *average, _lasting(levels, charges))])
+
+
+def _cost(charges: Sequence[admin_pb2.ChargeEntry], purpose: str = "") -> Cost:
+    """Return what charges cost together, those of a purpose if there is one."""
+    costs = [each.cost for each in charges if purpose in ("", each.cost.purpose)]
+    information, calls = sum(each.information for each in costs), sum(each.calls for each in costs)
+    return Cost(information, calls, "", purpose=purpose)
+
+
+def _lasting(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEntry]) -> int | None:
+    """Return for how many more charges like these, of the same purposes, the budget lasts; None: for any number."""
+    found = [
+        questions_left([level], _cost(charges, level.purpose), together=len(charges)) for level in levels
+    ]
+    return min((each for each in found if each is not None), default=None)
 
 
 def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -> Sheet:

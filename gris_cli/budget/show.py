@@ -24,10 +24,10 @@ def show(
     from gris_cli.budget.ledger import account_of, budget_of, charges_of
     from gris_cli.budget.reports import currency_facts, history_sheet, levels_sheet
     from gris_cli.sheets import print_sheets
-    from pinot_connector.budgets import level_of
+    from pinot_connector.budgets import levels_of
 
     found = budget_of(budget, account)
-    levels = [level_of(each) for each in found.levels]
+    levels = levels_of(found)
     sheets = {"levels": levels_sheet(found)}
     if history:
         request = admin_pb2.ListChargesRequest(account=account_of(account))

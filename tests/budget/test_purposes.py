@@ -48,7 +48,7 @@ from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import make_checkpoint
 from budget_service.server.policy_statements import policy_statements_of
 from budget_service.server.refunds import with_charge, without_charge
-from budget_service.server.responses import budget_message
+from budget_service.server.responses import ChargeResponseBuilders, budget_message
 from budget_service.server.rpc_errors import exhausted
 from budget_service.stores.interface import Store
 from tests.support.budget_samples import (
@@ -131,13 +131,26 @@ async def test_a_purpose_has_a_limit_of_its_own_beside_that_of_its_level(any_sto
 
 
 async def test_a_charge_tells_what_its_levels_have_left(any_store: Store) -> None:
-    """Those of the account; what a purpose has left the state of the account tells."""
+    """Those of the account, and before each what it has for the purpose; the state of the account has both too."""
     found = await paid(any_store, "p", 4)
     assert isinstance(found, Charged)
     assert [(each.depth, each.purpose, each.remaining.information) for each in found.levels] == [
+        (1, PAYROLL, 1),
         (1, "", 26),
         (2, "", 16),
     ]
+    asked = charge("p", Cost(4, 0), on=ON, release_id="p").but(purpose=PAYROLL)
+    again: Answer = await any_store.apply(*asked)
+    assert again == Answer(found, replayed=True)
+    sent = ChargeResponseBuilders().filled(found, asked.request, replayed=True)
+    assert [(each.purpose, each.limit.information) for each in sent.levels] == [
+        (PAYROLL, 5),
+        ("", 30),
+        ("", 20),
+    ]
+    other = await paid(any_store, "s", 1, SALES)
+    assert isinstance(other, Charged)
+    assert [(each.purpose, each.remaining.information) for each in other.levels] == [("", 25), ("", 15)]
     message = budget_message(await any_store.read(ANALYST, ON), ANALYST)
     assert [(each.purpose, [*each.path]) for each in message.levels] == [
         ("", ["acme"]),

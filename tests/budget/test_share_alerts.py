@@ -96,10 +96,11 @@ async def served(store: Store, settings: LiveSettings) -> AsyncIterator[Any]:
         yield stub
 
 
-async def spend(stub: Any, information: int, id_: str = "") -> None:
+async def spend(stub: Any, information: int, id_: str = "", purpose: str = "") -> None:
     """Charge information units."""
-    name = id_ or new_id()
-    await stub.UpdateBudget(charging(cost(information, 0), request_id=name, release_id=name, query_id=name))
+    name, of = id_ or new_id(), cost(information, 0)
+    of.purpose = purpose
+    await stub.UpdateBudget(charging(of, request_id=name, release_id=name, query_id=name))
 
 
 async def test_a_hook_is_called_once_when_the_share_is_reached(hook: Hook, clock: SteppedClock) -> None:
@@ -119,6 +120,21 @@ async def test_a_hook_is_called_once_when_the_share_is_reached(hook: Hook, clock
         alert[each] for each in ("account", "unit", "spent", "limit")
     )
     assert (0.8, "2026-11-01T00:00:00+00:00") == (alert["share"], alert["refreshes_at"])
+
+
+async def test_a_share_of_what_a_purpose_may_take_is_an_alert_of_its_own(
+    hook: Hook, clock: SteppedClock
+) -> None:
+    """It names the purpose, and is sent where the level's own was sent before."""
+    limit = {"information": 20, "calls": 10}
+    accounts = [{"path": ["acme", "ann"], "limit": limit, "purposes": {"payroll": limit}}]
+    async with served(MemoryStore(clock), settings_of(hook, accounts=accounts)) as stub:
+        await spend(stub, 2)
+        await spend(stub, 15, purpose="payroll")
+        await spend(stub, 2, purpose="payroll")
+        await hook.until(lambda: len(hook.posted) == 2)
+    found = [(each["account"], each.get("purpose", ""), each["spent"]) for each in hook.posted]
+    assert [("acme/ann", "", 17), ("acme/ann", "payroll", 17)] == found
 
 
 @pytest.mark.parametrize(("status", "seconds"), [(500, 0.0), (204, 1.5)])

@@ -267,6 +267,8 @@ def test_a_limit_of_a_purpose_is_set_and_shown(ledger: Service, capsys: pytest.C
         ("acme/pia", "payroll", 4, 1), ("acme/pia", "payroll", 1, 0),
         ("acme/pia", "sales", 0, 0), ("acme/pia", "sales", 0, 0),
     ]  # fmt: skip
+    (history,) = reported(capsys, *show, "--history", *admin)["history"]
+    assert history["more"] == 0
     listed = reported(capsys, "charges", "--account", "acme/pia", *admin)["charges"]
     assert [each["purpose"] for each in listed] == ["", "payroll"]
     assert listed[0]["change"] == "was none, is 10/2, payroll 4/1, sales 0/0 enforce month UTC"

@@ -10,9 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pinot_connector import PrivateClient
+from gris_cli.clients import Prices
+from gris_cli.refusals import Needed
+from gris_mcp.results import price_of
+from pinot_connector import PrivateClient, formats
+from pinot_connector.budgets import questions_left
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted
+from pinot_connector.questions import sql_question
 from tests.support.clients import blocking_client_of
 from tests.support.embedded import UNHURRIED, embedded
 from tests.support.rings import needs
@@ -78,4 +83,38 @@ def test_the_limit_of_a_purpose_refuses_its_questions_alone(client: PrivateClien
     with pytest.raises(BudgetExhausted) as refused:
         ask(client, "visits", "p3")
     assert [each.purpose for each in refused.value.shortfalls] == [""]
-    assert [level.remaining.information for level in client.remaining()] == [0]
+    assert [(level.name, level.remaining.information) for level in client.remaining()] == [
+        ("purpose payroll at a", 3),
+        ("a", 0),
+    ]
+
+
+def test_what_is_said_to_fit_is_what_the_purpose_holds_too(client: PrivateClient) -> None:
+    """Before and after an answer, of questions for the purpose alone; on pages, too, the limit is named."""
+    salaries, visits = (
+        f"SELECT page, COUNT(DISTINCT m) FROM {table} WHERE page <> 'p3' GROUP BY page"  # noqa: S608
+        for table in ("salaries", "visits")
+    )
+    assert [client.questions_left(each) for each in (salaries, visits)] == [1, 4]
+    assert [each.name for each in client.explain(visits).shares] == ["a"]
+    result = client.sql(salaries)
+    assert [(level.name, level.remaining.information) for level in result.remaining] == [
+        ("purpose payroll at a", 3),
+        ("a", 15),
+    ]
+    assert questions_left(result.remaining, result.cost) == 0
+    assert [client.questions_left(each) for each in (salaries, visits)] == [0, 3]
+    narrowest = client.explain(salaries).narrowest
+    assert narrowest is not None
+    assert (narrowest.name, narrowest.remaining, narrowest.cost) == ("purpose payroll at a", 3, 5)
+    levels = [left.removesuffix(" UTC").split(":")[0] for left in map(formats.level, client.remaining())]
+    assert levels == ["purpose payroll at a", "a"]
+    needed = Needed.of(Prices(client.explain, client.remaining), sql_question(salaries), is_refused=False)
+    (missing,) = needed.missing
+    assert (missing.shortfall.name, missing.limit, missing.raised_to) == ("purpose payroll at a", 8, 10)
+    assert "information of purpose payroll at a, now 8" in missing.way_out
+    assert not Needed.of(
+        Prices(client.explain, client.remaining), sql_question(visits), is_refused=False
+    ).missing
+    budget = price_of(client.explain(salaries), client.remaining())
+    assert (budget.questions_left, [each.purpose for each in budget.budget]) == (0, ["payroll", ""])

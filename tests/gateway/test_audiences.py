@@ -36,6 +36,7 @@ blocks: {name: tenant, values: [acme, acmecorp]}
 tables:
   ads:
     member: m
+    purpose: ads
     block: tenant
     data_version: one
     measures: {distinct_members: true}
@@ -43,6 +44,12 @@ tables:
       campaign: {type: string, group_by: true, filter: [in], domain: [spring, summer], delta: 2}
       country: {type: string, filter: [in]}
       tenant: {type: string, group_by: true, filter: [in]}
+  salaries:
+    member: m
+    purpose: payroll
+    data_version: one
+    measures: {distinct_members: true}
+    columns: {}
 audiences:
   tenant: {tables: {ads: {columns: [campaign], where: {tenant: $tenant}}}}
   germany: {tables: {ads: {where: {country: DE}}}}
@@ -50,7 +57,9 @@ audiences:
 BUDGET = """
 create_at_first_use: true
 accounts:
-  - {path: [t], limit: {information: 1000000000, calls: 1000000}}
+  - path: [t]
+    limit: {information: 1000000000, calls: 1000000}
+    purposes: {ads: {information: 900000000, calls: 900000}, payroll: {information: 5, calls: 5}}
   - {path: [t, "*"], limit: {information: 100000000, calls: 100000}}
   - {path: [t, "*", "*"], limit: {information: 1000000, calls: 1000}}
 """
@@ -150,11 +159,12 @@ async def answer(asked: Asked, tenant: str, **fields: Any) -> app_pb2.AskRespons
     return end if len(parts) == 1 else parts[0]
 
 
-async def left(asked: Asked, tenant: str) -> set[str]:
-    """Return the blocks of which a tenant is shown what is left."""
+async def left(asked: Asked, tenant: str) -> tuple[set[str], set[str]]:
+    """Return the blocks, and the purposes, of which a tenant is shown what is left."""
     async with asked.stub() as stub:
         found = await stub.GetRemaining(app_pb2.GetRemainingRequest(), metadata=asked.bearer(tenant))
-    return {id_ for level in found.levels for cost in level.remaining_of_blocks for id_ in cost.blocks}
+    blocks = {id_ for level in found.levels for cost in level.remaining_of_blocks for id_ in cost.blocks}
+    return blocks, {level.purpose for level in found.levels}
 
 
 def _question(**fields: Any) -> app_pb2.AskRequest:
@@ -195,9 +205,10 @@ def test_each_tenant_counts_its_own_members_on_every_port(services: World, tmp_p
         for tenant in ("acme", "acmecorp", "o'hara"):
             assert abs(by_broker(asked, tenant) - TENANTS[tenant]) < NEAR
             assert abs(by_postgres(asked, tenant) - TENANTS[tenant]) < NEAR
-        # What others have spent of their own blocks is theirs.
-        spent = asyncio.run(left(asked, "acme"))
-        assert spent == {Blocks(name="tenant", values=("acme", "acmecorp")).ids["acme"]}
+        # What others have spent of their own blocks is theirs, and what they ask tables for.
+        blocks, purposes = asyncio.run(left(asked, "acme"))
+        assert purposes == {"", "ads"}
+        assert blocks == {Blocks(name="tenant", values=("acme", "acmecorp")).ids["acme"]}
         # A tenant without rows has none of the others.
         assert abs(sum(asyncio.run(answer(asked, "stranger")).chunk.noisy_counts)) < NEAR
 
