@@ -199,9 +199,13 @@ class _Asking:
         return Answered(query, explanation, repeats=0 if before == query.line else before)
 
 
-def costs_of(found: Sequence[Answered]) -> tuple[Cost, ...]:
-    """Return what all queries together cost at most: one cost, or one for each block of members that pays for some."""
-    paid = [each.cost for each in found if each.cost is not None]
+def costs_of(found: Sequence[Answered], purpose: str = "") -> tuple[Cost, ...]:
+    """Return what all queries, or those for a purpose, together cost at most.
+
+    It is one cost, or one for each block of members that pays for some.
+    """
+    costs = [each.cost for each in found if each.cost is not None]
+    paid = [each for each in costs if purpose in ("", each.purpose)]
     if not paid:
         return ()
     payers: set[tuple[str, ...]] = {(block,) for each in paid for block in each.blocks}
@@ -221,7 +225,10 @@ def _summed(counted: Sequence[Cost], payer: tuple[str, ...]) -> Cost:
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of units and calls, renewed after a window of so many days; 0: never. It may be recorded alone."""
+    """A limit of units and calls, renewed after a window of so many days; 0: never. It may be recorded alone.
+
+    With a purpose, it is what the limit has for that alone.
+    """
 
     name: str
     information: int
@@ -229,6 +236,7 @@ class Limit:
     window: str
     days: Fraction
     is_enforced: bool = True
+    purpose: str = ""
 
 
 @dataclass(frozen=True)

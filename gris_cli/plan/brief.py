@@ -74,8 +74,8 @@ def _stated(policy: Policy, path: Path) -> Budget:
     from gris_cli.plan.workload import budgets_of
     from gris_lab.budgets import Budget
 
-    # What is recorded alone bounds nothing.
-    limits = [each for each in budgets_of(path, "BUDGET") if each.is_enforced]
+    # What is recorded alone bounds nothing, and what is for a purpose bounds nothing more.
+    limits = [each for each in budgets_of(path, "BUDGET") if each.is_enforced and not each.purpose]
     if not limits:
         raise typer.BadParameter(f"BUDGET: {path}: expected a limit that is enforced")
     deepest = max(each.name.count("/") for each in limits)

@@ -64,6 +64,7 @@ def budgets_of(path: Path, flag: str = "--budget-config") -> Iterator[Limit]:
     """Yield the limits of a budget.yaml, which `flag` names in errors."""
     from budget_service.configuration.budget_file import ConfigurationError, load_configuration
     from gris_lab.workload import MONTH_DAYS, Limit
+    from pinot_connector.errors import level_name
 
     try:
         entries = load_configuration(path).accounts
@@ -74,8 +75,10 @@ def budgets_of(path: Path, flag: str = "--budget-config") -> Iterator[Limit]:
         window = f"{each.days} days" if each.days else each.window
         length = Fraction(each.days) if each.days else days[each.window]
         is_enforced = each.mode == "enforce"
-        name = "/".join(each.path) + ("" if is_enforced else " (recorded alone)")
-        yield Limit(name, each.limit.information, each.limit.calls, window, length, is_enforced)
+        of_purposes = [(most, purpose) for purpose, most in sorted(each.purposes.items())]
+        for most, purpose in (*of_purposes, (each.limit, "")):
+            name = level_name(each.path, purpose) + ("" if is_enforced else " (recorded alone)")
+            yield Limit(name, most.information, most.calls, window, length, is_enforced, purpose)
 
 
 _FileArgument = Annotated[
@@ -114,9 +117,10 @@ def workload(
         asked = _queries_of(queries)
     asking = audience_of(audience)
     found = lab.answers(policy, asked, asking, now=int(time.time()))
-    costs = lab.costs_of(found)
     # What costs nothing takes from no budget.
-    goes = [lab.carried(costs, each, rate) for each in budgets] if costs else []
+    goes = [
+        lab.carried(costs, each, rate) for each in budgets if (costs := lab.costs_of(found, each.purpose))
+    ]
     tried = _tried(found, policy, data, asking) if data else {}
     print_workload(found, goes, rate, tried, as_json=as_json)
 

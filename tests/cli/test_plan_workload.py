@@ -191,6 +191,26 @@ def test_a_budget_goes_as_far_as_its_scarcer_unit(
     assert expected == (found.fits, found.goes)
 
 
+def test_what_a_purpose_may_take_pays_for_its_queries_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """It has a line of its own, where a query is for it."""
+    budget, policy = tmp_path / "budget.yaml", tmp_path / "policy.yaml"
+    budget.write_text(
+        "accounts:\n"
+        "  - path: [a]\n"
+        "    limit: {information: 920, calls: 99}\n"
+        "    purposes: {pay: {information: 92, calls: 9}, sales: {information: 1, calls: 1}}\n"
+    )
+    policy.write_text(POLICY.read_text().replace("    member:", "    purpose: pay\n    member:"))
+    flags = ("--policy", policy, "--budget-config", budget)
+    pay, whole = planned(capsys, tmp_path, DASHBOARD, *flags)["budgets"]
+    assert (("purpose pay at a", 2), ("a", 20)) == (
+        (pay["name"], pay["fits"]),
+        (whole["name"], whole["fits"]),
+    )
+
+
 def test_every_limit_of_a_budget_file_has_a_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Also those that never end, or slide."""
     budget = tmp_path / "budget.yaml"
