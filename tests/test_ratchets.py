@@ -19,16 +19,16 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_077,
-    "budget_service": 22_043,
-    "pinot_connector": 22_137,
+    "budget_service": 22_058,
+    "pinot_connector": 22_146,
     "gris_gateway": 3_799,
     "gris_console": 4_527,
     "gris_mcp": 2_747,
     "gris_broker": 577,
     "gris_postgres": 3_204,
-    "gris_data": 8_617,
-    "gris_lab": 5_764,
-    "gris_cli": 12_050,
+    "gris_data": 8_621,
+    "gris_lab": 5_772,
+    "gris_cli": 12_101,
     "gris_serving": 4_266,
 }
 LINES_OF_TESTS = 145_542
@@ -36,7 +36,7 @@ OPTIONAL_FIELDS = 514
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 149_696
+WORDS = 150_635
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

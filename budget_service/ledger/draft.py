@@ -78,7 +78,7 @@ class Draft:
         self._changed: dict[Account, None] = {}
         # What the blocks of a level have paid, as long as it is not changed.
         self._paid: dict[Account, list[Balance]] = {}
-        self._levels = levels
+        self.levels = levels
         self._path = path
         for reservation in snapshot.due:
             self.expire(reservation)
@@ -100,18 +100,18 @@ class Draft:
     @property
     def leaf(self) -> Balance:
         """The balance of the account itself, in whose windows its payments count."""
-        return self.balances[self._levels[-1].level]
+        return self.balances[self.levels[-1].level]
 
     def has_room(self, cost: Cost) -> bool:
         """Return whether `cost` may be added to every level without going above a limit, whatever its mode."""
-        for each in self._levels:  # noqa: SIM110 - a generator takes twice as long
+        for each in self.levels:  # noqa: SIM110 - a generator takes twice as long
             if not self._has_room(each, cost):
                 return False
         return True
 
     def can_count(self, cost: Cost) -> bool:
         """Return whether every level without a limit can add `cost` to what is charged and held on its present day."""
-        if len(self._path) == len(self._levels):
+        if len(self._path) == len(self.levels):
             return True
         return all(cost.fits_above(counted) for counted in self._counted_without_limit())
 
@@ -139,7 +139,7 @@ class Draft:
         Before each is what it has for their purpose.
         """
         return tuple(
-            [self._status(each, self._own(each.level), self._waited_for(each)) for each in self._levels]
+            [self._status(each, self._own(each.level), self._waited_for(each)) for each in self.levels]
         )
 
     def block_statuses(self) -> tuple[Mapping[str, LevelStatus], ...]:
@@ -147,7 +147,7 @@ class Draft:
 
         That of no block is what it is for every other one. A level without such blocks has nothing.
         """
-        return tuple([self._of_blocks(each) for each in self._levels])
+        return tuple([self._of_blocks(each) for each in self.levels])
 
     def holds(self, blocks: tuple[str, ...] = ()) -> tuple[Hold, ...]:
         """Return the present days of all levels of the account, for everybody or for some blocks alone."""
@@ -196,7 +196,7 @@ class Draft:
 
     def counts_any(self, account: Account, holds: tuple[Hold, ...]) -> bool:
         """Return whether a charge with these holds counts at a limited level of its account."""
-        limited = {each.level for each in self._levels}
+        limited = {each.level for each in self.levels}
         return any(
             level.of_block("") in limited and self.balances[level].counts(hold.window_start)
             for hold, level in ((hold, hold.level_of(account)) for hold in holds)
@@ -231,7 +231,7 @@ class Draft:
 
     def payment_span(self, account: Account, holds: tuple[Hold, ...]) -> Microseconds | None:
         """Return the day of the leaf on which a charge with these holds is paid for; None if it does not count."""
-        leaf = self._levels[-1].level
+        leaf = self.levels[-1].level
         for hold in holds:
             # A block's charge is made on a day of its level.
             if account.level(hold.depth) == leaf:
@@ -305,7 +305,7 @@ class Draft:
         return found if limit.mode is Mode.ENFORCE else self._rebuilt(limit, level, span, found, None)
 
     def _counted_without_limit(self) -> list[Cost]:
-        limited = {each.level for each in self._levels}
+        limited = {each.level for each in self.levels}
         paying = [
             each
             for level in self._path
@@ -315,9 +315,9 @@ class Draft:
         return [capped_sum((each.today, each.reserved)) for each in paying]
 
     def _refresh_unlimited(self) -> None:
-        limited = {each.level for each in self._levels}
+        limited = {each.level for each in self.levels}
         # Its days begin with those of the account, as they will where the level has a limit again.
-        day = day_around(self.now, self._levels[-1].limit.window.zone)
+        day = day_around(self.now, self.levels[-1].limit.window.zone)
         for level in self._path:
             if level not in limited:
                 self._refresh_without_limit(level, day)

@@ -325,7 +325,8 @@ def _admission(
 ) -> Exhausted | Held | Refused | None:
     """Return why `cost` may not be added to every level, or None if it may."""
     account = request.account
-    added = sum(each not in snapshot.balances for each in _named_at_root(request))
+    named = _named_at_root(request, is_limited=any(each.level.purpose for each in draft.levels))
+    added = sum(each not in snapshot.balances for each in named)
     if added and snapshot.block_count + added > MAX_BLOCKS_OF_ROOT:
         return Refused(Reason.TOO_MANY_BLOCKS)
     fits = draft.can_count(cost)
@@ -338,11 +339,15 @@ def _admission(
     return None if fits else Refused(Reason.SUM_OVERFLOW)
 
 
-def _named_at_root(request: Reserve | Charge) -> set[Account]:
-    """Return what counts at the root for a block or a purpose alone, and takes a balance there."""
+def _named_at_root(request: Reserve | Charge, *, is_limited: bool) -> set[Account]:
+    """Return what counts at the root for a block or a purpose alone, and takes a balance there.
+
+    A purpose that `is_limited` always has one: who invents others would keep it out.
+    """
     root, purpose = request.account.level(1), request.purpose
     levels = [root, root.of_purpose(purpose)] if purpose else [root]
-    return {level.paid_by(block) for level in levels for block in ("", *request.blocks)} - {root}
+    free = {root, *(levels if is_limited else ())}
+    return {level.paid_by(block) for level in levels for block in ("", *request.blocks)} - free
 
 
 def shortage(

@@ -35,7 +35,7 @@ from budget_service.ledger.state import (
     Snapshot,
     StoredOutcome,
 )
-from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.values import ANY, Account, LevelLimit
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.transactions import Changes, Loaded, RootKey
 from budget_service.stores.wanted import (
@@ -203,8 +203,13 @@ class View:
 
     def _blocks_at(self, level: Account) -> list[Account]:
         """Return the blocks of a level, or of one of a purpose, among all that stands behind the level's star."""
-        behind = self._loaded.blocks[level.of_block("")]
-        return [each for each in behind if each != level and each.counted == level]
+        own = level.block
+        # Of a thousand blocks, no account is made for a comparison.
+        return [
+            each
+            for each in self._loaded.blocks[level.of_block("")]
+            if each.block.startswith(own) and (block := each.block[len(own) :]) and ANY not in block
+        ]
 
     def _others(
         self, request: BudgetRequest, path: Iterable[Account], blocks: Mapping[Account, Collection[Account]]

@@ -327,25 +327,32 @@ def _check_level(checked: Checked, line: Any, rebuilt: dict[str, Rebuilt]) -> Ac
     """Check one line, and return whose it is."""
     account, is_changed = Account(tuple(line["account"])), line["changed_meanwhile"]
     said = ParseDict(line.get("budget", {}), budget_pb2.GetBudgetResponse())
-    level = next((each for each in said.levels if tuple(each.path) == account.path), None)
-    if level is None or is_changed or account.root not in rebuilt or _counts_otherwise(level):
+    own = [each for each in (*said.levels, *said.purposes) if tuple(each.path) == account.path]
+    has_level = any(not each.purpose for each in own)
+    if not has_level or is_changed or account.root not in rebuilt or any(map(_counts_otherwise, own)):
         checked.not_compared += 1
         return account
     checked.compared += 1
-    start, journal = level.window_start.ToMicroseconds(), rebuilt[account.root]
+    journal = rebuilt[account.root]
     made_at = datetime.fromisoformat(checked.manifest.made_at) + timedelta(seconds=1)
-    if not _is_within(level, journal.time, made_at + said.clock_ahead.ToTimedelta()):
-        checked.note(ACCOUNTS, f"{account.text} has a window that the export is not in")
-    spans = journal.spent.get(account, {})
-    spent = capped_sum(cost for day, cost in spans.items() if day >= start)
+    for level in own:
+        counted = account.of_purpose(level.purpose) if level.purpose else account
+        if not _is_within(level, journal.time, made_at + said.clock_ahead.ToTimedelta()):
+            checked.note(ACCOUNTS, f"{counted.text} has a window that the export is not in")
+        _check_spent(checked, counted, level, journal)
+    return account
+
+
+def _check_spent(checked: Checked, counted: Account, level: budget_pb2.Level, journal: Rebuilt) -> None:
+    start = level.window_start.ToMicroseconds()
+    spent = capped_sum(cost for day, cost in journal.spent.get(counted, {}).items() if day >= start)
     for unit, kept, sum_ in (
         ("information units", level.spent.information, spent.information),
         ("calls", level.spent.calls, spent.calls),
     ):
         if kept != sum_:
-            problem = f"{account.text} has spent {kept} {unit}, and {sum_} by the journal"
+            problem = f"{counted.text} has spent {kept} {unit}, and {sum_} by the journal"
             checked.note(ACCOUNTS, problem)
-    return account
 
 
 def _is_within(level: budget_pb2.Level, newest: int, made_at: datetime) -> bool:

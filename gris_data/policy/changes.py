@@ -213,7 +213,10 @@ RULES: Mapping[type, Mapping[str, Field]] = {
         "reserve_first": _PLAIN,
         "contributions": Field(optional(Effect.OTHER, Effect.WEAKER), "how many elements a member counts in"),
         "measures": Field(below),
-        "purpose": Field(_OTHER, "which limits of the ledger charges count against beside those of all"),
+        "purpose": Field(
+            optional(Effect.STRONGER, Effect.WEAKER, _ANY),
+            "which limits of the ledger charges count against beside those of all",
+        ),
         "block": Field(promise, "promised: this column says of which block a member is"),
         "name": _FOLLOWS,
         "columns": Field(by_name(Effect.ANSWERABLE, Effect.REFUSED)),

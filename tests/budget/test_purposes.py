@@ -148,6 +148,11 @@ async def test_a_charge_tells_what_its_levels_have_left(any_store: Store) -> Non
         ("", 30),
         ("", 20),
     ]
+    builders = ChargeResponseBuilders()
+    for purpose in (PAYROLL, "audit"):
+        of = [replace(found.levels[0], purpose=purpose), *found.levels[1:]]
+        filled = builders.filled(replace(found, levels=tuple(of)), asked.request, replayed=True)
+        assert [each.purpose for each in filled.levels] == [purpose, "", ""]
     other = await paid(any_store, "s", 1, SALES)
     assert isinstance(other, Charged)
     assert [(each.purpose, each.remaining.information) for each in other.levels] == [("", 25), ("", 15)]
@@ -307,7 +312,7 @@ async def test_statements_of_a_purpose_are_those_of_its_levels(any_store: Store)
 async def test_a_root_has_a_bounded_number_of_purposes(
     any_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They count with blocks. What is refused opens none, and those that are known may still be asked for."""
+    """They count with blocks. What is refused opens none; those that are known or have a limit are still asked for."""
     monkeypatch.setattr(rules, "MAX_BLOCKS_OF_ROOT", 3)
     assert isinstance(await paid(any_store, "big", 21, "invented"), Exhausted)
     page = await any_store.balances("acme", "", 100)
@@ -317,6 +322,17 @@ async def test_a_root_has_a_bounded_number_of_purposes(
     assert await paid(any_store, "r", 1, PAYROLL, B) == Refused(Reason.TOO_MANY_BLOCKS)
     assert isinstance(await paid(any_store, "s", 1, PAYROLL, A), Charged)
     assert isinstance(await paid(any_store, "t", 1, ""), Charged)
+
+
+async def test_invented_purposes_keep_out_none_that_has_a_limit(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All who may reserve can invent some, and pay nothing for it."""
+    monkeypatch.setattr(rules, "MAX_BLOCKS_OF_ROOT", 1)
+    await any_store.apply(*reserve("r", on=ON).but(purpose="invented"))
+    await any_store.apply(*cancel("c", ends="r", on=ON))
+    assert await paid(any_store, "s", 1, SALES) == Refused(Reason.TOO_MANY_BLOCKS)
+    assert isinstance(await paid(any_store, "p", 1), Charged)
 
 
 @pytest.mark.parametrize("make", [reserve, charge])
@@ -363,6 +379,7 @@ def test_a_refusal_names_the_purpose() -> None:
     missing = Shortfall(1, Unit.CALLS, 2, 1, None, PAYROLL)
     status = exhausted(Exhausted(NOON, (missing,)), ANALYST)
     assert "2 calls requested, 1 left for purpose payroll" in status.message
+    assert any(b"acme*payroll*:calls" in each.value for each in status.details)
 
 
 @pytest.mark.parametrize(

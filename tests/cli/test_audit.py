@@ -55,7 +55,9 @@ ODD = "größe ..%2F~ 50%"
 CONFIGURATION = f"""
 create_at_first_use: true
 accounts:
-  - {{path: [acme], limit: {{information: 2000000, calls: 2000000}}}}
+  - path: [acme]
+    limit: {{information: 2000000, calls: 2000000}}
+    purposes: {{payroll: {{information: 1000000, calls: 1000000}}}}
   - {{path: [acme, "*"], limit: {{information: 1000000, calls: 1000000}}}}
   - {{path: ["{ODD}"], limit: {{information: 1000, calls: 1000}}, window: never}}
 """
@@ -262,6 +264,14 @@ def digest_of(path: Path, before: str, skip: int = 0) -> str:
     return reduce(next_digest, list(read_entries(path))[skip:], before)
 
 
+def _spent_for_a_purpose(path: Path, information: str) -> None:
+    """Change what purposes have spent."""
+    lines = [json.loads(line) for line in lines_of(path)]
+    for purpose in (purpose for line in lines for purpose in line["budget"].get("purposes", ())):
+        purpose["spent"]["information"] = information
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
 def _changed(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
@@ -451,6 +461,11 @@ SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] 
         "what was spent",
         lambda b: _changed(b / "accounts.jsonl", '"spent": {"information": "15"', '"spent": {"information": "14"'),
         [("accounts.jsonl", "acme has spent 14 information units, and 15 by the journal")],
+    ),
+    (
+        "what was spent for a purpose",
+        lambda b: _spent_for_a_purpose(b / "accounts.jsonl", "14"),
+        [("accounts.jsonl", "acme*payroll* has spent 14 information units, and 15 by the journal")],
     ),
     (
         "an account that is none",

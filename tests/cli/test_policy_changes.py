@@ -143,6 +143,7 @@ EDITS: list[tuple[str, str, dict[str, tuple[Effect, Effect]]]] = [
     ("values: [DE, FR]", "values: [DE, FR, IT]", {"blocks.values": (OTHER, OTHER)}),
     ("    member: m\n    block", "    member: device\n    block", {f"{VISITS}.member": (WEAKER, WEAKER)}),
     ("first", "second", {f"{VISITS}.data_version": (OTHER, OTHER)}),
+    ("    block: country", "    block: country\n    purpose: hr", {f"{VISITS}.purpose": (STRONGER, WEAKER)}),
     ("delay_minutes: 60", "delay_minutes: 5", {f"{VISITS}.time.delay_minutes": (WEAKER, STRONGER)}),
     ("refresh: day", "refresh: week", {f"{VISITS}.time.refresh": (OTHER, OTHER)}),
     ("[week, month]", "[month]", {f"{VISITS}.time.buckets": (REFUSED, ANSWERABLE)}),

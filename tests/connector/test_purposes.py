@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -49,14 +49,28 @@ accounts:
 
 @pytest.fixture
 @needs("process")
-def client(tmp_path: Path) -> Iterator[PrivateClient]:
-    """Give a client whose budget pays four questions, one of them for payroll."""
+def rows(tmp_path: Path) -> Path:
+    """Rows for both tables."""
     path = tmp_path / "rows.parquet"
     rows = {"m": [f"m{i}" for i in range(400)], "page": [f"p{i % 3}" for i in range(400)]}
     pq.write_table(pa.table(rows), path)
+    return path
+
+
+@pytest.fixture
+@needs("process")
+def client(rows: Path, tmp_path: Path) -> Iterator[PrivateClient]:
+    """Give a client whose budget pays four questions, one of them for payroll."""
+    with asking(tmp_path, rows, POLICY) as found:
+        yield found
+
+
+@contextmanager
+def asking(folder: Path, rows: Path, policy: str) -> Iterator[PrivateClient]:
+    """Give a client of a ledger in a folder, under a policy."""
     with (
-        embedded(tmp_path, POLICY, BUDGET) as services,
-        closing(DuckDBEngine({"salaries": path, "visits": path})) as engine,
+        embedded(folder, policy, BUDGET) as services,
+        closing(DuckDBEngine({"salaries": rows, "visits": rows})) as engine,
         blocking_client_of(services, engine, account="a", timeouts=UNHURRIED) as found,
     ):
         yield found
@@ -87,6 +101,16 @@ def test_the_limit_of_a_purpose_refuses_its_questions_alone(client: PrivateClien
         ("purpose payroll at a", 3),
         ("a", 0),
     ]
+
+
+def test_the_purpose_of_a_table_may_change(rows: Path, tmp_path: Path) -> None:
+    """Kept answers stay free, whether the purpose is added, becomes another or goes; new ones count for the new one."""
+    none, other = (POLICY.replace("    purpose: payroll\n", each) for each in ("", "    purpose: hr\n"))
+    for number, policy in enumerate((none, POLICY, other, none)):
+        with asking(tmp_path, rows, policy) as client:
+            assert ask(client, "salaries", "p0")[0] == (0 if number else 5)
+    with asking(tmp_path, rows, POLICY) as client:
+        assert ask(client, "salaries", "p1") == (5, "payroll")
 
 
 def test_what_is_said_to_fit_is_what_the_purpose_holds_too(client: PrivateClient) -> None:
