@@ -40,7 +40,7 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
     ),
     "only the account's own limit is compared": (
         *(Draft, "has_room", "shared", "above"),
-        lambda _, self, cost: self._has_room(self._levels[-1], cost),
+        lambda _, self, cost: self._has_room(self.levels[-1], cost),
     ),
     "the limit of a purpose is not compared": (
         *(rules, "limits_for", "purposes", "for block 'p.* above"),

@@ -48,6 +48,7 @@ engine:
   duckdb: {tables}
 broker: {face}
 postgres: {face}
+timeouts: {{budget_silence: 10, budget_attempt: 6}}
 identity:
   jwt:
     key_file: {issuer}
