@@ -6,6 +6,7 @@ Marks every test by what its fixtures need, and keeps tests without processes fr
 from __future__ import annotations
 
 import gc
+import logging
 import os
 from collections.abc import Generator, Iterator
 from dataclasses import fields
@@ -99,6 +100,16 @@ def stores_of_this_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test be given what another one had kept: all clients of a process share a store by default."""
     monkeypatch.setattr(default_store, "_stores", {})
     monkeypatch.setattr(default_store, "_openers", {})
+
+
+@pytest.fixture(autouse=True)
+def root_log_of_this_test() -> Iterator[None]:
+    """Give the root logger back as it was: what a test played as a service would log to a stream that is closed."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 # For a whole session, so that the clients of fixtures that many tests share have it too.

@@ -37,16 +37,6 @@ def instrumentation(registry: CollectorRegistry) -> Instrumentation:
     return Instrumentation(CallMetrics(registry))
 
 
-@pytest.fixture
-def plain_logs() -> Any:
-    """Give the root logger back as it was."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
 def ended(registry: CollectorRegistry, method: str) -> float:
     """Return how many calls of a method have ended."""
     labels = {"grpc_service": SERVICE, "grpc_method": method}
@@ -170,7 +160,6 @@ async def test_a_line_has_the_id_of_its_request_if_it_is_one(
     given: tuple[tuple[str, str], ...],
     logged: str | None,
     capfd: pytest.CaptureFixture[str],
-    plain_logs: None,
 ) -> None:
     """1 to 128 printable letters; anything else is left out, and the call is served all the same."""
     configure(LogFormat.JSON, LogLevel.INFO)
@@ -186,9 +175,7 @@ async def test_a_line_has_the_id_of_its_request_if_it_is_one(
 
 
 @pytest.mark.parametrize("log_format", list(LogFormat))
-async def test_the_log_repeats_no_exception(
-    log_format: LogFormat, capfd: pytest.CaptureFixture[str], plain_logs: None
-) -> None:
+async def test_the_log_repeats_no_exception(log_format: LogFormat, capfd: pytest.CaptureFixture[str]) -> None:
     """Not of a handler that failed, not of a task that nobody waited for: only kind and place."""
 
     async def lost() -> None:
@@ -207,7 +194,7 @@ async def test_the_log_repeats_no_exception(
     assert SECRET not in said
 
 
-async def test_answers_are_logged_only_if_wanted(capfd: pytest.CaptureFixture[str], plain_logs: None) -> None:
+async def test_answers_are_logged_only_if_wanted(capfd: pytest.CaptureFixture[str]) -> None:
     """At DEBUG every call, at INFO those that did not end well, at WARNING the faults."""
     lines = {}
     for level in LogLevel:
@@ -226,7 +213,7 @@ async def test_answers_are_logged_only_if_wanted(capfd: pytest.CaptureFixture[st
     }
 
 
-def test_a_line_of_text_is_one_line(capfd: pytest.CaptureFixture[str], plain_logs: None) -> None:
+def test_a_line_of_text_is_one_line(capfd: pytest.CaptureFixture[str]) -> None:
     """Whatever is in a message."""
     configure(LogFormat.TEXT, LogLevel.INFO)
     logging.getLogger("gris_serving").info("one\ntwo")
@@ -235,9 +222,7 @@ def test_a_line_of_text_is_one_line(capfd: pytest.CaptureFixture[str], plain_log
     assert said.count("\n") == 1
 
 
-def test_a_field_of_a_text_line_cannot_pretend_to_be_another(
-    capfd: pytest.CaptureFixture[str], plain_logs: None
-) -> None:
+def test_a_field_of_a_text_line_cannot_pretend_to_be_another(capfd: pytest.CaptureFixture[str]) -> None:
     """What has blanks, quotation marks or line breaks stands in quotation marks, escaped."""
     configure(LogFormat.TEXT, LogLevel.INFO)
     fields = {"problem": 'no "key"\nevent=x', "answers": True, "empty": "", "path": "a.yaml:3"}
