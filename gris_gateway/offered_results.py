@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 from contextlib import suppress
 
 from gris_api.app.v1 import app_pb2
@@ -30,16 +30,14 @@ async def offered(client: AsyncPrivateClient, past: Sequence[app_pb2.PastRelease
     return [known[key] for key in keys]
 
 
-async def without_others(
-    client: AsyncPrivateClient, levels: Sequence[budget_pb2.Level]
-) -> Sequence[budget_pb2.Level]:
+async def without_others(client: AsyncPrivateClient, levels: MutableSequence[budget_pb2.Level]) -> None:
     """Leave out what is left of blocks and for purposes that the audience of the caller is not offered.
 
     Where nobody says, of all.
     """
     is_plain = not any(each.purpose or each.remaining_of_blocks for each in levels)
     if current_caller.get().audience is None or is_plain:
-        return levels
+        return
     offered = dp_pb2.GetCatalogResponse()
     # What is paid for is answered all the same.
     with suppress(GrisError):
@@ -49,7 +47,9 @@ async def without_others(
         kept = [each for each in level.remaining_of_blocks if known.issuperset(each.blocks)]
         del level.remaining_of_blocks[:]
         level.remaining_of_blocks.extend(kept)
-    return [each for each in levels if each.purpose in ("", *offered.purposes)]
+    for index in reversed(range(len(levels))):
+        if levels[index].purpose not in ("", *offered.purposes):
+            del levels[index]
 
 
 def without_numbers(past: app_pb2.PastRelease) -> app_pb2.PastRelease:

@@ -107,8 +107,8 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             await current_call.get().turn()
             client = self._client_of(account)
             levels = [message_of(budget_pb2.Level, each) for each in await client.remaining()]
-            offered = await offered_results.without_others(client, levels)
-            return app_pb2.GetRemainingResponse(account=budget_pb2.Account(path=account), levels=offered)
+            await offered_results.without_others(client, levels)
+            return app_pb2.GetRemainingResponse(account=budget_pb2.Account(path=account), levels=levels)
 
     async def GetGuarantee(
         self, request: app_pb2.GetGuaranteeRequest, context: Context

@@ -51,9 +51,9 @@ from tests.support.budget_samples import (
     reserve,
 )
 
-# The company allows for a month what its two analysts have in two days; the third one only tracks.
 # For what charges are; two of these have limits here and there, and one looks like a block.
 PURPOSES = ("", "payroll", "0123456789abcdef")
+# The company allows for a month what its two analysts have in two days; the third one only tracks.
 OWN = replace(limit(12, 6, period=Period.DAY), purposes=((PURPOSES[1], Cost(8, 4)),))
 ABOVE = replace(limit(50, 25), purposes=((PURPOSES[2], Cost(15, 20)), (PURPOSES[1], Cost(20, 20))))
 TRACKED = replace(limit(5, 2, mode=Mode.TRACK, period=Period.DAY), purposes=((PURPOSES[1], Cost(3, 1)),))

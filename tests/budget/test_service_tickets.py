@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
+import pytest
 import pytest_asyncio
 from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.common.v1 import cost_pb2
 
 from budget_service.ledger.values import Account, Cost
 from budget_service.server.hosting import serving
@@ -190,10 +192,16 @@ async def test_another_purpose_than_the_ticket_has_is_refused(strict_stub: Stub)
             assert found.code is grpc.StatusCode.PERMISSION_DENIED
 
 
-async def test_blocks_that_are_not_well_formed_are_refused_by_name(strict_stub: Stub) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [({"blocks": ["0" * 16, "1" * 16, "2" * 16, "x"]}, "blocks[3]"), ({"purpose": "pay*"}, "purpose")],
+)
+async def test_who_pays_and_for_what_is_refused_by_name_if_it_is_not_well_formed(
+    strict_stub: Stub, wrong: dict[str, Any], named: str
+) -> None:
     """In every request that has a cost."""
     bad = cost(2, 1)
-    bad.blocks.extend(["0" * 16, "1" * 16, "2" * 16, "x"])
+    bad.MergeFrom(cost_pb2.Cost(**wrong))
     asked: tuple[tuple[Any, Any, str], ...] = (
         (strict_stub.ReserveBudget, reserving(bad), "max_cost"),
         (strict_stub.UpdateBudget, charging(bad), "cost"),
@@ -202,19 +210,4 @@ async def test_blocks_that_are_not_well_formed_are_refused_by_name(strict_stub: 
     for method, request, field in asked:
         found = await failure(method(request))
         assert found.code is grpc.StatusCode.INVALID_ARGUMENT
-        assert f"{field}.blocks[3]" in found.message
-
-
-async def test_a_purpose_that_is_not_well_formed_is_refused_by_name(strict_stub: Stub) -> None:
-    """In every request that has a cost."""
-    bad = cost(2, 1)
-    bad.purpose = "pay*"
-    asked: tuple[tuple[Any, Any, str], ...] = (
-        (strict_stub.ReserveBudget, reserving(bad), "max_cost"),
-        (strict_stub.UpdateBudget, charging(bad), "cost"),
-        (strict_stub.CheckBudget, pb.CheckBudgetRequest(account=account(), cost=bad), "cost"),
-    )
-    for method, request, field in asked:
-        found = await failure(method(request))
-        assert found.code is grpc.StatusCode.INVALID_ARGUMENT
-        assert f"{field}.purpose" in found.message
+        assert f"{field}.{named}" in found.message

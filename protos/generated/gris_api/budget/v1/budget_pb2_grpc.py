@@ -33,8 +33,9 @@ class BudgetServiceStub(object):
     RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED is a budget that does not hold the cost. ErrorInfo's metadata
     describes the first shortfall, that of the widest level: level (its path, joined by "/"), unit, requested, remaining,
     purpose if it is what the level has for one, and refreshes_at (RFC 3339) unless it is never refreshed.
-    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit. google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A
-    refusal is remembered for an hour: after a limit was raised, use a new request_id.
+    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit.
+    google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A refusal is remembered for
+    an hour: after a limit was raised, use a new request_id.
 
     UNAVAILABLE with reason BUDGET_HELD (with RetryInfo) is a cost that would fit if no reservation were open: on every
     level it fits into what the limit leaves of what is spent. The metadata is that of an exhausted budget without
@@ -102,8 +103,9 @@ class BudgetServiceServicer(object):
     RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED is a budget that does not hold the cost. ErrorInfo's metadata
     describes the first shortfall, that of the widest level: level (its path, joined by "/"), unit, requested, remaining,
     purpose if it is what the level has for one, and refreshes_at (RFC 3339) unless it is never refreshed.
-    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit. google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A
-    refusal is remembered for an hour: after a limit was raised, use a new request_id.
+    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit.
+    google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A refusal is remembered for
+    an hour: after a limit was raised, use a new request_id.
 
     UNAVAILABLE with reason BUDGET_HELD (with RetryInfo) is a cost that would fit if no reservation were open: on every
     level it fits into what the limit leaves of what is spent. The metadata is that of an exhausted budget without
@@ -230,8 +232,9 @@ class BudgetService(object):
     RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED is a budget that does not hold the cost. ErrorInfo's metadata
     describes the first shortfall, that of the widest level: level (its path, joined by "/"), unit, requested, remaining,
     purpose if it is what the level has for one, and refreshes_at (RFC 3339) unless it is never refreshed.
-    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit. google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A
-    refusal is remembered for an hour: after a limit was raised, use a new request_id.
+    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit.
+    google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A refusal is remembered for
+    an hour: after a limit was raised, use a new request_id.
 
     UNAVAILABLE with reason BUDGET_HELD (with RetryInfo) is a cost that would fit if no reservation were open: on every
     level it fits into what the limit leaves of what is spent. The metadata is that of an exhausted budget without
