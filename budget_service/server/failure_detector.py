@@ -117,6 +117,11 @@ class FailureDetector:
         if isinstance(self._fault, StoreUnusableError):
             raise StoreUnavailableError(str(self._fault))
 
+    async def reached(self) -> None:
+        """Return when the last heartbeat, if there was one, was answered."""
+        while self._state is not State.ANSWERING:
+            await self._turned.wait()
+
     def began(self) -> None:
         """Record that a call waits for the store."""
         self._waiting += 1

@@ -20,11 +20,11 @@ import json
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
 
@@ -199,6 +199,7 @@ async def _run(
     if seen.registry is not None:
         count_regions(seen.registry, program)
     deferred = DeferredStore()
+    detector = FailureDetector(deferred.store)
     async with program.opening(address, deferred) as opened:
         # Mostly the store opens at once, or cannot be used: then the health need not say that it cannot be reached.
         await _finished(opened, stop, timeout_seconds=QUIET_START_SECONDS)
@@ -209,17 +210,21 @@ async def _run(
                     running(options.region, deferred.store, path)
                 )
             servers.enter_context(spared_collector())
-            addresses = await program.started(deferred.store, servers)
-            if await _finished(opened, stop):
+            addresses = await program.started(deferred.store, detector, servers)
+            # The last heartbeat may have found no store; calls are refused until the next one.
+            if await _finished(opened, stop) and await _finished(detector.reached(), stop):
                 _say_ready(addresses)
             await stop.wait()
 
 
 async def _finished(
-    task: asyncio.Task[None], stop: asyncio.Event, *, timeout_seconds: float | None = None
+    work: Coroutine[Any, Any, None] | asyncio.Task[None],
+    stop: asyncio.Event,
+    *,
+    timeout_seconds: float | None = None,
 ) -> bool:
     """Wait for a task until `stop` is set or time is up; return whether it has finished, or raise its exception."""
-    stopped = asyncio.create_task(stop.wait())
+    task, stopped = asyncio.ensure_future(work), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((task, stopped), timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -285,9 +290,10 @@ class _Program:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def started(self, store: Store, servers: AsyncExitStack) -> Mapping[str, str]:
+    async def started(
+        self, store: Store, detector: FailureDetector, servers: AsyncExitStack
+    ) -> Mapping[str, str]:
         """Start the servers and return their addresses by name."""
-        detector = FailureDetector(store)
         addresses = dict(self.telemetry.addresses)
         if self.options.admin_listen is not None:
             administering_ = administering(

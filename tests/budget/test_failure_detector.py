@@ -83,7 +83,7 @@ async def test_a_store_that_is_silent_for_a_moment_keeps_new_calls_waiting() -> 
 
 
 async def test_a_store_that_stays_silent_is_gone_until_it_answers() -> None:
-    """Calls that wait are refused, later ones at once, and a late heartbeat is enough to go on."""
+    """Calls that wait are refused, later ones at once; a late heartbeat is enough to go on, and is waited for."""
     store = Hanging(SteppedClock())
     async with followed(store) as detector:
         detector.began()
@@ -94,8 +94,11 @@ async def test_a_store_that_stays_silent_is_gone_until_it_answers() -> None:
             await waiting
         with pytest.raises(StoreUnavailableError, match="does not answer"):
             await detector.admit()
+        reached = asyncio.create_task(detector.reached())
+        await asyncio.sleep(0)
+        assert not reached.done()
         store.speaks.set()
-        await becomes(detector, answers=True, serving=True)
+        await reached
         await detector.admit()
         assert store.pings == 1
 
