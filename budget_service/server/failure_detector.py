@@ -118,7 +118,7 @@ class FailureDetector:
             raise StoreUnavailableError(str(self._fault))
 
     async def reached(self) -> None:
-        """Return when the last heartbeat, if there was one, was answered."""
+        """Return when the last heartbeat found the store, or there was none: until then calls are refused."""
         while self._state is not State.ANSWERING:
             await self._turned.wait()
 

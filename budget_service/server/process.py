@@ -20,11 +20,11 @@ import json
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import grpc
 
@@ -194,15 +194,14 @@ async def _run(
     stop = _stop_event()
     if options.worker or options.stop_with_stdin:
         stop_with_parent(stop.set)
-    metrics = ledger_metrics(seen.registry)
-    program = _Program(options, settings, security, seen, metrics)
-    if seen.registry is not None:
-        count_regions(seen.registry, program)
     deferred = DeferredStore()
     detector = FailureDetector(deferred.store)
+    program = _Program(options, settings, security, seen, ledger_metrics(seen.registry), detector)
+    if seen.registry is not None:
+        count_regions(seen.registry, program)
     async with program.opening(address, deferred) as opened:
         # Mostly the store opens at once, or cannot be used: then the health need not say that it cannot be reached.
-        await _finished(opened, stop, timeout_seconds=QUIET_START_SECONDS)
+        await _ended(opened, stop, timeout_seconds=QUIET_START_SECONDS)
         async with AsyncExitStack() as stack, program.followed(deferred.store), AsyncExitStack() as servers:
             if options.region is not None:
                 path = require_possible(settings.current.configuration, address)
@@ -210,21 +209,17 @@ async def _run(
                     running(options.region, deferred.store, path)
                 )
             servers.enter_context(spared_collector())
-            addresses = await program.started(deferred.store, detector, servers)
-            # The last heartbeat may have found no store; calls are refused until the next one.
-            if await _finished(opened, stop) and await _finished(detector.reached(), stop):
+            addresses = await program.started(deferred.store, servers)
+            if await _ended(opened, stop) and await _ended(asyncio.create_task(detector.reached()), stop):
                 _say_ready(addresses)
             await stop.wait()
 
 
-async def _finished(
-    work: Coroutine[Any, Any, None] | asyncio.Task[None],
-    stop: asyncio.Event,
-    *,
-    timeout_seconds: float | None = None,
+async def _ended(
+    task: asyncio.Task[None], stop: asyncio.Event, *, timeout_seconds: float | None = None
 ) -> bool:
-    """Wait for a task until `stop` is set or time is up; return whether it has finished, or raise its exception."""
-    task, stopped = asyncio.ensure_future(work), asyncio.create_task(stop.wait())
+    """Wait for a task until `stop` is set or time is up; return whether it has ended, or raise its exception."""
+    stopped = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((task, stopped), timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -244,6 +239,7 @@ class _Program:
     security: Security
     telemetry: Telemetry
     metrics: LedgerMetrics | None
+    detector: FailureDetector
     tuning: Tuning = DEFAULTS
     region: RegionParts | None = None
     lending_counts: Counter[str] = field(default_factory=Counter)
@@ -290,9 +286,7 @@ class _Program:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def started(
-        self, store: Store, detector: FailureDetector, servers: AsyncExitStack
-    ) -> Mapping[str, str]:
+    async def started(self, store: Store, servers: AsyncExitStack) -> Mapping[str, str]:
         """Start the servers and return their addresses by name."""
         addresses = dict(self.telemetry.addresses)
         if self.options.admin_listen is not None:
@@ -306,7 +300,7 @@ class _Program:
                 security=self.security,
                 instrumentation=self.telemetry.instrumentation,
                 recorders={} if self.metrics is None else self.metrics.administrator_recorders(),
-                detector=detector,
+                detector=self.detector,
                 tuning=self.tuning,
             )
             addresses["admin_address"] = await servers.enter_async_context(administering_)
@@ -327,7 +321,7 @@ class _Program:
             instrumentation=self.telemetry.instrumentation,
             recorders={} if self.metrics is None else self.metrics.recorders(),
             drain_seconds=drain_seconds,
-            detector=detector,
+            detector=self.detector,
             health_service=health_service,
             tuning=self.tuning,
             region=self.region,
