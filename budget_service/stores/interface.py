@@ -13,6 +13,7 @@ from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import Account, LevelLimit
@@ -187,6 +188,21 @@ class Store(Protocol):
 
     async def drop_checkpointed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the checkpoint covers and return their number."""
+
+    async def named(self, root: str, names: Sequence[str]) -> list[NameRow]:
+        """Return the rows of those of these names of levels of a root that have one."""
+
+    async def names_of(self, root: str, ids: Sequence[str]) -> list[NameRow]:
+        """Return the rows of those of these ids of a root that have one."""
+
+    async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
+        """Keep the rows of names that have none yet, and return the row that each of the names has now.
+
+        All are kept or none, and as durably as a charge.
+        """
+
+    async def drop_names(self, root: str, names: Sequence[str]) -> None:
+        """Remove the rows of names, so that the store has neither the names nor their keys any more."""
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation of this account, None if there is none."""
