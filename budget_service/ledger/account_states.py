@@ -12,7 +12,7 @@ from budget_service.ledger.values import Account
 # Everything that grows is bounded. Each former name is asked about where an account is audited.
 MAX_FORMER_NAMES = 16
 
-_OPEN, _CLOSED, _MOVED = "open", "closed", "moved"
+_OPEN, _CLOSED, _MOVED, _FORGOTTEN = "open", "closed", "moved", "forgotten"
 
 
 class LimitRequest(Struct, frozen=True, gc=False):
@@ -34,15 +34,22 @@ class LimitRequest(Struct, frozen=True, gc=False):
 class AccountState(Struct, frozen=True, gc=False):
     """The state of one account.
 
-    Nothing begins under one that `is_closed`. One that `is_moved` has another name by now, and stays closed for good.
-    `former_names` are the last segments of the names that the account had before, oldest first: it stays below the
-    same level. `requests` are those for another limit: a closed or moved account has none any more.
+    Nothing begins under one that `is_closed`. One that `is_moved` has another name by now, and stays closed for good;
+    so does one that `is_forgotten`, whose names are in no row any more. `former_names` are the last segments of the
+    names that the account had before, oldest first: it stays below the same level. `requests` are those for another
+    limit: a closed or moved account has none any more.
     """
 
     is_closed: bool = False
     is_moved: bool = False
     former_names: tuple[str, ...] = ()
     requests: tuple[LimitRequest, ...] = ()
+    is_forgotten: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody is called so any more."""
+        return self.is_moved or self.is_forgotten
 
     def closed(self) -> AccountState:
         """Return the state once the account is closed."""
@@ -51,6 +58,12 @@ class AccountState(Struct, frozen=True, gc=False):
     def reopened(self) -> AccountState:
         """Return the state once the account is open again."""
         return AccountState(former_names=self.former_names)
+
+    def forgotten(self, account: Account) -> dict[Account, AccountState]:
+        """Return the states of an account with this state, and of its former names, once it is forgotten."""
+        # Its own keeps the former names: who is interrupted before their rows are gone has to find them again.
+        own = AccountState(is_closed=True, is_forgotten=True, former_names=self.former_names)
+        return {**dict.fromkeys(self.former(account), FORGOTTEN), account: own}
 
     def requesting(self, requests: tuple[LimitRequest, ...]) -> AccountState:
         """Return the state with other requests."""
@@ -67,11 +80,14 @@ class AccountState(Struct, frozen=True, gc=False):
 
 UNTOUCHED = AccountState()
 MOVED = AccountState(is_closed=True, is_moved=True)
+FORGOTTEN = AccountState(is_closed=True, is_forgotten=True)
+_WORDS = {_OPEN: UNTOUCHED, _CLOSED: AccountState(is_closed=True), _MOVED: MOVED, _FORGOTTEN: FORGOTTEN}
 
 
 def state_text(state: AccountState) -> str:
     """Return a state as a text: a word with former names behind slashes, which no name holds, and a line a request."""
-    word = _MOVED if state.is_moved else _CLOSED if state.is_closed else _OPEN
+    bare = replace(state, former_names=(), requests=())
+    word = next(each for each, found in _WORDS.items() if found == bare)
     return "\n".join(("/".join((word, *state.former_names)), *map(_request_text, state.requests)))
 
 
@@ -79,10 +95,10 @@ def parse_state(text: str) -> AccountState:
     """Return the state of a text made by `state_text`."""
     line, *requests = text.split("\n")
     word, *names = line.split("/")
-    if word not in (_OPEN, _CLOSED, _MOVED):
+    if word not in _WORDS:
         raise ValueError("not the state of an account")
     waiting = tuple([LimitRequest(*json.loads(each)) for each in requests])
-    return AccountState(word != _OPEN, word == _MOVED, tuple(names), waiting)
+    return replace(_WORDS[word], former_names=tuple(names), requests=waiting)
 
 
 def _request_text(request: LimitRequest) -> str:

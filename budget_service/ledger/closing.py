@@ -1,24 +1,28 @@
-"""The rules for closing an account, opening it again, and moving it to another name.
+"""The rules for closing an account, opening it again, moving it to another name, and forgetting it.
 
 No budget is made by any of them. What was spent, reserved and paid for stays where it counts: at the account, whatever
-its name is by then, and at every level above it. A name that an account had before is closed for good.
+its name is by then, and at every level above it. A name that an account had before is closed for good. Who is forgotten
+may come again as somebody new, so an account is forgotten only when nothing of it counts any more.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from budget_service.ledger.account_states import MAX_FORMER_NAMES, MOVED, UNTOUCHED, AccountState
 from budget_service.ledger.administration import decision, refusal
-from budget_service.ledger.limits import AppliedLimits
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, phases
 from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
 from budget_service.ledger.requests import (
     AccountRequest,
     BudgetRequest,
     Charge,
     CloseAccount,
+    ForgetAccount,
     MoveAccount,
     ReopenAccount,
     ReportCharge,
@@ -26,7 +30,7 @@ from budget_service.ledger.requests import (
 )
 from budget_service.ledger.state import Decision, EntryKind, JournalEntry, Snapshot
 from budget_service.ledger.values import NOTHING, Account
-from budget_service.ledger.windows import Microseconds
+from budget_service.ledger.windows import Microseconds, WindowRule
 
 States: TypeAlias = dict[Account, AccountState]
 
@@ -51,7 +55,13 @@ def refuse_closed(snapshot: Snapshot, request: BudgetRequest, now: Microseconds)
 def change_account(
     snapshot: Snapshot, request: AccountRequest, limits: AppliedLimits, now: Microseconds
 ) -> Decision:
-    """Close an account, open it again, or move it to another name."""
+    """Close an account, open it again, move it to another name, or forget it.
+
+    Raises:
+        LimitsChangedError: It is to be forgotten, and its limits are not those that its windows were looked up with.
+    """
+    if isinstance(request, ForgetAccount):
+        return _forget(snapshot, request, limits, now)
     reason = _refusal(snapshot, request, limits.most_stored)
     if reason is not None:
         return refusal(snapshot, request, Refused(reason), now)
@@ -75,8 +85,64 @@ def change_account(
     )
 
 
+def _forget(snapshot: Snapshot, request: ForgetAccount, limits: AppliedLimits, now: Microseconds) -> Decision:
+    if not limits.hold(snapshot.root.limits_version, now):
+        raise LimitsChangedError(now)
+    account, root = request.account, snapshot.root
+    state = snapshot.states.get(account, UNTOUCHED)
+    if state.is_forgotten:
+        # Whoever did it was interrupted before its rows were gone.
+        return decision(root, request, LimitsSet(root.limits_version))
+    if (reason := _refusal_to_forget(snapshot, account, state, limits, now)) is not None:
+        return refusal(snapshot, request, Refused(reason), now)
+    root = replace(root, currency=root.currency.at(now), last_time=now)
+    root = replace(root, limits_version=root.next_limits_version(now))
+    return decision(
+        root,
+        request,
+        LimitsSet(root.limits_version),
+        journal=(_entry(request, now),),
+        limits=((account, None),) if account in snapshot.limits else (),
+        states=state.forgotten(account),
+    )
+
+
+def _refusal_to_forget(
+    snapshot: Snapshot, account: Account, state: AccountState, limits: AppliedLimits, now: Microseconds
+) -> Reason | None:
+    if account.depth == 1:
+        raise ValueError("a root account has no pseudonym")
+    if state.is_moved:
+        return Reason.ACCOUNT_MOVED
+    if not state.is_closed:
+        return Reason.ACCOUNT_NOT_CLOSED
+    if account in snapshot.occupied:
+        return Reason.HAS_ACCOUNTS_BELOW
+    stored = {each.window for each in phases(snapshot.limits.get(account)) if each is not None}
+    windows = stored.union(limits.rules)
+    return (
+        Reason.STILL_COUNTS
+        if any(_counts(each, windows, now) for each in snapshot.balances.values())
+        else None
+    )
+
+
+def _counts(balance: Balance, windows: Iterable[WindowRule], now: Microseconds) -> bool:
+    """Return whether anything is held, or may count in one of these windows or in that which the balance had last."""
+    if balance.reserved != NOTHING:
+        return True
+    own = balance.rule
+    rules = {*windows, *(() if own is None else (own,))}
+    return any(
+        balance.day.end > rule.around(now).counts_from and not (rule == own and balance.is_unused)
+        for rule in rules
+    )
+
+
 def _refusal(snapshot: Snapshot, request: AccountRequest, most_stored: int) -> Reason | None:
     state = snapshot.states.get(request.account, UNTOUCHED)
+    if state.is_forgotten:
+        return Reason.ACCOUNT_FORGOTTEN
     if state.is_moved:
         return Reason.ACCOUNT_MOVED
     if isinstance(request, ReopenAccount):
@@ -121,6 +187,7 @@ def _entry(request: AccountRequest, now: Microseconds) -> JournalEntry:
         CloseAccount: EntryKind.CLOSE,
         ReopenAccount: EntryKind.REOPEN,
         MoveAccount: EntryKind.MOVE,
+        ForgetAccount: EntryKind.FORGET,
     }[type(request)]
     return JournalEntry(
         kind=kind,

@@ -89,7 +89,7 @@ class StoredLimits(Struct, frozen=True, gc=False):
             levels,
             self.version,
             closed=next(closed, None),
-            is_moved=own is not None and own.is_moved,
+            is_moved=own is not None and own.is_over,
             paid_as=first[0].text if first else "",
             since=self.since,
             ends_at=end,
@@ -110,12 +110,13 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     """The limits that a request is decided by, and the version of the root's stored limits that they were found with.
 
     `levels` are the levels of the account that have a limit, from the widest; a request about a budget needs at least
-    one. `rules` are the windows of all limits that the root has; only a change of currency needs them. `most_stored` is
-    how many limits and states of accounts a root may have stored. What an administrator asks of a root otherwise needs
-    none: see NO_LIMITS. `closed` is the widest level of the account that is closed; the account itself `is_moved` if
-    that is an earlier name. `paid_as` is the first name of an account that was moved: its payments are kept under it.
-    In a region the one level is a `lease`, whose share is the limit. Before `since` and from `ends_at` on, times of the
-    ledger, a level has another limit.
+    one. `rules` are the windows of all limits that the root has, for a change of currency, or those that the account
+    may have had by the configuration, to forget it. `most_stored` is how many limits and states of accounts a root may
+    have stored. What an administrator asks of a root otherwise needs none: see NO_LIMITS. `closed` is the widest level
+    of the account that is closed; the account itself `is_moved` if that is an earlier name, or one that is forgotten.
+    `paid_as` is the first name of an account that was moved: its payments are kept under it. In a region the one level
+    is a `lease`, whose share is the limit. Before `since` and from `ends_at` on, times of the ledger, a level has
+    another limit.
     """
 
     levels: tuple[LevelLimit, ...] = ()

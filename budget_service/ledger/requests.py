@@ -309,6 +309,19 @@ class MoveAccount(Struct, frozen=True, gc=False, kw_only=True):
         return fingerprint_of(self.account, ("move", self.target.text, self.reason))
 
 
+class ForgetAccount(Struct, frozen=True, gc=False, kw_only=True):
+    """Forget who a closed account was that has none below it, and of which nothing counts any more."""
+
+    account: Account
+    request_id: str
+    actor: str
+    reason: str
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the administrator sent."""
+        return fingerprint_of(self.account, ("forget", self.reason))
+
+
 class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
     """Ask for another limit of an account. `before` is the one that it has, which is not part of the fingerprint.
 
@@ -373,7 +386,7 @@ BudgetRequest: TypeAlias = (
     Reserve | Charge | CancelReservation | WriteOff | Refund | ReportCharge | ReturnLease
 )
 # Requests of an administrator about a root account or an account of it, which need no limits.
-AccountRequest: TypeAlias = CloseAccount | ReopenAccount | MoveAccount
+AccountRequest: TypeAlias = CloseAccount | ReopenAccount | MoveAccount | ForgetAccount
 LimitAct: TypeAlias = RequestLimit | ApproveLimit | RefuseLimit
 RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | RecordFile | AccountRequest | LimitAct
 Request: TypeAlias = BudgetRequest | RootRequest

@@ -65,14 +65,14 @@ class Reservation(Struct, frozen=True, gc=False, kw_only=True):
 class EntryKind(Enum):
     """The kind of a charge, or of another change in the journal.
 
-    CURRENCY: another currency is planned for the root account, or none any more if the entry has no `unit_id`. It
-    takes nothing, and its one hold begins with the new currency. CLOCK: the root's time goes on, ahead of the store's
-    clock by the beginning of its one hold. REFUNDED: what was charged for the release was given back; its cost is taken
-    off its holds. LIMIT: the stored limit of the account was changed; `change` has the old and the new one. CLOSE and
+    CURRENCY: another currency is planned for the root account, or none any more if the entry has no `unit_id`. It takes
+    nothing, and its one hold begins with the new currency. CLOCK: the root's time goes on, ahead of the store's clock
+    by the beginning of its one hold. REFUNDED: what was charged for the release was given back; its cost is taken off
+    its holds. LIMIT: the stored limit of the account was changed; `change` has the old and the new one. CLOSE and
     REOPEN: the account was closed, or opened again. MOVE: the account got another name, under which its charges count
-    from then on; `change` has it. REQUEST: another limit was
-    asked for; `change` has both, and `query_id` the request. APPROVE and REFUSE: the first of two persons has approved
-    it, or it was refused. FILE: a file by which services decide has another content; `change` has its digest.
+    from then on; `change` has it. FORGET: who the account was is not kept any more. REQUEST: another limit was asked
+    for; `change` has both, and `query_id` the request. APPROVE and REFUSE: the first of two persons has approved it, or
+    it was refused. FILE: a file by which services decide has another content; `change` has its digest.
     """
 
     SETTLED = "settled"
@@ -86,6 +86,7 @@ class EntryKind(Enum):
     CLOSE = "close"
     REOPEN = "reopen"
     MOVE = "move"
+    FORGET = "forget"
     REQUEST = "request"
     APPROVE = "approve"
     REFUSE = "refuse"
@@ -207,20 +208,20 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
     `blocks` are those of each level whose balances count beside its own, the ones that the request names or all, and
     `block_count` is how many the root has; `others` are all further blocks of these levels, None without the history
-    where they are not known; `balances` and `past` have all of them too;
-    `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them, and `due_further` says
-    that there may be more; `past` are the past days of the levels of the account, and `reservations` all that the root
-    has not ended, both only after a HistoryNeededError (`past` is None without them); `reservation` is the one
-    that the request names, if it is open and of this account; `query_paid` and `release_paid_in`, the start of the
-    span in which the request's release was last paid for, are those of the payer (`AppliedLimits.payer`);
-    `stored_limits` is how many limits and states of accounts the root has stored, and `limits` those of the levels
-    whose limits may change, needed only to change some; `states` are those of the levels of an account that is closed,
-    opened or moved, and of its new name, and `occupied` which of its two names have accounts below them; `clock` is the
-    store's, needed only to let the time of the root go on. A change of the currency needs `due` and its balances too.
-    `lease_granted` is the remembered answer that granted the lease of a `ReportCharge`, whose `reservation` may be that
-    of any account of the root; `lease_returned` is the one that took back what the report draws from, and
-    `lease_before` the one to the report before it. A `ReturnLease` has `lease_granted`, `lease_before`, which is the
-    answer to the last report that it knows of, and `lease_after`, that to the report after it.
+    where they are not known; `balances` and `past` have all of them too; `due` are the root's reservations that have
+    lapsed, the oldest MAX_EXPIRED_AT_ONCE of them, and `due_further` says that there may be more; `past` are the past
+    days of the levels of the account, and `reservations` all that the root has not ended, both only after a
+    HistoryNeededError (`past` is None without them); `reservation` is the one that the request names, if it is open and
+    of this account; `query_paid` and `release_paid_in`, the start of the span in which the request's release was last
+    paid for, are those of the payer (`AppliedLimits.payer`); `stored_limits` is how many limits and states of accounts
+    the root has stored, and `limits` those of the levels whose limits may change, needed only to change some; `states`
+    are those of the levels of an account that is closed, opened, moved or forgotten, and of its new name, and
+    `occupied` which of its two names have accounts below them; `clock` is the store's, needed only to let the time of
+    the root go on. A change of the currency needs `due` and its balances too. `lease_granted` is the remembered answer
+    that granted the lease of a `ReportCharge`, whose `reservation` may be that of any account of the root;
+    `lease_returned` is the one that took back what the report draws from, and `lease_before` the one to the report
+    before it. A `ReturnLease` has `lease_granted`, `lease_before`, which is the answer to the last report that it knows
+    of, and `lease_after`, that to the report after it.
     """
 
     root: RootRecord = RootRecord()

@@ -29,6 +29,7 @@ class Sum(Enum):
     AHEAD = "ahead"
     STATE = "state"
     FORMER_NAMES = "former names"
+    NAME = "name"
     CHECKPOINT = "checkpoint"
 
 
@@ -36,11 +37,12 @@ class Sum(Enum):
 class Difference:
     """A sum of a level that differs from the journal. `start` is that of its span, None for what is reserved.
 
-    Without a `unit` the numbers are of another kind. For a currency they are when it begins. For the time of a
-    root they are its last time, and the one nearest to it that is possible. For the state of an
-    account they are 0 if it is open, 1 if it is closed and 2 if it was moved. For its former names `rebuilt` is how
-    many the journal has, and `kept` is how many are kept, or how many of them are the same if they are as many. For a
-    checkpoint `kept` is of how many entries it was made, and `rebuilt` how many there are, or 0 if they are others.
+    Without a `unit` the numbers are of another kind. For a currency they are when it begins. For the time of a root
+    they are its last time, and the one nearest to it that is possible. For the state of an account they are 0 if it is
+    open, 1 if it is closed, 2 if it was moved and 3 if it is forgotten. For its name they are 1 if there is a row of
+    it, bound to its id by its key, or has to be, and 0 if there is none. For its former names `rebuilt` is how many the
+    journal has, and `kept` is how many are kept, or how many of them are the same if they are as many. For a checkpoint
+    `kept` is of how many entries it was made, and `rebuilt` how many there are, or 0 if they are others.
     """
 
     level: Account
@@ -95,6 +97,8 @@ class RebuiltStates:
         elif entry.kind is EntryKind.MOVE:
             self.states[account] = MOVED
             self.states[Account.of_text(entry.change)] = state.after_move(account)
+        elif entry.kind is EntryKind.FORGET:
+            self.states |= state.forgotten(account)
 
     def kept(self) -> dict[Account, AccountState]:
         """Return the states that a ledger keeps: those of accounts that something was done to."""
@@ -329,7 +333,7 @@ def held_by_level(reservations: Iterable[Reservation]) -> dict[Account, list[tup
 
 
 def _number(state: AccountState) -> int:
-    return 2 if state.is_moved else int(state.is_closed)
+    return 3 if state.is_forgotten else 2 if state.is_moved else int(state.is_closed)
 
 
 def _unlike(account: Account, which: Sum, kept: int, rebuilt: int) -> Iterator[Difference]:

@@ -1,13 +1,19 @@
-"""What an administrator may close and move by the configuration, before the ledger decides."""
+"""What an administrator may close, move and forget by the configuration, before the ledger decides."""
 
 from __future__ import annotations
 
 from budget_service.configuration.budget_file import AccountUnknownError, Configuration, InvisibleNameError
+from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
-from budget_service.ledger.requests import AccountRequest, CloseAccount, MoveAccount
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
+from budget_service.ledger.outcomes import Answer, Refused
+from budget_service.ledger.requests import AccountRequest, CloseAccount, ForgetAccount, MoveAccount
 from budget_service.ledger.values import Account, InvalidFieldError, Limit
 from budget_service.server import rpc_errors
-from budget_service.stores.interface import Store
+from budget_service.stores.interface import Store, StoreUnavailableError
+from budget_service.stores.named_store import NamedStore
+
+MAX_ATTEMPTS = 5
 
 
 async def require_known(request: AccountRequest, configuration: Configuration, store: Store) -> None:
@@ -30,6 +36,34 @@ async def require_known(request: AccountRequest, configuration: Configuration, s
         limits = dict((await store.limits(request.account)).limits)
         limits |= (await store.limits(request.target)).limits
         _require_target(request, configuration, limits)
+
+
+async def forget_account(request: ForgetAccount, configuration: Configuration, store: NamedStore) -> Answer:
+    """Forget an account and what it was called before: the ledger says whether it may be, and then their names go.
+
+    Whoever is interrupted in between does it once more, by the same request or another one.
+
+    Raises:
+        AccountUnknownError: The ledger has never heard of it, or has forgotten it.
+        StoreError: The store failed.
+    """
+    account = request.account
+    for _ in range(MAX_ATTEMPTS):
+        stored = await store.limits(account)
+        if not await store.is_known(account):
+            raise AccountUnknownError
+        names = (account, *stored.states.get(account, UNTOUCHED).former(account))
+        limits = filter(None, map(configuration.limit_of, names))
+        windows = tuple({each.window for each in limits})
+        try:
+            answer = await store.apply(request, AppliedLimits(version=stored.version, rules=windows))
+        except LimitsChangedError:
+            # It may have got another name meanwhile, or another limit.
+            continue
+        if not isinstance(answer.outcome, Refused):
+            await store.drop_names(account.root, [each.text for each in names])
+        return answer
+    raise StoreUnavailableError("the limits of this root are being changed without pause")
 
 
 async def _require_named(level: Account, configuration: Configuration, store: Store) -> None:

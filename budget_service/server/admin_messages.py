@@ -18,6 +18,7 @@ from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.requests import (
     ChangeCurrency,
     CloseAccount,
+    ForgetAccount,
     MoveAccount,
     Refund,
     RefuseLimit,
@@ -65,6 +66,7 @@ _KINDS = {
     EntryKind.CLOSE: pb.CHARGE_KIND_CLOSE,
     EntryKind.REOPEN: pb.CHARGE_KIND_REOPEN,
     EntryKind.MOVE: pb.CHARGE_KIND_MOVE,
+    EntryKind.FORGET: pb.CHARGE_KIND_FORGET,
     EntryKind.REQUEST: pb.CHARGE_KIND_REQUEST,
     EntryKind.APPROVE: pb.CHARGE_KIND_APPROVE,
     EntryKind.REFUSE: pb.CHARGE_KIND_REFUSE,
@@ -188,6 +190,19 @@ def parse_reopen(message: pb.ReopenAccountRequest, sender: Administrator) -> Reo
     """Return the request, or raise InvalidFieldError."""
     return ReopenAccount(
         account=parse_account(message.account),
+        request_id=parse_id(message.request_id, "request_id"),
+        actor=sender.actor,
+        reason=parse_reason(message.reason),
+    )
+
+
+def parse_forget(message: pb.ForgetAccountRequest, sender: Administrator) -> ForgetAccount:
+    """Return the request, or raise InvalidFieldError."""
+    account = parse_account(message.account)
+    if account.depth == 1:
+        raise InvalidFieldError("account.path", "must have 2 to 4 segments: a root account keeps its name")
+    return ForgetAccount(
+        account=account,
         request_id=parse_id(message.request_id, "request_id"),
         actor=sender.actor,
         reason=parse_reason(message.reason),

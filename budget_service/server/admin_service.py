@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -19,7 +20,7 @@ from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import InvalidFieldError, Unit
 from budget_service.server import admin_messages as messages
 from budget_service.server import audit, checkpoints, exports, rpc_errors
-from budget_service.server.account_changes import require_known
+from budget_service.server.account_changes import forget_account, require_known
 from budget_service.server.damage import reading_ledger
 from budget_service.server.file_records import record_file
 from budget_service.server.limit_cache import LimitCache
@@ -30,7 +31,8 @@ from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.responses import cost_message, duration, timestamp
 from budget_service.server.service import success
 from budget_service.server.settings import LiveSettings
-from budget_service.stores.interface import BackupFailedError, EmbeddedStore, Store
+from budget_service.stores.interface import BackupFailedError, EmbeddedStore
+from budget_service.stores.named_store import NamedStore
 from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
@@ -46,7 +48,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     def __init__(
         self,
-        store: Store,
+        store: NamedStore,
         settings: LiveSettings,
         changes: RequestRunner,
         readings: RequestRunner,
@@ -56,9 +58,10 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         backups: Path | None,
         tuning: Tuning,
     ) -> None:
-        self._store = store
+        self._named = store
+        self._store = store.store
         self._settings = settings
-        self._limits = LimitCache(store, settings)
+        self._limits = LimitCache(self._store, settings)
         self._changes = changes
         self._readings = readings
         self._actor_of = actor_of
@@ -157,6 +160,12 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def MoveAccount(self, request: pb.MoveAccountRequest, context: Context) -> pb.MoveAccountResponse:
         """Move an account to another name."""
         return await self._changes.finish_and_answer(self._move(request, context), context)
+
+    async def ForgetAccount(
+        self, request: pb.ForgetAccountRequest, context: Context
+    ) -> pb.ForgetAccountResponse:
+        """Forget who an account was."""
+        return await self._changes.finish_and_answer(self._forget(request, context), context)
 
     async def RecordFile(self, request: pb.RecordFileRequest, context: Context) -> pb.RecordFileResponse:
         """Record the content of a file."""
@@ -275,6 +284,12 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         answer = await self._changed(messages.parse_move(message, self._sender(context)))
         return pb.MoveAccountResponse(replayed=answer.replayed)
 
+    async def _forget(self, message: pb.ForgetAccountRequest, context: Context) -> pb.ForgetAccountResponse:
+        request = messages.parse_forget(message, self._sender(context))
+        answer = await forget_account(request, self._settings.current.configuration, self._named)
+        success(answer, LimitsSet, request)
+        return pb.ForgetAccountResponse(replayed=answer.replayed)
+
     async def _record(self, message: pb.RecordFileRequest, context: Context) -> pb.RecordFileResponse:
         sender = self._sender(context)
         return await record_file(self._store, message, sender, await self._roots_of(message))
@@ -321,17 +336,24 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         return await self._store.roots()
 
     async def _verify(self, message: pb.VerifyLedgerRequest) -> pb.VerifyLedgerResponse:
-        found = audit.Verification()
+        found, differences = audit.Verification(), list[pb.Difference]()
         for root in await self._roots_of(message):
+            first = len(found.differences)
             # Sums that no ledger can have are a fault of the journal.
             with reading_ledger("journal", root):
-                await audit.verify(self._store, root, found, self._tuning)
-                await audit.verify_checkpointed(self._store, root, found, self._tuning)
+                await audit.verify(self._named.ledger, root, found, self._tuning)
+                await audit.verify_checkpointed(self._named.ledger, root, found, self._tuning)
+                await audit.verify_names(self._named.ledger, root, found, self._tuning)
+            new = found.differences[first:]
+            names = await self._named.names_for(root, [each.level for each in new])
+            differences += [
+                messages.difference_message(replace(each, level=names[each.level])) for each in new
+            ]
         return pb.VerifyLedgerResponse(
             entries=found.entries,
             balances=found.balances,
             different=found.different,
-            differences=[messages.difference_message(each) for each in found.differences],
+            differences=differences,
         )
 
     async def _export(
@@ -340,7 +362,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         actor = self._actor_of(context)
         for root in await self._roots_of(message):
             with reading_ledger("journal", root):
-                async for part in exports.parts_of(self._store, root, actor, self._tuning):
+                async for part in exports.parts_of(self._named, root, actor, self._tuning):
                     yield part
 
     async def _checkpoint(self, message: pb.SealJournalRequest) -> pb.SealJournalResponse:
@@ -350,7 +372,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         async with self._checkpointing:
             try:
                 with reading_ledger("journal", root):
-                    checkpoint = await checkpoints.make_checkpoint(self._store, root, self._tuning)
+                    checkpoint = await checkpoints.make_checkpoint(self._named.ledger, root, self._tuning)
             except checkpoints.LedgerDiffersError:
                 raise rpc_errors.RefusalError(rpc_errors.ledger_differs()) from None
             path = None
@@ -370,7 +392,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def _archived(self, root: str, folder: Path) -> Path | None:
         try:
-            return await checkpoints.archive(self._store, root, folder, self._tuning)
+            return await checkpoints.archive(self._named.ledger, root, folder, self._tuning)
         except checkpoints.JournalChangedError as error:
             raise rpc_errors.RefusalError(rpc_errors.journal_changed(error.first, error.last)) from None
         except checkpoints.ArchiveMissingError as error:

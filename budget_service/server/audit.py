@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from budget_service.ledger.account_states import AccountState
+from budget_service.ledger.account_states import UNTOUCHED, AccountState
+from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import Account
@@ -30,18 +31,20 @@ MAX_ATTEMPTS = 16
 
 @dataclass
 class Verification:
-    """How much was compared, and the first differences."""
+    """How much was compared, of which levels, and the first differences."""
 
     entries: int = 0
     balances: int = 0
     different: int = 0
     differences: list[Difference] = field(default_factory=list)
+    levels: set[Account] = field(default_factory=set)
 
     def add(self, other: Verification) -> None:
         """Add what was compared elsewhere."""
         self.entries += other.entries
         self.balances += other.balances
         self.different += other.different
+        self.levels |= other.levels
         self.differences += other.differences[: MAX_DIFFERENCES - len(self.differences)]
 
     def note(self, difference: Difference) -> None:
@@ -114,6 +117,7 @@ async def _verify_from(
             for difference in rebuilt.missing(level):
                 found.note(difference)
     verified = await _verify_states(store, root, position, states, found=found, tuning=tuning)
+    found.levels |= {*seen, *verified}
     found.entries += rebuilt.entries
     found.balances += len(seen)
     spent = {level: rebuilt.by_day(level) async for level in in_turns(list(rebuilt.spent))}
@@ -168,6 +172,32 @@ async def _verify_states(
                 found.note(difference)
             return states.kept()
     raise StoreUnavailableError("states of accounts were changed each time that they were read")
+
+
+async def verify_names(store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS) -> None:
+    """Compare the rows of names with the levels of a root that were compared.
+
+    Each has a row, of its own name and below the one above, unless it is forgotten: without it, who had the name would
+    begin anew, and with another one somebody else would have what the account has. Raises StoreError.
+    """
+    own = (level for level in found.levels if level.root == root)
+    every = {above for level in own for above in level.of_block("").levels[1:]}
+    ordered, rows = sorted(every), dict[str, NameRow]()
+    for first in range(0, len(ordered), tuning.journal_page):
+        some = [each.path[-1] for each in ordered[first : first + tuning.journal_page]]
+        rows |= {each.id: each for each in await store.names_of(root, some)}
+    states = (await store.all_limits(root)).states
+    async for level in in_turns(ordered):
+        above = rows.get(level.path[-2])
+        row = rows.get(level.path[-1])
+        is_sound = (
+            row is not None
+            and row.is_bound
+            and row.level.path[:-1] == (above.level.path if above is not None else level.path[:-1])
+        )
+        expected = not states.get(level, UNTOUCHED).is_forgotten
+        if is_sound != expected or (row is not None) != expected:
+            found.note(Difference(level, None, Sum.NAME, None, int(is_sound), int(expected)))
 
 
 async def measure(store: Store, account: Account, usage: Usage, tuning: Tuning = DEFAULTS) -> None:

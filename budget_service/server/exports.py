@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 
 from gris_api.budget.v1 import admin_pb2 as pb
 
+from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint, next_digest
 from budget_service.server import audit
 from budget_service.server.archives import entry_line
 from budget_service.stores.interface import Store, StoreUnavailableError
+from budget_service.stores.named_store import NamedStore
 from budget_service.tuning import DEFAULTS, Tuning
 
 PART_CHARACTERS = 64 * 1024
@@ -17,14 +21,15 @@ PART_CHARACTERS = 64 * 1024
 
 
 async def parts_of(
-    store: Store, root: str, actor: str, tuning: Tuning = DEFAULTS
+    named: NamedStore, root: str, actor: str, tuning: Tuning = DEFAULTS
 ) -> AsyncIterator[pb.ExportJournalResponse]:
-    """Give the lines of all entries of a root that are in the store now, and what is known of them.
+    """Give the lines of all entries of a root that are in the store now, the names in them, and what is known of them.
 
     Raises:
         StoreUnavailableError: Entries were archived meanwhile, so that some may be missing.
         StoreError: The store failed.
     """
+    store, sent = named.ledger, set[Account]()
     checkpoint = await store.checkpoint(root, ())
     newest = await store.latest(root, "", 1)
     until = newest[0][0] if newest else ""
@@ -35,7 +40,7 @@ async def parts_of(
         position=until,
     )
     lines: list[str] = []
-    length, first = 0, ""
+    length, first, levels = 0, "", set[Account]()
     # Entries that the checkpoint covers come first: if some of them are archived, it alone knows of how many there are.
     for after, last in (("", checkpoint.position), (checkpoint.position, until)):
         if not last:
@@ -44,17 +49,34 @@ async def parts_of(
             first = first or position
             end.entries, end.digest = end.entries + 1, next_digest(end.digest, entry)
             lines.append(entry_line(entry))
+            levels |= _levels_of(entry) - sent
             length += len(lines[-1])
             if length >= PART_CHARACTERS:
                 yield pb.ExportJournalResponse(root=root, lines="".join(lines))
-                lines, length = [], 0
+                yield await _names(named, root, levels)
+                sent |= levels
+                lines, length, levels = [], 0, set()
         if last == checkpoint.position and end.entries != checkpoint.entries:
             end.entries, end.digest = checkpoint.entries, checkpoint.digest
     if lines:
         yield pb.ExportJournalResponse(root=root, lines="".join(lines))
+        yield await _names(named, root, levels)
     if await _was_archived(store, root, checkpoint, first):
         raise StoreUnavailableError("entries were archived while they were exported")
     yield pb.ExportJournalResponse(root=root, end=end)
+
+
+def _levels_of(entry: JournalEntry) -> set[Account]:
+    levels = {*entry.account.levels}
+    return {*levels, Account.of_text(entry.change)} if entry.kind is EntryKind.MOVE else levels
+
+
+async def _names(named: NamedStore, root: str, levels: set[Account]) -> pb.ExportJournalResponse:
+    rows = await named.rows_for(root, levels)
+    lines = [
+        json.dumps({"root": root, "name": each.name, "id": each.id, "key": each.key}) + "\n" for each in rows
+    ]
+    return pb.ExportJournalResponse(root=root, names="".join(lines))
 
 
 async def _was_archived(store: Store, root: str, checkpoint: Checkpoint, first: str) -> bool:

@@ -35,6 +35,7 @@ from budget_service.server.service import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES,
 from budget_service.server.settings import LiveSettings
 from budget_service.server.share_alerts import ShareAlerts
 from budget_service.stores.interface import Store
+from budget_service.stores.named_store import NamedStore
 from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health
 from gris_serving.authorisation import Methods, Role, methods_of
@@ -105,6 +106,7 @@ _ADMIN = (
     "CloseAccount",
     "ReopenAccount",
     "MoveAccount",
+    "ForgetAccount",
     "RecordFile",
     "GetStatus",
 )
@@ -220,8 +222,8 @@ async def serving(
             region.maintenance, region.home, settings, calls, tuning, asker_of=asker_of
         )
     else:
-        reporting = PacedStore(ReportingStore(store, detector).store).store
-        service = BudgetService(reporting, settings, calls, tuning, asker_of=asker_of, alerts=alerts)
+        named = NamedStore(PacedStore(ReportingStore(store, detector).store).store)
+        service = BudgetService(named.store, settings, calls, tuning, asker_of=asker_of, alerts=alerts)
         lending = RegionService(
             service.limits, settings, calls, regions_of=security.regions, counts=lending_counts
         )
@@ -312,9 +314,8 @@ async def administering(
     server = server or new_server(request_bytes=ADMIN_REQUEST_BYTES)
     changes = RequestRunner(detector, tuning, names_damage=True)
     readings = RequestRunner(None, tuning, names_damage=True)
-    reporting = PacedStore(ReportingStore(store, detector).store).store
     service = BudgetAdminService(
-        reporting,
+        NamedStore(PacedStore(ReportingStore(store, detector).store).store),
         settings,
         changes,
         readings,

@@ -31,6 +31,7 @@ _ACTS = {
     "CloseAccount": "close",
     "ReopenAccount": "reopen",
     "MoveAccount": "move",
+    "ForgetAccount": "forget",
 }
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -52,7 +53,7 @@ class LedgerMetrics:
         self._acts = Counter(
             "gris_budget_administrator_acts",
             "What administrators asked for, by act (set_limits, approve_limit, refuse_limit, refund, close, reopen, "
-            "move) and by what became of it: "
+            "move, forget) and by what became of it: "
             "done, refused (for whatever reason), replayed (a repeat without an effect).",
             ("act", "outcome"),
             registry=registry,

@@ -9,7 +9,8 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
                      NO_BACKUPS, BACKUP_UNWRITABLE,
                      TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END, ACCOUNT_CLOSED,
-                     ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED, TARGET_USED, HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE,
+                     ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED, TARGET_USED, HAS_ACCOUNTS_BELOW, STILL_COUNTS,
+                     ACCOUNT_FORGOTTEN, NOTHING_TO_MOVE,
                      MOVED_TOO_OFTEN, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
                      CHARGED_IN_REGION, TOO_MANY_REQUESTS, NO_SUCH_REQUEST, OTHER_PERSON_NEEDED, LIMIT_CHANGED
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC, ROLE_MISSING (another region's name)
@@ -68,7 +69,14 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.ACCOUNT_NOT_CLOSED: "the account is not closed itself",
     Reason.ACCOUNT_MOVED: "the account has another name by now; this one stays closed",
     Reason.TARGET_USED: "the new name was used before, or has a limit of its own in the ledger",
-    Reason.HAS_ACCOUNTS_BELOW: "there are accounts below it: only an account without any can be moved",
+    Reason.HAS_ACCOUNTS_BELOW: (
+        "there are accounts below it, or were: only an account without any can be moved or forgotten"
+    ),
+    Reason.STILL_COUNTS: (
+        "something of the account counts or is held: it can be forgotten when its window is over, so that nobody gets "
+        "the same budget again"
+    ),
+    Reason.ACCOUNT_FORGOTTEN: "the account is being forgotten: forget it once more, which removes its name",
     Reason.NOTHING_TO_MOVE: "the account was never used, and has no limit of its own in the ledger",
     Reason.TOO_MANY_BLOCKS: "the root has as many blocks and purposes as it may have",
     Reason.MOVED_TOO_OFTEN: "the account has had as many names as it may have",

@@ -47,6 +47,7 @@ from budget_service.server.settings import LiveSettings
 from budget_service.server.share_alerts import ShareAlerts
 from budget_service.server.tickets import Release, TicketVerifier
 from budget_service.stores.interface import Store
+from budget_service.stores.named_store import NamedStore
 from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
@@ -107,8 +108,10 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         return self._limits
 
     def forget_limits(self) -> None:
-        """Drop cached limits; to be called when the store may have been replaced or set back."""
+        """Drop cached limits and names; to be called when the store may have been replaced or set back."""
         self._limits.forget()
+        if isinstance(self._store, NamedStore):
+            self._store.forget()
 
     async def CheckBudget(self, request: pb.CheckBudgetRequest, context: Context) -> pb.CheckBudgetResponse:
         """Return whether a cost would be allowed now."""

@@ -16,6 +16,7 @@ from budget_service.ledger.requests import (
     BudgetRequest,
     ChangeCurrency,
     Charge,
+    ForgetAccount,
     LimitAct,
     MoveAccount,
     RecordFile,
@@ -118,10 +119,14 @@ class View:
 
     def _administered(self, request: AccountRequest | LimitAct, record: RootRecord) -> Snapshot:
         root, loaded = request.account.root, self._loaded
-        if isinstance(request, MoveAccount) and root in self.changes.roots:
-            # Rows that are not written yet would not move.
+        if isinstance(request, MoveAccount | ForgetAccount) and root in self.changes.roots:
+            # Rows that are not written yet would not move, and nothing tells what is below the account by then.
             raise NotLoadedError
-        names = (request.account, request.target) if isinstance(request, MoveAccount) else ()
+        names: Iterable[Account] = ()
+        if isinstance(request, MoveAccount):
+            names = (request.account, request.target)
+        elif isinstance(request, ForgetAccount):
+            names = (request.account, *loaded.blocks[request.account])
         return Snapshot(
             root=record,
             balances=self._balances(names),

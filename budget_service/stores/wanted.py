@@ -12,6 +12,7 @@ from budget_service.ledger.requests import (
     ApproveLimit,
     CancelReservation,
     Charge,
+    ForgetAccount,
     LimitAct,
     MoveAccount,
     Refund,
@@ -60,7 +61,10 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
             for level in _stated(request)
         ],
         below=[
-            level for request, _ in batch if isinstance(request, MoveAccount) for level in _names(request)
+            level
+            for request, _ in batch
+            if isinstance(request, MoveAccount | ForgetAccount)
+            for level in _names(request)
         ],
         history=history,
     )
@@ -78,7 +82,7 @@ def held_levels(reservations: Iterable[Reservation]) -> list[Account]:
 
 
 def _levels(request: Request) -> tuple[Account, ...]:
-    if isinstance(request, MoveAccount):
+    if isinstance(request, MoveAccount | ForgetAccount):
         return _names(request)
     if isinstance(request, RootRequest):
         return ()
@@ -92,7 +96,7 @@ def _whole(request: Request, *, history: bool) -> tuple[Account, ...]:
 
     Those of purposes are among the blocks of each level.
     """
-    if isinstance(request, MoveAccount):
+    if isinstance(request, MoveAccount | ForgetAccount):
         return _names(request)
     if isinstance(request, RootRequest) or not (history or needs_all_blocks(request)):
         return ()
@@ -103,13 +107,13 @@ def _opens_blocks(request: Request) -> bool:
     return isinstance(request, Reserve | Charge) and bool(request.blocks or request.purpose)
 
 
-def _names(request: MoveAccount) -> tuple[Account, Account]:
-    return request.account, request.target
+def _names(request: MoveAccount | ForgetAccount) -> tuple[Account, ...]:
+    return (request.account, request.target) if isinstance(request, MoveAccount) else (request.account,)
 
 
 def _limited(request: SetLimits | AccountRequest | LimitAct) -> tuple[Account, ...]:
     """Return the levels whose stored limits a request may change."""
-    if isinstance(request, MoveAccount):
+    if isinstance(request, MoveAccount | ForgetAccount):
         return _names(request)
     if isinstance(request, ApproveLimit):
         return (request.account,)

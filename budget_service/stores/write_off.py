@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.limits import AppliedLimits, StoredLimits, phases
 from budget_service.ledger.outcomes import Charged, LimitsSet
 from budget_service.ledger.requests import (
@@ -57,13 +58,14 @@ async def write_off(
         stored = replace(stored, version=versioned.version)
         await _end_reservations(store, root, stored, limit_of, name)
         known = {*await _used(store, root), *stored.limits, *wanted[root]}
-        for level in sorted(known, key=lambda each: each.text):
+        known = {each for each in known if not stored.states.get(each, UNTOUCHED).is_forgotten}
+        for index, level in enumerate(sorted(known, key=lambda each: each.text)):
             spent = False
             # After a temporary limit another one holds, of which nothing may be left either.
             for number, phase in enumerate(phases(stored.limits.get(level))):
                 limit = phase or limit_of(level)
                 if limit is not None:
-                    id_ = f"restored-{name}-{number}-{level.text}"
+                    id_ = f"restored-{name}-{index}-{number}"
                     request = WriteOff(account=level, request_id=id_, actor=actor, reason=reason)
                     limits = AppliedLimits((LevelLimit(level, limit),), stored.version)
                     outcome = (await store.apply(request, limits)).outcome

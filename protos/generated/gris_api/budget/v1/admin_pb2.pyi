@@ -38,6 +38,7 @@ class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHARGE_KIND_APPROVE: _ClassVar[ChargeKind]
     CHARGE_KIND_REFUSE: _ClassVar[ChargeKind]
     CHARGE_KIND_FILE: _ClassVar[ChargeKind]
+    CHARGE_KIND_FORGET: _ClassVar[ChargeKind]
 PERIOD_UNSPECIFIED: Period
 PERIOD_DAY: Period
 PERIOD_WEEK: Period
@@ -60,6 +61,7 @@ CHARGE_KIND_REQUEST: ChargeKind
 CHARGE_KIND_APPROVE: ChargeKind
 CHARGE_KIND_REFUSE: ChargeKind
 CHARGE_KIND_FILE: ChargeKind
+CHARGE_KIND_FORGET: ChargeKind
 
 class Limit(_message.Message):
     __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone", "until", "purposes")
@@ -336,14 +338,16 @@ class ExportJournalRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
 
 class ExportJournalResponse(_message.Message):
-    __slots__ = ("root", "lines", "end")
+    __slots__ = ("root", "lines", "end", "names")
     ROOT_FIELD_NUMBER: _ClassVar[int]
     LINES_FIELD_NUMBER: _ClassVar[int]
     END_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
     root: str
     lines: str
     end: JournalEnd
-    def __init__(self, root: _Optional[str] = ..., lines: _Optional[str] = ..., end: _Optional[_Union[JournalEnd, _Mapping]] = ...) -> None: ...
+    names: str
+    def __init__(self, root: _Optional[str] = ..., lines: _Optional[str] = ..., end: _Optional[_Union[JournalEnd, _Mapping]] = ..., names: _Optional[str] = ...) -> None: ...
 
 class JournalEnd(_message.Message):
     __slots__ = ("entries", "digest", "position", "checkpoint_entries", "checkpoint_digest", "actor")
@@ -534,6 +538,22 @@ class MoveAccountRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., target: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class MoveAccountResponse(_message.Message):
+    __slots__ = ("replayed",)
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    replayed: bool
+    def __init__(self, replayed: bool = ...) -> None: ...
+
+class ForgetAccountRequest(_message.Message):
+    __slots__ = ("account", "reason", "request_id")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    reason: str
+    request_id: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class ForgetAccountResponse(_message.Message):
     __slots__ = ("replayed",)
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     replayed: bool

@@ -123,6 +123,11 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.FromString,
                 _registered_method=True)
+        self.ForgetAccount = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/ForgetAccount',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountResponse.FromString,
+                _registered_method=True)
         self.RecordFile = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/RecordFile',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileRequest.SerializeToString,
@@ -298,6 +303,18 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ForgetAccount(self, request, context):
+        """Forgets who a closed account was, and records that, with the reason, under its id: the rows with its name and with
+        those that it had before are removed. What it was charged stays, under ids that nobody can tie to a name any more,
+        and so do sums and digests. Whoever is called so afterwards is somebody new. NOT_FOUND: the ledger has no such name,
+        so that it is also what a second call says. FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED,
+        HAS_ACCOUNTS_BELOW if there are accounts below it or were, or STILL_COUNTS if anything of it counts in a window, or
+        is held.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RecordFile(self, request, context):
         """Records in the journal of a root account, or of each, that a file by which services decide has another content: its
         kind, its digest, who says so and why. Nothing is decided by it, and the ledger does not see the file. NOT_FOUND: the
@@ -405,6 +422,11 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     servicer.MoveAccount,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.SerializeToString,
+            ),
+            'ForgetAccount': grpc.unary_unary_rpc_method_handler(
+                    servicer.ForgetAccount,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountResponse.SerializeToString,
             ),
             'RecordFile': grpc.unary_unary_rpc_method_handler(
                     servicer.RecordFile,
@@ -863,6 +885,33 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/MoveAccount',
             gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ForgetAccount(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/ForgetAccount',
+            gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountResponse.FromString,
             options,
             channel_credentials,
             insecure,

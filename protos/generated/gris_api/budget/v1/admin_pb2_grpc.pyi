@@ -171,6 +171,18 @@ class BudgetAdminServiceStub:
     after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
     """
 
+    ForgetAccount: grpc.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.ForgetAccountRequest,
+        gris_api.budget.v1.admin_pb2.ForgetAccountResponse,
+    ]
+    """Forgets who a closed account was, and records that, with the reason, under its id: the rows with its name and with
+    those that it had before are removed. What it was charged stays, under ids that nobody can tie to a name any more,
+    and so do sums and digests. Whoever is called so afterwards is somebody new. NOT_FOUND: the ledger has no such name,
+    so that it is also what a second call says. FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED,
+    HAS_ACCOUNTS_BELOW if there are accounts below it or were, or STILL_COUNTS if anything of it counts in a window, or
+    is held.
+    """
+
     RecordFile: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.RecordFileRequest,
         gris_api.budget.v1.admin_pb2.RecordFileResponse,
@@ -346,6 +358,18 @@ class BudgetAdminServiceAsyncStub:
     FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
     HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
     after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
+    """
+
+    ForgetAccount: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.ForgetAccountRequest,
+        gris_api.budget.v1.admin_pb2.ForgetAccountResponse,
+    ]
+    """Forgets who a closed account was, and records that, with the reason, under its id: the rows with its name and with
+    those that it had before are removed. What it was charged stays, under ids that nobody can tie to a name any more,
+    and so do sums and digests. Whoever is called so afterwards is somebody new. NOT_FOUND: the ledger has no such name,
+    so that it is also what a second call says. FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED,
+    HAS_ACCOUNTS_BELOW if there are accounts below it or were, or STILL_COUNTS if anything of it counts in a window, or
+    is held.
     """
 
     RecordFile: grpc.aio.UnaryUnaryMultiCallable[
@@ -555,6 +579,20 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
         HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
         after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
+        """
+
+    @abc.abstractmethod
+    def ForgetAccount(
+        self,
+        request: gris_api.budget.v1.admin_pb2.ForgetAccountRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.ForgetAccountResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ForgetAccountResponse]]:
+        """Forgets who a closed account was, and records that, with the reason, under its id: the rows with its name and with
+        those that it had before are removed. What it was charged stays, under ids that nobody can tie to a name any more,
+        and so do sums and digests. Whoever is called so afterwards is somebody new. NOT_FOUND: the ledger has no such name,
+        so that it is also what a second call says. FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED,
+        HAS_ACCOUNTS_BELOW if there are accounts below it or were, or STILL_COUNTS if anything of it counts in a window, or
+        is held.
         """
 
     @abc.abstractmethod

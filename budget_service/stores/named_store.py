@@ -1,0 +1,295 @@
+"""The ledger by the names of accounts: over a store in which pseudonyms stand for them; see `ledger.pseudonyms`.
+
+Who asks by names gets names, and asks of an account that was forgotten in vain. What goes over the whole journal, to
+verify, archive or export it, reads the store below, which knows ids alone.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, TypeAlias, cast
+
+from msgspec import structs
+
+from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.account_states import AccountState
+from budget_service.ledger.limits import AppliedLimits, StoredLimits
+from budget_service.ledger.outcomes import Answer, Reserved
+from budget_service.ledger.pseudonyms import KEY_BYTES, NameRow
+from budget_service.ledger.requests import (
+    Charge,
+    CloseAccount,
+    MoveAccount,
+    Request,
+    RequestLimit,
+    Reserve,
+    SetLimits,
+    WriteOff,
+)
+from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.verification import Checkpoint
+from budget_service.stores.interface import BalancePage, GroupedEntries, MatchingEntries, Store
+
+KNOWN_ACCOUNTS = 50_000
+AT_ONCE = 1000
+# What may be the first that the ledger hears of an account.
+_BEGINNING = Reserve | Charge | WriteOff | SetLimits | CloseAccount | MoveAccount | RequestLimit
+
+_Levels: TypeAlias = Mapping[Account, Account]
+_Entry: TypeAlias = tuple[str, JournalEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An account by ids, and the limits that requests of it came with last, by names and by ids."""
+
+    levels: _Levels
+    limits: AppliedLimits
+    by_ids: AppliedLimits
+
+
+class NamedStore:
+    """A Store by names; see `Store`. What is not about single accounts is the store's own.
+
+    Attributes:
+        ledger: The store by ids.
+    """
+
+    def __init__(self, ledger: Store) -> None:
+        self.ledger = ledger
+        self._known: OrderedDict[Account, _Known] = OrderedDict()
+
+    @property
+    def store(self) -> Store:
+        """Return this as a store."""
+        return cast(Store, self)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method of the store by its name."""
+        return getattr(self.ledger, name)
+
+    def forget(self) -> None:
+        """Drop what is remembered: a ledger that was set back may have other ids."""
+        self._known.clear()
+
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
+        """Decide a request and write the change; see `Store`.
+
+        What is remembered of an account is as old as its limits: those of an account that was forgotten since are
+        refused, and looked up again.
+        """
+        if limits.levels:
+            levels, by_ids = await self._of_account(request, limits)
+        else:
+            levels, by_ids = (
+                await self._levels(_named_by(request), adds=isinstance(request, _BEGINNING)),
+                limits,
+            )
+        answer = await self.ledger.apply(_renamed(request, levels), by_ids)
+        outcome = answer.outcome
+        if not isinstance(outcome, Reserved) or outcome.lent is None:
+            return answer
+        lent = structs.replace(outcome.lent, account=request.account)
+        return Answer(structs.replace(outcome, lent=lent), replayed=answer.replayed)
+
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
+        """Return the state of an account now; see `Store`."""
+        known = self._known.get(account)
+        found = known.levels if known is not None else await self._levels((account,))
+        by_ids = tuple([LevelLimit(found[each.level], each.limit) for each in levels])
+        return await self.ledger.read(found[account], by_ids)
+
+    async def limits(self, account: Account) -> StoredLimits:
+        """Return the stored limits of the levels of an account, and look up its ids anew; see `Store`."""
+        self._known.pop(account, None)
+        levels = await self._levels((account,))
+        found = await self.ledger.limits(levels[account])
+        names = {by_ids: name for name, by_ids in levels.items()}
+        return await self._stored(found, names)
+
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return all stored limits of a root; see `Store`."""
+        found = await self.ledger.all_limits(root)
+        return await self._stored(found, await self.names_for(root, (*found.limits, *found.states)))
+
+    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
+        """Return the oldest entries of these levels after a position; see `Store`."""
+        found = await self._levels(levels)
+        page = await self.ledger.matching([found[each] for each in levels], after, most)
+        return replace(page, entries=await self._entries(levels[0].root, page.entries))
+
+    async def journal(self, root: str, after: str, until: str, most: int) -> list[_Entry]:
+        """Return the oldest entries of a root; see `Store`."""
+        return await self._entries(root, await self.ledger.journal(root, after, until, most))
+
+    async def latest(self, root: str, before: str, most: int) -> list[_Entry]:
+        """Return the newest entries of a root before a position; see `Store`."""
+        return await self._entries(root, await self.ledger.latest(root, before, most))
+
+    async def grouped_entries(
+        self, account: Account, before: str, checkpointed: str, most: int
+    ) -> GroupedEntries:
+        """Return the newest entries of an account's root, grouped; see `Store`."""
+        levels = await self._levels((account,))
+        page = await self.ledger.grouped_entries(levels[account], before, checkpointed, most)
+        entries = await self._entries(account.root, [("", each) for each in page.entries])
+        return replace(page, entries=tuple(entry for _, entry in entries))
+
+    async def balances(self, root: str, after: str, most: int) -> BalancePage:
+        """Return about `most` balances of a root; see `Store`."""
+        page = await self.ledger.balances(root, after, most)
+        held = [each.account for each in page.reservations]
+        names = await self.names_for(root, (*(level for level, _ in page.balances), *page.past, *held))
+        return replace(
+            page,
+            balances=tuple((names[level], balance) for level, balance in page.balances),
+            past={names[level]: days for level, days in page.past.items()},
+            reservations=tuple(
+                [structs.replace(each, account=names[each.account]) for each in page.reservations]
+            ),
+        )
+
+    async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
+        """Return the checkpoint of a root's journal by names, without the states of accounts; see `Store`."""
+        found = None if levels is None else await self._levels(levels)
+        asked = None if levels is None or found is None else [found[each] for each in levels]
+        checkpoint = await self.ledger.checkpoint(root, asked)
+        names = await self.names_for(root, checkpoint.spent)
+        spent = {names[level]: spans for level, spans in checkpoint.spent.items()}
+        return replace(checkpoint, spent=spent, states={})
+
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
+        """Return the query_id of an open reservation; see `Store`."""
+        known = self._known.get(account)
+        levels = known.levels if known is not None else await self._levels((account,))
+        return await self.ledger.query_id_of(levels[account], reservation_id)
+
+    async def is_known(self, account: Account) -> bool:
+        """Return whether there is a row of the account's name."""
+        return account.depth == 1 or bool(await self.ledger.named(account.root, (account.text,)))
+
+    async def rows_for(self, root: str, levels: Iterable[Account]) -> list[NameRow]:
+        """Return the rows of the ids in these levels, of those that are not forgotten."""
+        ids = sorted({segment for level in levels for segment in level.path[1:]})
+        pages = [await self.ledger.names_of(root, some) for some in _pages(ids)]
+        return list(chain.from_iterable(pages))
+
+    async def names_for(self, root: str, levels: Collection[Account]) -> _Levels:
+        """Return these levels, and blocks of levels, by names; an id that was forgotten stands for itself."""
+        rows = {each.id: each.level.path[-1] for each in await self.rows_for(root, levels)}
+        return {
+            level: Account((root, *(rows.get(each, each) for each in level.path[1:])), level.block)
+            for level in levels
+        }
+
+    async def _of_account(self, request: Request, limits: AppliedLimits) -> tuple[_Levels, AppliedLimits]:
+        account = request.account
+        known = self._known.get(account)
+        if known is not None and known.limits is limits:
+            self._known.move_to_end(account)
+            return known.levels, known.by_ids
+        paid_as = () if not limits.paid_as else (Account.of_text(limits.paid_as),)
+        adds = isinstance(request, _BEGINNING) and limits.version >= 0
+        named = (account, *paid_as)
+        levels = await self._levels(named, adds=adds)
+        by_ids = structs.replace(
+            limits,
+            levels=tuple([LevelLimit(levels[each.level], each.limit) for each in limits.levels]),
+            closed=None if limits.closed is None else levels[limits.closed],
+            paid_as="".join(levels[each].text for each in paid_as),
+        )
+        if adds:
+            self._known[account] = _Known(levels, limits, by_ids)
+            if len(self._known) > KNOWN_ACCOUNTS:
+                self._known.popitem(last=False)
+        return levels, by_ids
+
+    async def _levels(self, accounts: Iterable[Account], *, adds: bool = False) -> _Levels:
+        """Return all levels of accounts of one root by ids; with `adds`, those that are new get one.
+
+        Nothing is kept of other new ones: their ids are made without a key, so that a request has the same fingerprint
+        when it is sent again.
+        """
+        every = {level: None for account in accounts for level in account.of_block("").levels}
+        texts = [level.text for level in every if level.depth > 1]
+        root = next(iter(every)).root
+        rows: dict[str, NameRow] = {}
+        for some in _pages(texts):
+            found = {each.name: each for each in await self.ledger.named(root, some)}
+            if adds and len(found) < len(some):
+                new = [
+                    NameRow.made(each, secrets.token_bytes(KEY_BYTES)) for each in some if each not in found
+                ]
+                found |= {each.name: each for each in await self.ledger.add_names(root, new)}
+            rows |= found
+        ids = {each: (rows.get(each) or NameRow.made(each, bytes(KEY_BYTES))).id for each in texts}
+        return {level: _by_ids(level, ids) for level in every}
+
+    async def _stored(self, found: StoredLimits, names: _Levels) -> StoredLimits:
+        former = [each for level, state in found.states.items() for each in state.former(level)]
+        root = next(iter(names)).root if names else ""
+        earlier = await self.names_for(root, former) if former else {}
+        return structs.replace(
+            found,
+            limits={names[level]: limit for level, limit in found.limits.items()},
+            states={
+                names[level]: _with_names(state, level, earlier) for level, state in found.states.items()
+            },
+        )
+
+    async def _entries(self, root: str, entries: Sequence[_Entry]) -> list[_Entry]:
+        levels = [each.account for _, each in entries]
+        levels += [Account.of_text(each.change) for _, each in entries if each.kind is EntryKind.MOVE]
+        names = await self.names_for(root, levels)
+        return [(position, _entry(each, names)) for position, each in entries]
+
+
+def _pages(texts: Sequence[str]) -> list[Sequence[str]]:
+    return [texts[first : first + AT_ONCE] for first in range(0, len(texts), AT_ONCE)]
+
+
+def _by_ids(level: Account, ids: Mapping[str, str]) -> Account:
+    return Account((level.root, *(ids[each.text] for each in level.levels[1:])))
+
+
+def _named_by(request: Request) -> list[Account]:
+    """Return all accounts that a request names."""
+    named = [request.account]
+    if isinstance(request, MoveAccount):
+        named.append(request.target)
+    if isinstance(request, SetLimits):
+        named += [level for level, _ in request.changes]
+    if isinstance(request, RequestLimit):
+        named += request.expired
+    return named
+
+
+def _renamed(request: Request, levels: _Levels) -> Request:
+    account = levels[request.account]
+    if isinstance(request, MoveAccount):
+        return structs.replace(request, account=account, target=levels[request.target])
+    if isinstance(request, SetLimits):
+        changes = tuple([(levels[level], limit) for level, limit in request.changes])
+        return structs.replace(request, account=account, changes=changes)
+    if isinstance(request, RequestLimit):
+        return structs.replace(
+            request, account=account, expired=tuple([levels[each] for each in request.expired])
+        )
+    return structs.replace(request, account=account)
+
+
+def _with_names(state: AccountState, level: Account, names: _Levels) -> AccountState:
+    if not state.former_names:
+        return state
+    return structs.replace(state, former_names=tuple(names[each].path[-1] for each in state.former(level)))
+
+
+def _entry(entry: JournalEntry, names: _Levels) -> JournalEntry:
+    if entry.kind is EntryKind.MOVE:
+        entry = structs.replace(entry, change=names[Account.of_text(entry.change)].text)
+    return structs.replace(entry, account=names[entry.account])
