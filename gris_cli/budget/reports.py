@@ -23,6 +23,7 @@ _NO_CHARGES = {
     admin_pb2.CHARGE_KIND_CLOSE: "closed",
     admin_pb2.CHARGE_KIND_REOPEN: "reopened",
     admin_pb2.CHARGE_KIND_MOVE: "moved",
+    admin_pb2.CHARGE_KIND_FORGET: "forgotten",
     admin_pb2.CHARGE_KIND_REQUEST: "limit requested",
     admin_pb2.CHARGE_KIND_APPROVE: "request approved",
     admin_pb2.CHARGE_KIND_REFUSE: "request refused",
