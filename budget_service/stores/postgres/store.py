@@ -16,11 +16,13 @@ from typing import Any, TypeVar
 from psycopg import sql
 
 from budget_service.ledger.limits import StoredLimits
+from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.checkpoint_pages import SUMS_PAGE, SumRow, checkpoint_in_pages
+from budget_service.stores.damaged_rows import read_name
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
@@ -36,6 +38,7 @@ from budget_service.stores.interface import (
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.postgres import audit, transaction
 from budget_service.stores.postgres import encoding as text
+from budget_service.stores.postgres import names as name_rows
 from budget_service.stores.postgres.address import parse_address
 from budget_service.stores.postgres.connections import MAX_CONNECTIONS, Connections, Session
 from budget_service.stores.postgres.schema import install, require_promises, require_synchronous
@@ -234,6 +237,22 @@ class PostgresStore(RemoteStore):
         ((dropped,),) = await self._reading(audit.DROP_CHECKPOINTED, root, root, root, most)
         return int(dropped)
 
+    async def named(self, root: str, names: Sequence[str]) -> list[NameRow]:
+        """Return the rows of names; see `Store`."""
+        return [read_name(*row) for row in await self._reading(name_rows.BY_NAME, root, list(names))]
+
+    async def names_of(self, root: str, ids: Sequence[str]) -> list[NameRow]:
+        """Return the rows of ids; see `Store`."""
+        return [read_name(*row) for row in await self._reading(name_rows.BY_ID, root, list(ids))]
+
+    async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
+        """Keep the rows of new names; see `Store`."""
+        return await self._to_the_end(name_rows.add(self._session, root, rows))
+
+    async def drop_names(self, root: str, names: Sequence[str]) -> None:
+        """Remove the rows of names; see `Store`."""
+        await self._to_the_end(name_rows.drop(self._session, root, names))
+
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         key = (account.root, text.escaped(reservation_id), account.text)
@@ -307,12 +326,12 @@ class PostgresStore(RemoteStore):
         return await self._to_the_end(self._rows(query, *parameters))
 
     async def _to_the_end(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Read something. Raises StoreUnavailableError."""
+        """Read something, or change what the next attempt finds changed. Raises StoreUnavailableError."""
         try:
             # Cancelled in the middle, psycopg would ask the server to cancel the statement, and wait for that.
             return await asyncio.shield(self._begin(work))
         except OutcomeUnknownError as error:
-            # A reading has no outcome that could be unknown.
+            # Such work has no outcome that must not stay unknown.
             raise StoreUnavailableError(str(error)) from None
 
     async def _prove(self, session: Session) -> None:

@@ -10,6 +10,8 @@ A script makes the keys of the payments for a reservation's question, which only
     gris:{ROOT}:turn           string   the transaction that the root is kept for, for a moment
     gris:{ROOT}:limits         hash     level -> limits.limit_text
     gris:{ROOT}:accounts       hash     level -> account_states.state_text
+    gris:{ROOT}:names          hash     name of a level -> its id:key, see `ledger.pseudonyms`
+    gris:{ROOT}:ids            hash     id of a level -> its name
     gris:{ROOT}:parents        set      levels with a balance below them
     gris:{ROOT}:blocks:LEVEL   set      the blocks of a level, whose balances are those of LEVEL*BLOCK
     gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:

@@ -11,14 +11,12 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
+from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
 from budget_service.ledger.limits import StoredLimits
+from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
@@ -38,6 +36,8 @@ from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import WHAT_TO_DO
 from budget_service.stores.redis import encoding as text
 from budget_service.stores.redis import layout
+from budget_service.stores.redis.address import CONNECT_TIMEOUT_SECONDS, connection_pool
+from budget_service.stores.redis.names import RedisNames
 from budget_service.stores.redis.pipeline import PipelinedConnection
 from budget_service.stores.redis.replication import LOST, Replication
 from budget_service.stores.redis.schema import install, require_schema
@@ -59,18 +59,12 @@ from budget_service.tuning import DEFAULTS, Tuning
 
 # One for the requests, the others for checks and listings.
 MAX_CONNECTIONS = 4
-CONNECT_TIMEOUT_SECONDS = 1.0
 # All of them are lost together if a connection is.
 MAX_TOGETHER = 64
 # Lua cannot pass on any number of arguments.
 ROOTS_AT_ONCE = 1000
 # A checkpoint is written in portions, each of them well within this time.
 WRITING_SECONDS = 600
-
-UNREADABLE_ADDRESS = (
-    "the address of Redis cannot be read: it is redis://USER:PASSWORD@HOST:PORT/DB, the port is a number, and "
-    "characters such as # / ? @ : [ ] % in the password are percent-encoded (# is %23)"
-)
 
 # What each `appendfsync` can lose of the charges that were acknowledged.
 LOSSES = {
@@ -102,13 +96,13 @@ class RedisStore(RemoteStore):
         tuning: Tuning,
     ) -> None:
         answer_seconds = tuning.redis_answer_seconds
-        self._client = Redis(connection_pool=_pool(address, MAX_CONNECTIONS, answer_seconds))
+        self._client = Redis(connection_pool=connection_pool(address, MAX_CONNECTIONS, answer_seconds))
         # A connection that nothing else waits for.
-        self._heartbeat = Redis(connection_pool=_pool(address, 1, answer_seconds))
+        self._heartbeat = Redis(connection_pool=connection_pool(address, 1, answer_seconds))
         self._replication = Replication()
         self._pipeline, self._written = [
             PipelinedConnection(
-                _pool(address, 1, answer_seconds, ends_silence=False),
+                connection_pool(address, 1, answer_seconds, ends_silence=False),
                 connect_seconds=CONNECT_TIMEOUT_SECONDS,
                 answer_seconds=answer_seconds,
                 replication=self._replication,
@@ -117,9 +111,11 @@ class RedisStore(RemoteStore):
             for _ in range(2)
         ]
         self._scripts = Scripts(self._pipeline)
+        writing = Scripts(self._written)
+        self._names = RedisNames(self._scripts, writing, self._replication)
         self._transactions = RedisTransactions(
             self._scripts,
-            Scripts(self._written),
+            writing,
             self._replication,
             clock=self._clock_argument,
             most_due=tuning.expired_at_once,
@@ -134,7 +130,7 @@ class RedisStore(RemoteStore):
     @staticmethod
     def require_readable(address: str) -> None:
         """Return if an address can be read. Raises StoreUnusableError, which shows no part of it."""
-        _pool(address, 1, DEFAULTS.redis_answer_seconds)
+        connection_pool(address, 1, DEFAULTS.redis_answer_seconds)
 
     @staticmethod
     async def open(
@@ -244,6 +240,22 @@ class RedisStore(RemoteStore):
         """Remove the oldest entries that the checkpoint covers; see `Store`."""
         keys = [layout.key_of(root, "checkpoint"), layout.key_of(root, "journal")]
         return int(await reading(self._scripts.of_schema(DROP_CHECKPOINTED, keys, str(most))))
+
+    async def named(self, root: str, names: Sequence[str]) -> list[NameRow]:
+        """Return the rows of names; see `Store`."""
+        return await self._names.named(root, names)
+
+    async def names_of(self, root: str, ids: Sequence[str]) -> list[NameRow]:
+        """Return the rows of ids; see `Store`."""
+        return await self._names.names_of(root, ids)
+
+    async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
+        """Keep the rows of new names; see `Store`."""
+        return await self._names.add(root, rows)
+
+    async def drop_names(self, root: str, names: Sequence[str]) -> None:
+        """Remove the rows of names; see `Store`."""
+        await self._names.drop(root, names)
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
@@ -356,26 +368,3 @@ class RedisStore(RemoteStore):
 
     def _clock_argument(self) -> str:
         return "" if self._clock is None else str(self._clock())
-
-
-def _pool(
-    address: str, connections: int, answer_seconds: float, *, ends_silence: bool = True
-) -> BlockingConnectionPool:
-    try:
-        parts = urlsplit(address)
-        if "#" in address or "@" in parts.path + parts.query:
-            # The password ends too soon there, and what is left of it would be taken for a host or a port.
-            raise StoreUnusableError(UNREADABLE_ADDRESS)
-        return BlockingConnectionPool.from_url(
-            address,
-            max_connections=connections,
-            timeout=answer_seconds,
-            socket_connect_timeout=CONNECT_TIMEOUT_SECONDS,
-            socket_timeout=answer_seconds if ends_silence else None,
-            decode_responses=True,
-            protocol=2,
-            retry=Retry(NoBackoff(), 0),
-        )
-    except ValueError:
-        # What the library says quotes the address, and a piece of the password that it took for a port.
-        raise StoreUnusableError(UNREADABLE_ADDRESS) from None

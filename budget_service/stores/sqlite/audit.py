@@ -171,7 +171,7 @@ def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Chec
     texts = (encode_root(checkpoint), encode_states(checkpoint.states))
     summary = (checkpoint.entries, checkpoint.digest, *texts)
     fields = (root, int(checkpoint.position or 0), *summary)
-    with _transaction(connection):
+    with transaction(connection):
         query = "SELECT entries FROM checkpoints WHERE root = ?"
         last = connection.execute(query, (root,)).fetchone()
         if last is None or last[0] <= checkpoint.entries:
@@ -186,13 +186,14 @@ def drop_checkpointed(connection: sqlite3.Connection, root: str, most: int) -> i
         f"SELECT entry FROM journal WHERE {OF_ROOT} AND entry <= "  # noqa: S608 - constants
         "(SELECT position FROM checkpoints WHERE root = ?) ORDER BY entry LIMIT ?"
     )
-    with _transaction(connection):
+    with transaction(connection):
         delete = f"DELETE FROM journal WHERE entry IN ({checkpointed})"  # noqa: S608 - constants
         return connection.execute(delete, (root, root, most)).rowcount
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what the block does, or take it back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -17,7 +17,7 @@ from budget_service.stores.schema_steps import steps_from
 from budget_service.stores.sqlite.integrity import require_sound
 from budget_service.tuning import DEFAULTS
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 CACHE_KIBIBYTES = 192 * 1024
 # Some 40 MB. SQLite's own thousand pages hold a few commits of charges on many accounts, and to move them into the file
 # takes two more turns of the disk, for which all callers wait.
@@ -48,6 +48,13 @@ ACCOUNTS = (
     "CREATE TABLE accounts (root TEXT NOT NULL, level TEXT NOT NULL, state TEXT NOT NULL, "
     "PRIMARY KEY (root, level)) WITHOUT ROWID"
 )
+
+# The names of levels, their paths joined by slashes, under the ids by which everything else has these levels.
+NAMES = (
+    "CREATE TABLE names (root TEXT NOT NULL, name TEXT NOT NULL, id TEXT NOT NULL, key TEXT NOT NULL, "
+    "PRIMARY KEY (root, name)) WITHOUT ROWID"
+)
+NAMES_BY_ID = "CREATE UNIQUE INDEX names_by_id ON names (root, id)"
 
 SCHEMA = (
     "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL, "
@@ -95,6 +102,8 @@ SCHEMA = (
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
     DAYS,
     ACCOUNTS,
+    NAMES,
+    NAMES_BY_ID,
 )
 
 # What makes a schema into the next one. No ledger of an older schema is in use.
@@ -186,6 +195,8 @@ def _take(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     # Else copies of pages, to take a statement back with, are written into a file in another folder.
     connection.execute("PRAGMA temp_store = MEMORY")
+    # What is deleted is overwritten, on pages that become free too: see `names`.
+    connection.execute("PRAGMA secure_delete = ON")
     # The balances of a million accounts. SQLite's own two megabytes hold those of a few thousand; beyond, each charge
     # would read pages.
     connection.execute(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}")

@@ -24,6 +24,7 @@ _FIRST = (
     "checkpoint_sums",
     "reservations",
     "balances",
+    "names",
 )
 _LAST = ("payments", "outcomes", "journal")
 

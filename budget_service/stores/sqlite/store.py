@@ -21,6 +21,7 @@ from typing import TypeVar
 from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
@@ -33,7 +34,6 @@ from budget_service.stores.interface import (
     GroupedEntries,
     MatchingEntries,
     OutcomeUnknownError,
-    StoreDamagedError,
     StoreError,
     StoreUnavailableError,
     StoreUnusableError,
@@ -43,8 +43,10 @@ from budget_service.stores.interface import (
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import WHAT_TO_DO
 from budget_service.stores.sqlite import audit
+from budget_service.stores.sqlite import names as name_rows
 from budget_service.stores.sqlite.backup import Backup
 from budget_service.stores.sqlite.disk import HANGS, Disk
+from budget_service.stores.sqlite.errors import translated
 from budget_service.stores.sqlite.file import check_settings, connect, secure
 from budget_service.stores.sqlite.files_in_use import FilesInUse
 from budget_service.stores.sqlite.loading import Loader
@@ -64,8 +66,6 @@ from budget_service.tuning import DEFAULTS, Tuning
 VOLATILE = Path(":memory:")
 # Deciding so many takes about 10 ms, during which the event loop does nothing else.
 MAX_BATCH = 128
-# What SQLite says of a file that cannot be read, or is not its own.
-DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 Result = TypeVar("Result")
 
@@ -151,7 +151,7 @@ class SqliteStore:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error):
-                    raise _translated(error) from error
+                    raise translated(error) from error
                 raise
 
     async def limits(self, account: Account) -> StoredLimits:
@@ -210,6 +210,23 @@ class SqliteStore:
     async def drop_checkpointed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the checkpoint covers; see `Store`."""
         return await self._apart(lambda: audit.drop_checkpointed(self._connection, root, most))
+
+    async def named(self, root: str, names: Sequence[str]) -> list[NameRow]:
+        """Return the rows of names; see `Store`."""
+        return await self._reading(lambda: name_rows.by_name(self._connection, root, names))
+
+    async def names_of(self, root: str, ids: Sequence[str]) -> list[NameRow]:
+        """Return the rows of ids; see `Store`."""
+        return await self._reading(lambda: name_rows.by_id(self._connection, root, ids))
+
+    async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
+        """Keep the rows of new names, unless the disk hangs; see `Store`."""
+        self._disk.require_responsive()
+        return await self._apart(lambda: name_rows.add(self._connection, root, rows))
+
+    async def drop_names(self, root: str, names: Sequence[str]) -> None:
+        """Remove the rows of names from the files; see `Store`."""
+        await self._apart(lambda: name_rows.drop(self._connection, root, names))
 
     async def back_up(self, folder: Path) -> Path:
         """Copy the ledger into a new file of a folder; see `EmbeddedStore`."""
@@ -281,7 +298,7 @@ class SqliteStore:
             try:
                 found = work()
             except sqlite3.Error as error:
-                raise _translated(error) from error
+                raise translated(error) from error
             # Reading one account after the other must not fill the memory.
             self._loader.trim()
             return found
@@ -296,7 +313,7 @@ class SqliteStore:
         try:
             return await asyncio.shield(with_the_turn())
         except sqlite3.Error as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     def _state(self) -> HighWaterMark | None:
         if self._path is None:
@@ -379,12 +396,3 @@ def _started_thread() -> ThreadPoolExecutor:
     except RuntimeError as error:
         raise StoreUnavailableError(str(error)) from error
     return executor
-
-
-def _translated(error: sqlite3.Error) -> Exception:
-    """Return what a failure before the commit means; nothing was changed."""
-    is_fault_of_this_program = isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
-    if isinstance(error, sqlite3.DatabaseError) and not is_fault_of_this_program:
-        is_damage = getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
-        return StoreDamagedError("", "", str(error)) if is_damage else StoreUnavailableError(str(error))
-    return error

@@ -1,5 +1,5 @@
 -- What the ledger keeps in PostgreSQL. Accounts and levels are written as their path joined by slashes, times in
--- microseconds. A change of this file is a new schema version. Everything of one root account is
+-- microseconds. A change of this file is a new schema version. Everything of one root account but its names is
 -- changed only by whoever has locked its row in `roots`.
 
 CREATE SCHEMA gris;
@@ -39,6 +39,19 @@ CREATE TABLE gris.accounts (
   state text NOT NULL,
   PRIMARY KEY (root, level)
 );
+
+-- The names of levels, their paths joined by slashes, under the ids by which everything else has these levels.
+-- PostgreSQL keeps no samples of what is to be forgotten.
+CREATE TABLE gris.names (
+  root text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  key text NOT NULL,
+  PRIMARY KEY (root, name)
+);
+CREATE UNIQUE INDEX names_by_id ON gris.names (root, id);
+ALTER TABLE gris.names ALTER COLUMN name SET STATISTICS 0, ALTER COLUMN id SET STATISTICS 0,
+  ALTER COLUMN key SET STATISTICS 0;
 
 CREATE TABLE gris.balances (
   level text COLLATE "C" PRIMARY KEY,

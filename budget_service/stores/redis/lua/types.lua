@@ -3,7 +3,7 @@
 
 local TYPES = {
   root = 'hash', turn = 'string', limits = 'hash', accounts = 'hash', parents = 'set', balances = 'hash', days = 'hash',
-  blocks = 'set',
+  blocks = 'set', names = 'hash', ids = 'hash',
   reservations = 'hash', ends = 'zset', journal = 'stream', checkpoint = 'hash', paid = 'string', request = 'string',
 }
 
