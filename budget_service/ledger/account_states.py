@@ -18,8 +18,9 @@ _OPEN, _CLOSED, _MOVED, _FORGOTTEN = "open", "closed", "moved", "forgotten"
 class LimitRequest(Struct, frozen=True, gc=False):
     """A request for another limit, which waits until it is decided or expires.
 
-    `asked_by` are the names of who asked, and `approved_by` those of the first of two persons who approve it, separated
-    by spaces. `before` is the limit then and `wanted` the one that is asked for, as `limit_text` writes them.
+    `asked_by` are the names, or ids, of who asked, and `approved_by` the names of the first of two persons who approve
+    it, separated by spaces. `before` is the limit then and `wanted` the one that is asked for, as `limit_text` writes
+    them.
     """
 
     id: str

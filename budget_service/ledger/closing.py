@@ -120,11 +120,8 @@ def _refusal_to_forget(
         return Reason.HAS_ACCOUNTS_BELOW
     stored = {each.window for each in phases(snapshot.limits.get(account)) if each is not None}
     windows = stored.union(limits.rules)
-    return (
-        Reason.STILL_COUNTS
-        if any(_counts(each, windows, now) for each in snapshot.balances.values())
-        else None
-    )
+    own = (balance for level, balance in snapshot.balances.items() if level.path == account.path)
+    return Reason.STILL_COUNTS if any(_counts(each, windows, now) for each in own) else None
 
 
 def _counts(balance: Balance, windows: Iterable[WindowRule], now: Microseconds) -> bool:

@@ -100,7 +100,7 @@ def _swept(snapshot: Snapshot, request: RequestLimit, now: Microseconds) -> dict
 def _refusal(request: ApproveLimit, found: LimitRequest) -> Reason | None:
     # Who is nobody may be anybody, but not two persons.
     before = ({*found.asked_by.split()} - {UNAUTHENTICATED}) | {*found.approved_by.split()}
-    if not before.isdisjoint(request.actor.split()):
+    if not before.isdisjoint((*request.actor.split(), *request.known_as)):
         return Reason.OTHER_PERSON_NEEDED
     present = request.present
     return None if present is not None and limit_text(present) == found.before else Reason.LIMIT_CHANGED

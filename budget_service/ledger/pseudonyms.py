@@ -1,6 +1,7 @@
 """The keyed pseudonyms that stand in the ledger for the names of accounts.
 
-Below its root account, each level of an account stands under an id that is made of its name and of a key of its own.
+Below its root account, each level of an account stands under an id that is made of its name and of a key of its own;
+so does, below the account, a person who asks for more budget for it.
 The names are kept beside the ledger, one row each, and digests, journals and archives are over ids alone. So a name is
 forgotten with its row: without the key, nobody can tell whether a name that they think of is the one behind an id.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hmac
 import re
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -17,11 +19,16 @@ from budget_service.ledger.values import Account
 
 KEY_BYTES = 16
 _ID_BYTES = 16
-_ID = re.compile(r"~[A-Za-z0-9_-]{22}")
+_ID = re.compile(r"~[A-Za-z0-9_-]{22}(?![^\s,])")
+# No path has two slashes in a row.
+PERSON = "//"
 
 
 class NameRow(Struct, frozen=True, gc=False):
-    """The name of a level, its path joined by slashes, with its id and the key, in hexadecimal, that binds the two."""
+    """The name of a level, its path joined by slashes, with its id and the key, in hexadecimal, that binds the two.
+
+    The name of a person is that of the account that they asked for, and behind two slashes their own.
+    """
 
     name: str
     id: str
@@ -41,6 +48,11 @@ class NameRow(Struct, frozen=True, gc=False):
             return False
 
     @property
+    def person(self) -> str:
+        """The name of a person; empty for a level."""
+        return self.name.partition(PERSON)[2]
+
+    @property
     def level(self) -> Account:
         """The level by its names."""
         return Account.of_text(self.name)
@@ -52,6 +64,11 @@ def pseudonym_of(name: str, key: bytes) -> str:
     return f"~{urlsafe_b64encode(digest).decode().rstrip('=')}"
 
 
-def is_pseudonym(segment: str) -> bool:
-    """Return whether a segment has the form of an id."""
-    return _ID.fullmatch(segment) is not None
+def ids_in(text: str) -> list[str]:
+    """Return the ids that stand in a text as words."""
+    return _ID.findall(text)
+
+
+def with_persons(text: str, rows: Mapping[str, NameRow]) -> str:
+    """Return a text with the names of persons in the place of their ids, where there are rows of them."""
+    return _ID.sub(lambda found: rows[found[0]].person if found[0] in rows else found[0], text)

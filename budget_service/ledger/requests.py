@@ -326,12 +326,14 @@ class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
     """Ask for another limit of an account. `before` is the one that it has, which is not part of the fingerprint.
 
     `stated` is what was sent; the `wanted` limit is made of it and of `before`, which may be another one at a retry.
-    `expired` are accounts of the root whose expired requests are forgotten meanwhile.
+    `asking` is the account for which somebody asks, which is the account or below it. `expired` are accounts of the
+    root whose expired requests are forgotten meanwhile.
     """
 
     account: Account
     request_id: str
     actor: str
+    asking: Account
     reason: str
     stated: tuple[str, ...]
     before: Limit
@@ -340,8 +342,11 @@ class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Names what is asked for, and by whom: 128 bits, so that nobody finds two requests of one name."""
-        said = (self.account.text, self.request_id, self.actor, *self.stated, self.reason)
+        """Names what is asked for: 128 bits, so that nobody finds two requests of one name.
+
+        A root has each request id once for as long as a request waits. Nothing of it tells who asks.
+        """
+        said = (self.account.root, self.request_id, *self.stated, self.reason)
         return digest(tuple(map(str.encode, said)))[:32]
 
     def fingerprint(self) -> Fingerprint:
@@ -353,6 +358,7 @@ class ApproveLimit(Struct, frozen=True, gc=False, kw_only=True):
     """Approve a request for another limit, `of_two` persons or alone.
 
     `stored` and `present` are the stored limit and the one in force when that was decided: neither may have changed.
+    `known_as` are the ids under which the actor may have asked, and those of whom nobody knows who they are any more.
     """
 
     account: Account
@@ -362,6 +368,7 @@ class ApproveLimit(Struct, frozen=True, gc=False, kw_only=True):
     stored: Limit | None
     present: Limit | None
     of_two: bool
+    known_as: tuple[str, ...] = ()
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""

@@ -7,13 +7,12 @@ from collections.abc import AsyncIterator
 
 from gris_api.budget.v1 import admin_pb2 as pb
 
-from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import Account
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.verification import Checkpoint, next_digest
 from budget_service.server import audit
 from budget_service.server.archives import entry_line
 from budget_service.stores.interface import Store, StoreUnavailableError
-from budget_service.stores.named_store import NamedStore
+from budget_service.stores.named_store import NamedStore, levels_in, persons_in
 from budget_service.tuning import DEFAULTS, Tuning
 
 PART_CHARACTERS = 64 * 1024
@@ -29,7 +28,7 @@ async def parts_of(
         StoreUnavailableError: Entries were archived meanwhile, so that some may be missing.
         StoreError: The store failed.
     """
-    store, sent = named.ledger, set[Account]()
+    store, sent = named.ledger, set[str]()
     checkpoint = await store.checkpoint(root, ())
     newest = await store.latest(root, "", 1)
     until = newest[0][0] if newest else ""
@@ -40,7 +39,7 @@ async def parts_of(
         position=until,
     )
     lines: list[str] = []
-    length, first, levels = 0, "", set[Account]()
+    length, first, ids = 0, "", set[str]()
     # Entries that the checkpoint covers come first: if some of them are archived, it alone knows of how many there are.
     for after, last in (("", checkpoint.position), (checkpoint.position, until)):
         if not last:
@@ -49,30 +48,29 @@ async def parts_of(
             first = first or position
             end.entries, end.digest = end.entries + 1, next_digest(end.digest, entry)
             lines.append(entry_line(entry))
-            levels |= _levels_of(entry) - sent
+            ids |= _ids_of(entry) - sent
             length += len(lines[-1])
             if length >= PART_CHARACTERS:
                 yield pb.ExportJournalResponse(root=root, lines="".join(lines))
-                yield await _names(named, root, levels)
-                sent |= levels
-                lines, length, levels = [], 0, set()
+                yield await _names(named, root, ids)
+                sent |= ids
+                lines, length, ids = [], 0, set()
         if last == checkpoint.position and end.entries != checkpoint.entries:
             end.entries, end.digest = checkpoint.entries, checkpoint.digest
     if lines:
         yield pb.ExportJournalResponse(root=root, lines="".join(lines))
-        yield await _names(named, root, levels)
+        yield await _names(named, root, ids)
     if await _was_archived(store, root, checkpoint, first):
         raise StoreUnavailableError("entries were archived while they were exported")
     yield pb.ExportJournalResponse(root=root, end=end)
 
 
-def _levels_of(entry: JournalEntry) -> set[Account]:
-    levels = {*entry.account.levels}
-    return {*levels, Account.of_text(entry.change)} if entry.kind is EntryKind.MOVE else levels
+def _ids_of(entry: JournalEntry) -> set[str]:
+    return {*(segment for level in levels_in(entry) for segment in level.path[1:]), *persons_in(entry)}
 
 
-async def _names(named: NamedStore, root: str, levels: set[Account]) -> pb.ExportJournalResponse:
-    rows = await named.rows_for(root, levels)
+async def _names(named: NamedStore, root: str, ids: set[str]) -> pb.ExportJournalResponse:
+    rows = await named.rows_for(root, ids)
     lines = [
         json.dumps({"root": root, "name": each.name, "id": each.id, "key": each.key}) + "\n" for each in rows
     ]

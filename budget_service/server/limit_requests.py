@@ -79,6 +79,7 @@ class Requesting:
             account=level,
             request_id=parse_id(message.request_id, "request_id"),
             actor=asker,
+            asking=parse_account(message.account),
             reason=parse_reason(message.reason),
             stated=(str(message.information), str(message.calls), until),
             before=before,

@@ -16,11 +16,13 @@ from typing import Any, TypeAlias, cast
 from msgspec import structs
 
 from budget_service.ledger.account_statement import AccountStatement
-from budget_service.ledger.account_states import AccountState
+from budget_service.ledger.account_states import UNTOUCHED, AccountState
+from budget_service.ledger.limit_requests import UNAUTHENTICATED
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer, Reserved
-from budget_service.ledger.pseudonyms import KEY_BYTES, NameRow
+from budget_service.ledger.pseudonyms import KEY_BYTES, PERSON, NameRow, ids_in, with_persons
 from budget_service.ledger.requests import (
+    ApproveLimit,
     Charge,
     CloseAccount,
     MoveAccount,
@@ -86,11 +88,14 @@ class NamedStore:
         if limits.levels:
             levels, by_ids = await self._of_account(request, limits)
         else:
-            levels, by_ids = (
-                await self._levels(_named_by(request), adds=isinstance(request, _BEGINNING)),
-                limits,
-            )
-        answer = await self.ledger.apply(_renamed(request, levels), by_ids)
+            adds = isinstance(request, _BEGINNING)
+            levels, by_ids = await self._levels(_named_by(request), adds=adds), limits
+        renamed = _renamed(request, levels)
+        if isinstance(renamed, RequestLimit):
+            renamed = structs.replace(renamed, actor=await self._asker(renamed.actor, renamed.asking))
+        elif isinstance(renamed, ApproveLimit):
+            renamed = structs.replace(renamed, known_as=await self._askers_like(renamed))
+        answer = await self.ledger.apply(renamed, by_ids)
         outcome = answer.outcome
         if not isinstance(outcome, Reserved) or outcome.lent is None:
             return answer
@@ -173,15 +178,15 @@ class NamedStore:
         """Return whether there is a row of the account's name."""
         return account.depth == 1 or bool(await self.ledger.named(account.root, (account.text,)))
 
-    async def rows_for(self, root: str, levels: Iterable[Account]) -> list[NameRow]:
-        """Return the rows of the ids in these levels, of those that are not forgotten."""
-        ids = sorted({segment for level in levels for segment in level.path[1:]})
-        pages = [await self.ledger.names_of(root, some) for some in _pages(ids)]
+    async def rows_for(self, root: str, ids: Iterable[str]) -> list[NameRow]:
+        """Return the rows of ids, of those that are not forgotten."""
+        pages = [await self.ledger.names_of(root, some) for some in _pages(sorted({*ids}))]
         return list(chain.from_iterable(pages))
 
     async def names_for(self, root: str, levels: Collection[Account]) -> _Levels:
         """Return these levels, and blocks of levels, by names; an id that was forgotten stands for itself."""
-        rows = {each.id: each.level.path[-1] for each in await self.rows_for(root, levels)}
+        ids = [segment for level in levels for segment in level.path[1:]]
+        rows = {each.id: each.level.path[-1] for each in await self.rows_for(root, ids)}
         return {
             level: Account((root, *(rows.get(each, each) for each in level.path[1:])), level.block)
             for level in levels
@@ -217,9 +222,12 @@ class NamedStore:
         """
         every = {level: None for account in accounts for level in account.of_block("").levels}
         texts = [level.text for level in every if level.depth > 1]
-        root = next(iter(every)).root
+        ids = await self._ids(next(iter(every)).root, texts, adds=adds)
+        return {level: _by_ids(level, ids) for level in every}
+
+    async def _ids(self, root: str, names: Sequence[str], *, adds: bool) -> Mapping[str, str]:
         rows: dict[str, NameRow] = {}
-        for some in _pages(texts):
+        for some in _pages(names):
             found = {each.name: each for each in await self.ledger.named(root, some)}
             if adds and len(found) < len(some):
                 new = [
@@ -227,26 +235,47 @@ class NamedStore:
                 ]
                 found |= {each.name: each for each in await self.ledger.add_names(root, new)}
             rows |= found
-        ids = {each: (rows.get(each) or NameRow.made(each, bytes(KEY_BYTES))).id for each in texts}
-        return {level: _by_ids(level, ids) for level in every}
+        return {each: (rows.get(each) or NameRow.made(each, bytes(KEY_BYTES))).id for each in names}
+
+    async def _asker(self, actor: str, asking: Account) -> str:
+        """Return the ids of who asks for another limit."""
+        if actor == UNAUTHENTICATED:
+            return actor
+        names = [f"{asking.text}{PERSON}{each}" for each in actor.split()]
+        ids = await self._ids(asking.root, names, adds=True)
+        return " ".join(ids[each] for each in names)
+
+    async def _askers_like(self, request: ApproveLimit) -> tuple[str, ...]:
+        """Return the ids of those who asked and may be who approves: also of whom nobody knows who they are."""
+        states = (await self.ledger.limits(request.account)).states
+        waiting = states.get(request.account, UNTOUCHED).requests
+        ids = [each for asked in waiting for each in ids_in(asked.asked_by)]
+        rows = {each.id: each for each in await self.rows_for(request.account.root, ids)}
+        own = request.actor.split()
+        return tuple([each for each in ids if each not in rows or rows[each].person in own])
 
     async def _stored(self, found: StoredLimits, names: _Levels) -> StoredLimits:
-        former = [each for level, state in found.states.items() for each in state.former(level)]
+        states = found.states
+        former = [each for level, state in states.items() for each in state.former(level)]
+        askers = [
+            id_ for state in states.values() for each in state.requests for id_ in ids_in(each.asked_by)
+        ]
         root = next(iter(names)).root if names else ""
-        earlier = await self.names_for(root, former) if former else {}
+        earlier = await self.names_for(root, former)
+        persons = {each.id: each for each in await self.rows_for(root, askers)}
         return structs.replace(
             found,
             limits={names[level]: limit for level, limit in found.limits.items()},
             states={
-                names[level]: _with_names(state, level, earlier) for level, state in found.states.items()
+                names[level]: _with_names(state, level, earlier, persons) for level, state in states.items()
             },
         )
 
     async def _entries(self, root: str, entries: Sequence[_Entry]) -> list[_Entry]:
-        levels = [each.account for _, each in entries]
-        levels += [Account.of_text(each.change) for _, each in entries if each.kind is EntryKind.MOVE]
-        names = await self.names_for(root, levels)
-        return [(position, _entry(each, names)) for position, each in entries]
+        names = await self.names_for(root, [level for _, each in entries for level in levels_in(each)])
+        ids = [id_ for _, each in entries for id_ in persons_in(each)]
+        persons = {each.id: each for each in await self.rows_for(root, ids)}
+        return [(position, _entry(each, names, persons)) for position, each in entries]
 
 
 def _pages(texts: Sequence[str]) -> list[Sequence[str]]:
@@ -283,13 +312,32 @@ def _renamed(request: Request, levels: _Levels) -> Request:
     return structs.replace(request, account=account)
 
 
-def _with_names(state: AccountState, level: Account, names: _Levels) -> AccountState:
-    if not state.former_names:
-        return state
-    return structs.replace(state, former_names=tuple(names[each].path[-1] for each in state.former(level)))
+def levels_in(entry: JournalEntry) -> tuple[Account, ...]:
+    """Return the accounts that an entry names."""
+    return (
+        (entry.account, Account.of_text(entry.change)) if entry.kind is EntryKind.MOVE else (entry.account,)
+    )
 
 
-def _entry(entry: JournalEntry, names: _Levels) -> JournalEntry:
+def persons_in(entry: JournalEntry) -> list[str]:
+    """Return the ids of persons in an entry: of who has asked for the limit that it is about."""
+    is_asked = entry.kind.is_of_limit and bool(entry.query_id)
+    return ids_in(f"{entry.actor} {entry.reason}") if is_asked else []
+
+
+def _with_names(
+    state: AccountState, level: Account, names: _Levels, persons: Mapping[str, NameRow]
+) -> AccountState:
+    former = tuple([names[each].path[-1] for each in state.former(level)])
+    asked = [structs.replace(each, asked_by=with_persons(each.asked_by, persons)) for each in state.requests]
+    return structs.replace(state, former_names=former, requests=tuple(asked))
+
+
+def _entry(entry: JournalEntry, names: _Levels, persons: Mapping[str, NameRow]) -> JournalEntry:
+    account = names[entry.account]
     if entry.kind is EntryKind.MOVE:
-        entry = structs.replace(entry, change=names[Account.of_text(entry.change)].text)
-    return structs.replace(entry, account=names[entry.account])
+        return structs.replace(entry, account=account, change=names[Account.of_text(entry.change)].text)
+    if not persons_in(entry):
+        return structs.replace(entry, account=account)
+    said = {"actor": with_persons(entry.actor, persons), "reason": with_persons(entry.reason, persons)}
+    return structs.replace(entry, account=account, **said)

@@ -101,7 +101,7 @@ def read_names(checked: Checked) -> Names:
 def check_names(
     checked: Checked, names: Names, levels: Collection[Account], states: Mapping[Account, AccountState]
 ) -> None:
-    """Compare the names of a bundle with the levels of its journals, and with the accounts that these say to be forgotten."""
+    """Compare the names of a bundle with the levels of its journals, and with who is forgotten according to these."""
     for level in sorted(level for level in levels if level.depth > 1):
         checked.note(NAMES, _problem(level, names, states.get(level, UNTOUCHED)))
     ids = {(level.root, level.path[-1]) for level in levels}

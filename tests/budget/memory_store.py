@@ -14,7 +14,7 @@ from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.counting import counting_levels, every_level, named_blocks, needs_all_blocks
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.pseudonyms import NameRow
+from budget_service.ledger.pseudonyms import PERSON, NameRow
 from budget_service.ledger.requests import (
     AccountRequest,
     BudgetRequest,
@@ -77,7 +77,7 @@ class MemoryStore:
     dropped: set[int] = field(default_factory=set)
     stored: dict[Account, Limit] = field(default_factory=dict)
     states: dict[Account, AccountState] = field(default_factory=dict)
-    names: dict[tuple[str, str], NameRow] = field(default_factory=dict)
+    rows: dict[tuple[str, str], NameRow] = field(default_factory=dict)
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide, write, answer."""
@@ -184,22 +184,21 @@ class MemoryStore:
 
     async def named(self, root: str, names: Sequence[str]) -> list[NameRow]:
         """Look up names."""
-        return [self.names[root, each] for each in dict.fromkeys(names) if (root, each) in self.names]
+        return [self.rows[root, each] for each in names if (root, each) in self.rows]
 
     async def names_of(self, root: str, ids: Sequence[str]) -> list[NameRow]:
-        """Look through all names."""
-        return [row for (of, _), row in self.names.items() if of == root and row.id in ids]
+        """Look for ids."""
+        return [row for (of, _), row in self.rows.items() if of == root and row.id in ids]
 
     async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
-        """Keep those that are new."""
-        for row in rows:
-            self.names.setdefault((root, row.name), row)
-        return await self.named(root, [each.name for each in rows])
+        """Add those that are new."""
+        return [self.rows.setdefault((root, each.name), each) for each in rows]
 
     async def drop_names(self, root: str, names: Sequence[str]) -> None:
-        """Forget them."""
-        for each in names:
-            self.names.pop((root, each), None)
+        """Drop them, and persons below."""
+        gone = [key for key in self.rows if key[0] == root and key[1].partition(PERSON)[0] in names]
+        for key in gone:
+            del self.rows[key]
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Look up a reservation."""
