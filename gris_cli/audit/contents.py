@@ -31,7 +31,7 @@ from gris_cli.audit.bundle import (
     Journal,
 )
 from gris_cli.audit.checked import Checked
-from gris_cli.audit.names import Names, check_names, read_names
+from gris_cli.audit.names import Named, Names, check_names, read_names
 
 _NO_ENTRY = (AttributeError, IndexError, NoArchiveError, OverflowError, TypeError, ValueError)
 
@@ -55,13 +55,13 @@ class OtherPastError(Exception):
 class _Journals:
     """What the entries of a bundle say together.
 
-    `rebuilt` are the sums of roots of which all entries are there. `levels` are those of entries in the bundle itself:
-    accounts of which all entries are archived are in none. `states` say which of them are forgotten. `recorded` has the
-    last digest of a file by root, kind and name.
+    `rebuilt` are the sums of roots of which all entries are there. `named` is what has names in the bundle itself:
+    accounts of which all entries are archived are not among it. `states` say who of them is forgotten. `recorded` has
+    the last digest of a file by root, kind and name.
     """
 
     rebuilt: dict[str, Rebuilt] = field(default_factory=dict)
-    levels: set[Account] = field(default_factory=set)
+    named: Named = field(default_factory=Named)
     states: RebuiltStates = field(default_factory=RebuiltStates)
     recorded: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
@@ -78,9 +78,7 @@ class _Journals:
                 rebuilt.add(entry)
             self.states.add(entry)
             if number >= journal.first:
-                self.levels.update(entry.account.levels)
-                if entry.kind is EntryKind.MOVE:
-                    self.levels.add(Account.of_text(entry.change))
+                self.named.add(entry)
             if entry.kind is EntryKind.FILE:
                 file = RecordedFile.of_text(entry.change)
                 self.recorded[root, file.kind, file.name] = file.sha256
@@ -104,14 +102,14 @@ def check_contents(checked: Checked, chain: Chain) -> None:
             checked.note(each.file or MANIFEST, problem)
     # What accounts have is said by their names: it is compared where these are those of the journals.
     if not checked.problems:
-        check_names(checked, names, journals.levels, journals.states.states)
+        check_names(checked, names, journals.named, journals.states.states)
     if not checked.problems:
         _check_accounts(checked, journals, names)
     _check_recorded(checked, journals.recorded)
 
 
 def _check_accounts(checked: Checked, journals: _Journals, names: Names) -> None:
-    left = {names.named(level) for level in journals.levels} - {None}
+    left = {names.named(level) for level in journals.named.levels} - {None}
     with (checked.directory / ACCOUNTS).open(encoding="utf-8") as file:
         number = 0
         while line := file.readline(MOST_LINE_CHARACTERS):
