@@ -134,7 +134,13 @@ def check_names(checked: Checked, names: Names, named: Named, states: Mapping[Ac
     for (root, id_), levels in sorted(named.persons.items()):
         for level in sorted(levels):
             row = names.rows.get((root, id_))
-            checked.note(NAMES, _problem_of_person(id_, row, level, names, may_be=level in above))
+            if row is not None and level in forgotten:
+                checked.note(
+                    NAMES, f"has the name of {id_}, who has asked for {level.text}, which is forgotten"
+                )
+            # Who asked is forgotten with the account for which they did, which is this level or below it.
+            elif row is not None or level not in above:
+                checked.note(NAMES, _problem_of_person(id_, row, level, names.named(level)))
     ids = {(level.root, level.path[-1]) for level in named.levels} | named.words
     for root, id_ in sorted(names.rows.keys() - ids):
         checked.note(NAMES, f"has the name of {id_}, which is not in the journal of {root}")
@@ -151,10 +157,9 @@ def _problem(level: Account, names: Names, *, is_forgotten: bool) -> str:
     return ""
 
 
-def _problem_of_person(id_: str, row: NameRow | None, level: Account, names: Names, *, may_be: bool) -> str:
+def _problem_of_person(id_: str, row: NameRow | None, level: Account, above: Account | None) -> str:
     if row is None or not row.person:
-        # They are forgotten with the account for which they asked, which is this level or below it.
-        return "" if may_be else f"does not have the name of {id_}, who has asked for {level.text}"
-    above, asking = names.named(level), Account.of_text(row.name.partition(PERSON)[0])
-    is_below = above is not None and asking.path[: above.depth] == above.path
+        return f"does not have the name of {id_}, who has asked for {level.text}"
+    asking = Account.of_text(row.name.partition(PERSON)[0])
+    is_below = above is None or asking.path[: above.depth] == above.path
     return "" if is_below else f"has a name of {id_} that is not below the one of {level.text}"
