@@ -1,4 +1,4 @@
-"""The names in a bundle: of accounts that were moved or forgotten, of who asked for more, and what is wrong with them."""
+"""The names in a bundle: of accounts that were moved or forgotten, and of who asked for more; and wrong ones."""
 
 from __future__ import annotations
 
@@ -196,6 +196,19 @@ def _other_key(lines: list[str]) -> list[str]:
     return [json.dumps(each) + "\n" for each in found]
 
 
+def _with(row: NameRow) -> Callable[[list[str]], list[str]]:
+    return lambda lines: [*lines, text_of(row)]
+
+
+def _back(row: NameRow) -> str:
+    who = (
+        f"the name of {row.id}, who has asked for acme/~"
+        if row.person
+        else f"the name of acme/{row.id}, which"
+    )
+    return f"has {who}"
+
+
 NOT_BOUND = "is not the id of this name and key"
 FORM = "expected the name of an account or a person, its id and its key"
 EARLIER = "has a name or an id that an earlier line has"
@@ -232,17 +245,7 @@ async def test_names_that_were_changed_are_found(
     exported = await ledger.export(tmp_path / "exported")
     # Of ann, bob, who is called bea by now, joe and his team, and the person who has asked for ann.
     assert 6 == len(lines_of(exported / NAMES))
-    of_forgotten = {
-        f"the name of {row.name} is back": (
-            lambda lines, row=row: [*lines, text_of(row)],
-            [
-                f"{row.id}, who has asked for acme/~"
-                if row.person
-                else f"has the name of acme/{row.id}, which is forgotten"
-            ],
-        )
-        for row in rows
-    }
+    of_forgotten = {f"{row.name} is back": (_with(row), [_back(row)]) for row in rows}
     for number, (case, (change, expected)) in enumerate((WRONG | of_forgotten).items()):
         bundle = Path(shutil.copytree(exported, tmp_path / str(number)))
         rewritten(bundle / NAMES, change)
