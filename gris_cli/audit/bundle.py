@@ -25,12 +25,15 @@ LABEL = b"gris audit bundle 1\0"
 MANIFEST = "manifest.json"
 SIGNATURE = f"{MANIFEST}.sig"
 ACCOUNTS = "accounts.jsonl"
+NAMES = "names.jsonl"
 SERVICE = "service.json"
 CONFIGURATION = "configuration.json"
 GUARANTEES = "guarantees.jsonl"
 REFUSALS = "refusals.json"
 METRICS = "metrics"
 """The kind of files that say what was refused; by files of the other kinds services decide."""
+MOST_LINE_CHARACTERS = 16 * 2**20
+"""No line about an account is longer."""
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Number = Annotated[int, Field(ge=0, lt=2**63)]

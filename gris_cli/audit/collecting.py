@@ -1,5 +1,7 @@
 """Fills a bundle from the services: the journals first, then what each account has, and what of it is of the same time.
 
+Journals have ids; what an account has is asked by its name, and of one that is forgotten nothing can be asked.
+
 Charges go on meanwhile. What an account has is as of the end of its journal, unless something newer of it is in the
 ledger by then: that is looked up after every few accounts, and noted with them.
 """
@@ -21,9 +23,11 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
 
+from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account
 from budget_service.server.archives import SUFFIX, last_line, name_of
-from gris_cli.audit.bundle import ACCOUNTS, GUARANTEES, SERVICE, Journal, Manifest, hashed, opened
+from gris_cli.audit.bundle import ACCOUNTS, GUARANTEES, NAMES, SERVICE, Journal, Manifest, hashed, opened
+from gris_cli.audit.names import Names
 from gris_cli.budget.ledger import (
     ADMIN,
     BUDGET,
@@ -39,7 +43,7 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.endpoints import Address
-from pinot_connector.errors import AccountUnknown, ServiceRefused
+from pinot_connector.errors import AccountUnknown, GrisError, ServiceRefused
 from pinot_connector.local_services import default_timeouts
 from pinot_connector.shared_budgets import account_guarantee
 
@@ -60,11 +64,13 @@ class Sources:
 
 @dataclass
 class _Exported:
-    """The journal of a root while it is written, the levels of its accounts, and where it ends."""
+    """The journal of a root while it is written, the levels of its accounts, who of them is forgotten, and its end."""
 
     file: Path
     lines: int = 0
     levels: set[Account] = field(default_factory=set)
+    former: dict[Account, set[Account]] = field(default_factory=dict)
+    forgotten: set[Account] = field(default_factory=set)
     end: admin_pb2.JournalEnd = field(default_factory=admin_pb2.JournalEnd)
 
     def write(self, lines: str) -> None:
@@ -73,10 +79,15 @@ class _Exported:
             file.write(lines)
         for line in lines.splitlines():
             entry = json.loads(line)
+            account = Account(tuple(entry["account"]))
             self.lines += 1
-            self.levels.update(Account(tuple(entry["account"])).levels)
-            if entry["kind"] == "move":
-                self.levels.add(Account.of_text(entry["change"]))
+            self.levels.update(account.levels)
+            if entry["kind"] == EntryKind.MOVE.value:
+                target = Account.of_text(entry["change"])
+                self.levels.add(target)
+                self.former[target] = {account, *self.former.pop(account, ())}
+            elif entry["kind"] == EntryKind.FORGET.value:
+                self.forgotten |= {account, *self.former.pop(account, ())}
 
     def finish(self, end: admin_pb2.JournalEnd) -> None:
         """Write the last line, if there is another one."""
@@ -126,10 +137,11 @@ async def _collect(folder: Path, sources: Sources, root: str) -> dict[str, _Expo
         open_channel(budget) as asked,
     ):
         admin = admin_pb2_grpc.BudgetAdminServiceStub(administered)
-        journals = await _journals(admin, folder, account)
+        journals, names = await _journals(admin, folder, account)
         if not journals:
             raise InputError("the ledger has no account yet: there is nothing to export")
-        accounts = _accounts(admin, budget_pb2_grpc.BudgetServiceStub(asked), journals)
+        write_new(folder / NAMES, "".join(names.lines()))
+        accounts = _accounts(admin, budget_pb2_grpc.BudgetServiceStub(asked), journals, names)
         await _write(folder / ACCOUNTS, accounts)
         await _service(admin, folder, account)
     if sources.dp:
@@ -138,8 +150,10 @@ async def _collect(folder: Path, sources: Sources, root: str) -> dict[str, _Expo
     return journals
 
 
-async def _journals(admin: Any, folder: Path, account: budget_pb2.Account | None) -> dict[str, _Exported]:
-    found: dict[str, _Exported] = {}
+async def _journals(
+    admin: Any, folder: Path, account: budget_pb2.Account | None
+) -> tuple[dict[str, _Exported], Names]:
+    found, names = dict[str, _Exported](), Names()
     request = admin_pb2.ExportJournalRequest(account=account)
     with translated_errors(request):
         async for part in admin.ExportJournal(request, timeout=EXPORT_SECONDS):
@@ -149,7 +163,11 @@ async def _journals(admin: Any, folder: Path, account: budget_pb2.Account | None
                 exported.finish(part.end)
             else:
                 exported.write(part.lines)
-    return found
+                names.add_lines(part.names)
+    for exported in found.values():
+        # Who was forgotten a moment ago, or whose name was not removed, is not in the bundle either.
+        names.leave_out(exported.forgotten)
+    return found, names
 
 
 async def _service(admin: Any, folder: Path, account: budget_pb2.Account | None) -> None:
@@ -166,10 +184,13 @@ async def _service(admin: Any, folder: Path, account: budget_pb2.Account | None)
     write_new(folder / SERVICE, json.dumps(said, indent=1) + "\n")
 
 
-async def _accounts(admin: Any, ledger: Any, journals: dict[str, _Exported]) -> AsyncIterator[dict[str, Any]]:
-    """Give what each level has, and whether its journal went on until then."""
+async def _accounts(
+    admin: Any, ledger: Any, journals: dict[str, _Exported], names: Names
+) -> AsyncIterator[dict[str, Any]]:
+    """Give what each level that has a name has, and whether its journal went on until then."""
     for root, exported in journals.items():
-        levels, changed, after = sorted(exported.levels), set[Account](), exported.end.position
+        levels = sorted(named for named in map(names.named, exported.levels) if named is not None)
+        changed, after = set[Account](), exported.end.position
         for start in range(0, len(levels), ACCOUNTS_AT_ONCE):
             some = levels[start : start + ACCOUNTS_AT_ONCE]
             found = await asyncio.gather(*(_budget(ledger, level) for level in some))
@@ -192,7 +213,10 @@ async def _budget(ledger: Any, account: Account) -> dict[str, Any]:
 
 
 async def _changed_since(admin: Any, root: str, after: str, changed: set[Account]) -> str:
-    """Collect the levels of entries after a position, and return the position of the last of them."""
+    """Collect the levels of entries after a position, and return the position of the last of them.
+
+    Raises GrisError if an account was forgotten since: its name may be among those that were sent before.
+    """
     request = admin_pb2.ListChargesRequest(
         account=budget_pb2.Account(path=[root]), after=after, page_size=PAGE
     )
@@ -200,6 +224,8 @@ async def _changed_since(admin: Any, root: str, after: str, changed: set[Account
         with translated_errors(request):
             page = await admin.ListCharges(request, timeout=READ_SECONDS)
         for each in page.charges:
+            if each.kind == admin_pb2.CHARGE_KIND_FORGET:
+                raise GrisError("an account was forgotten during the export: export again")
             for path in (each.account.path, each.moved_to.path):
                 changed.update(Account(tuple(path)).levels)
             after = each.position

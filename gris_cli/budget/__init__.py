@@ -10,6 +10,7 @@ from gris_cli.budget.approve import approve
 from gris_cli.budget.backup import backup
 from gris_cli.budget.charges import charges
 from gris_cli.budget.close import close
+from gris_cli.budget.forget import forget
 from gris_cli.budget.journal import journal
 from gris_cli.budget.move import move
 from gris_cli.budget.new_currency import new_currency
@@ -31,7 +32,7 @@ app = typer.Typer(
 )
 for each in (
     *(request, requests, approve, refuse),
-    *(show, set_limit, new_currency, resume_clock, refund, close, reopen, move),
+    *(show, set_limit, new_currency, resume_clock, refund, close, reopen, move, forget),
     *(seal, backup, charges, journal, usage, verify, status),
 ):
     app.command()(each)

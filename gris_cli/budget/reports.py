@@ -23,10 +23,16 @@ _NO_CHARGES = {
     admin_pb2.CHARGE_KIND_CLOSE: "closed",
     admin_pb2.CHARGE_KIND_REOPEN: "reopened",
     admin_pb2.CHARGE_KIND_MOVE: "moved",
+    admin_pb2.CHARGE_KIND_FORGET: "forgotten",
     admin_pb2.CHARGE_KIND_REQUEST: "limit requested",
     admin_pb2.CHARGE_KIND_APPROVE: "request approved",
     admin_pb2.CHARGE_KIND_REFUSE: "request refused",
     admin_pb2.CHARGE_KIND_FILE: "file recorded",
+}
+# What the numbers of a difference say that are not amounts.
+_MEANINGS = {
+    "state": "0 open, 1 closed, 2 moved to another name, 3 forgotten",
+    "name": "1 where the name of the account is kept, or has to be; 0 where it is not",
 }
 _ASKED = (
     admin_pb2.CHARGE_KIND_REQUEST,
@@ -299,7 +305,9 @@ def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:
     checked = (
         f"{found.entries} entries of the journal, {found.balances} balances, {found.different} differences"
     )
-    return Sheet(columns, rows, (("verified", checked),))
+    found_of = {each.sum for each in found.differences}
+    meanings = [(name, meaning) for name, meaning in _MEANINGS.items() if name in found_of]
+    return Sheet(columns, rows, (*meanings, ("verified", checked)))
 
 
 def archives_sheet(checked: Sequence[CheckedArchive]) -> Sheet:

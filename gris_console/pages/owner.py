@@ -41,6 +41,7 @@ _KINDS = {
     admin_pb2.CHARGE_KIND_CLOSE: "closed",
     admin_pb2.CHARGE_KIND_REOPEN: "reopened",
     admin_pb2.CHARGE_KIND_MOVE: "moved",
+    admin_pb2.CHARGE_KIND_FORGET: "forgotten",
     admin_pb2.CHARGE_KIND_REQUEST: "limit requested",
     admin_pb2.CHARGE_KIND_APPROVE: "request approved",
     admin_pb2.CHARGE_KIND_REFUSE: "request refused",

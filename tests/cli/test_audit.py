@@ -12,23 +12,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
-from gris_api.common.v1 import cost_pb2
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
 
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import next_digest
 from budget_service.server.archives import entry_line, last_line, read_entries
-from dp_service.queries.policy import read_policy
 from gris_cli.__main__ import main
 from gris_cli.audit.bundle import (
     LABEL,
@@ -38,14 +32,23 @@ from gris_cli.audit.bundle import (
     Journal,
     Manifest,
     hashed,
-    sign,
 )
 from gris_serving.call_outcome import CallOutcome
-from gris_serving.key_files import read_signing_key
 from gris_serving.metrics import CallMetrics
-from pinot_connector.channels import open_channel
-from pinot_connector.endpoints import Credentials, Endpoint
-from tests.support.budget_process import Service, service
+from tests.support.audits import (
+    POLICY,
+    Company,
+    changed_in,
+    key_of,
+    lines_of,
+    problems,
+    refused,
+    rewritten,
+    signed_again,
+    signer_in,
+    verified,
+)
+from tests.support.budget_process import service
 from tests.support.command_line import run_json
 from tests.support.dp_server import listening, servicer_of
 from tests.support.pki import Authority, dns
@@ -71,60 +74,6 @@ jwt:
   issuer: https://login.example.org
   audience: gris-budget
 """
-POLICY = (Path(__file__).parents[2] / "examples" / "series" / "policy.yaml").read_text()
-UNIT = read_policy(POLICY.encode(), "policy").policy.currency.unit_id
-
-
-@dataclass(frozen=True)
-class Company:
-    """A ledger behind TLS, its administrator, and the keys of who signs bundles."""
-
-    folder: Path
-    running: Service
-    ops: Credentials | None = None
-    reader: Credentials | None = None
-
-    def typed(self, *words: object, signer: str = "signer") -> list[str]:
-        """Return a command line of the administrator."""
-        shown = self.ops
-        paths = () if shown is None else (shown.ca_file, shown.certificate_file, shown.key_file)
-        flags = zip(("--ca-file", "--certificate-file", "--key-file"), paths, strict=bool(paths))
-        addresses = ("--admin", self.running.admin_address)
-        asked = ("--budget", self.running.address, "--signing-key", self.folder / f"{signer}.key")
-        more = (*addresses, *(asked if words[1] == "export" else ()))
-        stated = (word for pair in flags for word in pair)
-        return [str(each) for each in (*stated, *words, *more)]
-
-    async def charge(self, *charges: tuple[tuple[str, ...], int, str]) -> None:
-        """Charge accounts."""
-        address = self.running.address
-        async with open_channel(Endpoint(address, self.ops) if self.ops else address) as channel:
-            stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
-            for path, information, name in charges:
-                await stub.UpdateBudget(
-                    budget_pb2.UpdateBudgetRequest(
-                        account=budget_pb2.Account(path=path),
-                        cost=cost_pb2.Cost(
-                            information=information,
-                            calls=1,
-                            unit_id=UNIT,
-                            purpose="payroll" * (information % 2),
-                        ),
-                        request_id=name,
-                        release_id=name,
-                    )
-                )
-
-
-def signer_in(folder: Path, name: str) -> Ed25519PrivateKey:
-    """Write a new pair of keys, and return the private one."""
-    key = Ed25519PrivateKey.generate()
-    private = folder / f"{name}.key"
-    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    private.chmod(0o600)
-    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    (folder / f"{name}.pem").write_bytes(public)
-    return key
 
 
 @pytest.fixture(scope="module")
@@ -192,27 +141,6 @@ def bundle(exported: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(exported, tmp_path / "bundle"))
 
 
-def verified(
-    capsys: pytest.CaptureFixture[str], bundle: Path, company: Company, *more: object, sound: bool = True
-) -> Any:
-    """Verify a bundle; return what is said of it."""
-    capsys.readouterr()
-    words = ("audit", "verify", bundle, "--public-key", company.folder / "signer.pem", *more)
-    found = run_json(capsys, *words, code=0 if sound else 1)
-    assert found["sound"] == sound == (not found["problems"])
-    return found
-
-
-def problems(found: Any) -> list[tuple[str, str]]:
-    """Return what is wrong, by file."""
-    return [(each["file"], each["problem"]) for each in found["problems"]]
-
-
-def lines_of(path: Path) -> list[str]:
-    """Return the lines of a file with their ends."""
-    return path.read_text().splitlines(keepends=True)
-
-
 JOURNAL = "journal.acme.jsonl"
 
 
@@ -272,16 +200,6 @@ def _spent_for_a_purpose(path: Path, information: str) -> None:
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
-def _changed(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-
-
-def _rewritten(path: Path, change: Callable[[list[str]], list[str]]) -> None:
-    path.write_text("".join(change(lines_of(path))))
-
-
 def _windows(bundle: Path, field: str, time: str) -> None:
     found = (bundle / "accounts.jsonl").read_text()
     (bundle / "accounts.jsonl").write_text(re.sub(rf'("{field}": )"[^"]*"', rf'\1"{time}"', found))
@@ -310,11 +228,11 @@ CONTENT = "has another content than the one that was signed"
 NO_SIGNATURE = "is no signature of this manifest.json by this key"
 NO_FILE = "expected a regular file, and no link"
 TAMPERED: dict[str, tuple[Callable[[Path], object], str, str]] = {
-    "an entry": (lambda b: _changed(b / JOURNAL, '"information": 7', '"information": 9'), JOURNAL, CONTENT),
-    "an entry dropped": (lambda b: _rewritten(b / JOURNAL, lambda all_: all_[1:]), JOURNAL, LENGTH),
-    "two swapped": (lambda b: _rewritten(b / JOURNAL, lambda all_: [*all_[1::-1], *all_[2:]]), JOURNAL, CONTENT),
+    "an entry": (lambda b: changed_in(b / JOURNAL, '"information": 7', '"information": 9'), JOURNAL, CONTENT),
+    "an entry dropped": (lambda b: rewritten(b / JOURNAL, lambda all_: all_[1:]), JOURNAL, LENGTH),
+    "two swapped": (lambda b: rewritten(b / JOURNAL, lambda all_: [*all_[1::-1], *all_[2:]]), JOURNAL, CONTENT),
     "cut off": (lambda b: os.truncate(b / JOURNAL, 100), JOURNAL, f"has 100 {LENGTH}"),
-    "a long line": (lambda b: _rewritten(b / JOURNAL, lambda all_: [*all_, "x" * 2**22]), JOURNAL, LENGTH),
+    "a long line": (lambda b: rewritten(b / JOURNAL, lambda all_: [*all_, "x" * 2**22]), JOURNAL, LENGTH),
     "a file added": (lambda b: (b / "more.txt").touch(), "more.txt", "is not in manifest.json"),
     "a folder added": (lambda b: (b / "more").mkdir(), "more", "is not in manifest.json"),
     "an odd name": (lambda b: (b / "a\n\x1b[2Jb\u202e").touch(), "a\n\x1b[2Jb\u202e", "is not in manifest.json"),
@@ -323,7 +241,7 @@ TAMPERED: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "a journal removed": (lambda b: (b / JOURNAL).unlink(), JOURNAL, "is missing"),
     "a link": (lambda b: _link(b / JOURNAL), JOURNAL, NO_FILE),
     "a pipe": (lambda b: _pipe(b / JOURNAL), JOURNAL, NO_FILE),
-    "the manifest": (lambda b: _changed(b / MANIFEST, '"entries": 6', '"entries": 7'), SIGNATURE, NO_SIGNATURE),
+    "the manifest": (lambda b: changed_in(b / MANIFEST, '"entries": 6', '"entries": 7'), SIGNATURE, NO_SIGNATURE),
     "a linked manifest": (lambda b: _link(b / MANIFEST), MANIFEST, NO_FILE),
     "no manifest": (lambda b: (b / MANIFEST).unlink(), MANIFEST, "No such file or directory"),
     "no signature": (lambda b: (b / SIGNATURE).unlink(), SIGNATURE, "No such file or directory"),
@@ -352,7 +270,7 @@ def test_no_other_signature_passes(
     """Neither by another key, nor one that the same key has made of the manifest as of a policy."""
     words = ("audit", "verify", bundle, "--public-key", company.folder / "other.pem")
     assert [(SIGNATURE, NO_SIGNATURE)] == problems(run_json(capsys, *words, code=1))
-    key = _key(company)
+    key = key_of(company)
     (bundle / SIGNATURE).write_bytes(key.sign((bundle / MANIFEST).read_bytes()))
     assert [(SIGNATURE, NO_SIGNATURE)] == problems(verified(capsys, bundle, company, sound=False))
 
@@ -381,85 +299,72 @@ def test_openssl_verifies_the_signature_as_the_page_says(
     assert (0, True) == (done.returncode, b"Verified" in done.stdout)
 
 
-def _key(company: Company, name: str = "signer") -> Ed25519PrivateKey:
-    return read_signing_key(company.folder / f"{name}.key")
-
-
-def signed_again(company: Company, bundle: Path, signer: str = "signer", **changed: Any) -> None:
-    """Sign a bundle as it is now: what a signer could do who wants to hide something."""
-    manifest = Manifest.model_validate_json((bundle / MANIFEST).read_bytes())
-    for name in (MANIFEST, SIGNATURE):
-        (bundle / name).unlink()
-    changed["files"] = {each.name: hashed(each) for each in bundle.iterdir()}
-    sign(bundle, _key(company, signer), manifest.model_copy(update=changed))
-
-
 SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] = (
     (
         "an entry",
-        lambda b: _changed(b / JOURNAL, '"information": 7', '"information": 9'),
+        lambda b: changed_in(b / JOURNAL, '"information": 7', '"information": 9'),
         [(JOURNAL, "has entries that do not have its digest")],
     ),
     (
         "an actor",
-        lambda b: _changed(b / JOURNAL, "dns:ops", "dns:eve"),
+        lambda b: changed_in(b / JOURNAL, "dns:ops", "dns:eve"),
         [(JOURNAL, "has entries that do not have its digest")],
     ),
     (
         "two swapped",
-        lambda b: _rewritten(b / JOURNAL, lambda all_: [*all_[1::-1], *all_[2:]]),
+        lambda b: rewritten(b / JOURNAL, lambda all_: [*all_[1::-1], *all_[2:]]),
         [(JOURNAL, "has entries that do not have its digest")],
     ),
     (
         "an entry dropped",
-        lambda b: _rewritten(b / JOURNAL, lambda all_: all_[1:]),
+        lambda b: rewritten(b / JOURNAL, lambda all_: all_[1:]),
         [(JOURNAL, "needs the file that ends with entry 1 of acme")],
     ),
     (
         "no entry",
-        lambda b: _changed(b / JOURNAL, '"unit_id": "', '"unit_id": 3, "x": "'),
+        lambda b: changed_in(b / JOURNAL, '"unit_id": "', '"unit_id": 3, "x": "'),
         [(JOURNAL, "has a line that no ledger writes")],
     ),
     (
         "a long line",
-        lambda b: _changed(b / JOURNAL, '"r1"', '"' + "x" * 2**22 + '"'),
+        lambda b: changed_in(b / JOURNAL, '"r1"', '"' + "x" * 2**22 + '"'),
         [(JOURNAL, "is no archive, or not a whole one")],
     ),
     (
         "deep nesting",
-        lambda b: _rewritten(b / JOURNAL, lambda all_: ["[" * 200_000 + "\n", *all_]),
+        lambda b: rewritten(b / JOURNAL, lambda all_: ["[" * 200_000 + "\n", *all_]),
         [(JOURNAL, "is no archive, or not a whole one")],
     ),
     (
         "an act that is moved into the holds",
-        lambda b: _rewritten(b / JOURNAL, lambda all_: [_with_hidden_act(each) for each in all_]),
+        lambda b: rewritten(b / JOURNAL, lambda all_: [_with_hidden_act(each) for each in all_]),
         [(JOURNAL, "has a line that no ledger writes")],
     ),
     (
         "a segment of two",
-        lambda b: _changed(b / JOURNAL, '["acme", "ann"]', '["acme/ann"]'),
+        lambda b: changed_in(b / JOURNAL, '["acme", "~', '["acme/~'),
         [(JOURNAL, "has a line that is no entry")],
     ),
     (
         "a text for a number",
-        lambda b: _rewritten(b / JOURNAL, lambda all_: [re.sub(r'("time": )(\d+)', r'\1"\2"', _) for _ in all_]),
+        lambda b: rewritten(b / JOURNAL, lambda all_: [re.sub(r'("time": )(\d+)', r'\1"\2"', _) for _ in all_]),
         [(JOURNAL, "has a line that no ledger writes")],
     ),
     (
         "a field twice",
-        lambda b: _changed(b / JOURNAL, '"reason": "because"', '"reason": "another", "reason": "because"'),
+        lambda b: changed_in(b / JOURNAL, '"reason": "because"', '"reason": "another", "reason": "because"'),
         [(JOURNAL, "has a line that no ledger writes")],
     ),
     (
         "an account left out",
-        lambda b: _rewritten(b / "accounts.jsonl", lambda all_: [each for each in all_ if '"ann"]' not in each]),
+        lambda b: rewritten(b / "accounts.jsonl", lambda all_: [each for each in all_ if '"ann"]' not in each]),
         [("accounts.jsonl", "does not have acme/ann, which is in the journal")],
     ),
     ("no accounts", lambda b: (b / "accounts.jsonl").unlink(), [(MANIFEST, "does not have accounts.jsonl")]),
     ("no refusals", lambda b: (b / "refusals.json").unlink(), [(MANIFEST, "does not have refusals.json")]),
     (
         "what was spent",
-        lambda b: _changed(b / "accounts.jsonl", '"spent": {"information": "15"', '"spent": {"information": "14"'),
+        lambda b: changed_in(b / "accounts.jsonl", '"spent": {"information": "15"', '"spent": {"information": "14"'),
         [("accounts.jsonl", "acme has spent 14 information units, and 15 by the journal")],
     ),
     (
@@ -469,7 +374,7 @@ SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] 
     ),
     (
         "an account that is none",
-        lambda b: _rewritten(b / "accounts.jsonl", lambda all_: ["{}\n", *all_]),
+        lambda b: rewritten(b / "accounts.jsonl", lambda all_: ["{}\n", *all_]),
         [("accounts.jsonl", "line 1: expected an account and its budget")],
     ),
     (
@@ -509,10 +414,10 @@ def test_a_journal_that_was_made_anew_contradicts_its_checkpoint(
 ) -> None:
     """Anyone can compute digests of other entries; those of a checkpoint and an earlier bundle stay."""
     earlier = Path(shutil.copytree(bundle, bundle.parent / "earlier"))
-    _changed(bundle / JOURNAL, '"information": 7', '"information": 9')
+    changed_in(bundle / JOURNAL, '"information": 7', '"information": 9')
     digest = digest_of(bundle / JOURNAL, "")
     assert 6 == len(list(read_entries(bundle / JOURNAL)))
-    _rewritten(bundle / JOURNAL, lambda all_: [*all_[:-1], last_line(6, digest)])
+    rewritten(bundle / JOURNAL, lambda all_: [*all_[:-1], last_line(6, digest)])
     manifest = json.loads((bundle / MANIFEST).read_text())
     journals = [Journal(**each) for each in manifest["journals"]]
     anew = journals[0].model_copy(update={"digest": digest})
@@ -555,7 +460,7 @@ def test_what_is_archived_is_believed_to_the_checkpoint_alone(
     def found(number: int, checkpoint: int, *more: object) -> list[tuple[str, str]]:
         last = number + 3
         digest = digest_of(bundle / JOURNAL, checkpointed, skip=max(checkpoint - number + 1, 0))
-        _rewritten(bundle / JOURNAL, lambda all_: [*all_[:-1], last_line(last, digest)])
+        rewritten(bundle / JOURNAL, lambda all_: [*all_[:-1], last_line(last, digest)])
         said = {"first": number, "entries": last, "digest": digest, "checkpoint_entries": checkpoint}
         changed = first.model_copy(update={**said, "checkpoint_digest": checkpointed})
         signed_again(company, bundle, journals=[changed, *others])
@@ -563,7 +468,7 @@ def test_what_is_archived_is_believed_to_the_checkpoint_alone(
         return problems(sound)
 
     checkpointed = "b" * 64
-    _rewritten(bundle / JOURNAL, lambda all_: [*all_[2:]])
+    rewritten(bundle / JOURNAL, lambda all_: [*all_[2:]])
     expected: list[tuple[str, str]] = []
     for number, checkpoint in ((500, 499), (500, 501)):
         assert expected == found(number, checkpoint)
@@ -658,11 +563,11 @@ def test_what_was_archived_before_is_read_from_its_files(
     missing = "needs the file that ends with entry 4 of acme"
     wrong = [(archives[1][1].name, missing), (JOURNAL, missing)]
     assert wrong == problems(found)
-    _changed(archives[0][1], "r0", "r9")
+    changed_in(archives[0][1], "r0", "r9")
     found = verified(capsys, later, company, *archives[0], sound=False)
     assert [(archives[0][1].name, "has entries that do not have its digest")] == problems(found)
     signed_again(company, later)
-    _changed(later / JOURNAL, "r2", "r9")
+    changed_in(later / JOURNAL, "r2", "r9")
     signed_again(company, later)
     found = verified(capsys, later, company, "--without-archives", sound=False)
     assert [(JOURNAL, "has entries that do not have its digest")] == problems(found)
@@ -873,13 +778,6 @@ def test_an_export_that_is_killed_leaves_nothing_that_verifies(
     )
     assert main(company.typed("audit", "export", target)) == 0
     verified(capsys, target, company)
-
-
-def refused(capsys: pytest.CaptureFixture[str], words: list[str], code: int = 2) -> str:
-    """Run a command that fails; return what it says."""
-    capsys.readouterr()
-    assert main(words) == code
-    return capsys.readouterr().err
 
 
 def test_nothing_is_written_over_and_a_failed_export_leaves_nothing(

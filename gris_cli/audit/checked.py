@@ -1,0 +1,27 @@
+"""What was found of a bundle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gris_cli.audit.bundle import NO_MANIFEST, Manifest
+
+
+@dataclass
+class Checked:
+    """What was found: problems, each with the file it is in, and the manifest, if it can be believed."""
+
+    directory: Path
+    manifest: Manifest = NO_MANIFEST
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    compared: int = 0
+    not_compared: int = 0
+    recorded: int = 0
+    not_recorded: int = 0
+    recorded_elsewhere: int = 0
+
+    def note(self, file: str, problem: str) -> None:
+        """Keep a problem, if there is one."""
+        if problem:
+            self.problems.append((file, problem))

@@ -1,0 +1,199 @@
+"""What the files of a bundle say, compared with one another: journals, names, what accounts have, and files in force.
+
+Entries are read one at a time; what is kept of them are sums by level and day.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from google.protobuf.json_format import ParseDict, ParseError
+from gris_api.budget.v1 import budget_pb2
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from budget_service.ledger.journal import require_well_formed
+from budget_service.ledger.recorded_files import RecordedFile
+from budget_service.ledger.state import EntryKind
+from budget_service.ledger.values import Account, capped_sum
+from budget_service.ledger.verification import Rebuilt, RebuiltStates, next_digest
+from budget_service.ledger.windows import datetime_of
+from budget_service.server.archives import Chain, NoArchiveError
+from gris_cli.audit.bundle import (
+    ACCOUNTS,
+    CONFIGURATION,
+    MANIFEST,
+    METRICS,
+    MOST_LINE_CHARACTERS,
+    NAMES,
+    Journal,
+)
+from gris_cli.audit.checked import Checked
+from gris_cli.audit.names import Named, Names, check_names, read_names
+
+_NO_ENTRY = (AttributeError, IndexError, NoArchiveError, OverflowError, TypeError, ValueError)
+
+
+class _File(BaseModel):
+    """What is checked of a file of which a bundle has the digest."""
+
+    kind: str
+    name: str
+    sha256: str
+
+
+_FILES = TypeAdapter(list[_File])
+
+
+class OtherPastError(Exception):
+    """Of files that cover the same entries, the first one is of another past than the journal."""
+
+
+@dataclass
+class _Journals:
+    """What the entries of a bundle say together.
+
+    `rebuilt` are the sums of roots of which all entries are there. `named` is what has names in the bundle itself:
+    accounts of which all entries are archived are not among it. `states` say who of them is forgotten. `recorded` has
+    the last digest of a file by root, kind and name.
+    """
+
+    rebuilt: dict[str, Rebuilt] = field(default_factory=dict)
+    named: Named = field(default_factory=Named)
+    states: RebuiltStates = field(default_factory=RebuiltStates)
+    recorded: dict[tuple[str, str, str], str] = field(default_factory=dict)
+
+    def read(self, chain: Chain, journal: Journal) -> None:
+        """Read all entries of a root. Raises one of `_NO_ENTRY`, or OtherPastError."""
+        root, first, rebuilt = journal.root, chain.begins(journal.root, journal.entries), Rebuilt()
+        digests = chain.digests(root, first - 1)
+        for number, entry in enumerate(chain.entries(root, journal.entries), first):
+            require_well_formed(entry)
+            if entry.account.root != root:
+                raise ValueError("an entry of another root account")
+            digests = frozenset(next_digest(each, entry) for each in digests)
+            if first == 1:
+                rebuilt.add(entry)
+            self.states.add(entry)
+            if number >= journal.first:
+                self.named.add(entry)
+            if entry.kind is EntryKind.FILE:
+                file = RecordedFile.of_text(entry.change)
+                self.recorded[root, file.kind, file.name] = file.sha256
+        # Of several pasts each may be sound: what is added up has to be the one that the journal continues.
+        if digests and journal.digest not in digests:
+            raise OtherPastError
+        if first == 1:
+            self.rebuilt[root] = rebuilt
+
+
+def check_contents(checked: Checked, chain: Chain) -> None:
+    """Compare names and what the ledger said of each level with the journals, and files with what was recorded."""
+    journals, names = _Journals(), read_names(checked)
+    for each in checked.manifest.journals:
+        try:
+            journals.read(chain, each)
+        except _NO_ENTRY:
+            checked.note(each.file or MANIFEST, "has an entry that no ledger can have")
+        except OtherPastError:
+            problem = f"has other entries of {each.root} than a file that was given: leave out those of another past"
+            checked.note(each.file or MANIFEST, problem)
+    # What accounts have is said by their names: it is compared where these are those of the journals.
+    if not checked.problems:
+        check_names(checked, names, journals.named, journals.states.states)
+    if not checked.problems:
+        _check_accounts(checked, journals, names)
+    _check_recorded(checked, journals.recorded)
+
+
+def _check_accounts(checked: Checked, journals: _Journals, names: Names) -> None:
+    left = {names.named(level) for level in journals.named.levels} - {None}
+    with (checked.directory / ACCOUNTS).open(encoding="utf-8") as file:
+        number = 0
+        while line := file.readline(MOST_LINE_CHARACTERS):
+            number += 1
+            try:
+                left.discard(_check_level(checked, json.loads(line), journals.rebuilt, names))
+            except (*_NO_ENTRY, KeyError, ParseError, RecursionError):
+                checked.note(ACCOUNTS, f"line {number}: expected an account and its budget")
+    for text in sorted(level.text for level in left if level is not None):
+        checked.note(ACCOUNTS, f"does not have {text}, which is in the journal")
+
+
+def _check_recorded(checked: Checked, recorded: dict[tuple[str, str, str], str]) -> None:
+    try:
+        files = _FILES.validate_json((checked.directory / CONFIGURATION).read_bytes())
+    except ValidationError:
+        checked.note(CONFIGURATION, "expected files, each with kind, name and sha256")
+        return
+    given = [said for said in files if said.kind != METRICS]
+    for said in given:
+        _check_file(checked, said, recorded)
+    here = {(said.kind, said.name) for said in given}
+    checked.recorded_elsewhere = len({(kind, name) for _, kind, name in recorded} - here)
+
+
+def _check_file(checked: Checked, file: _File, recorded: dict[tuple[str, str, str], str]) -> None:
+    kind, name, sha256 = file.kind, file.name, file.sha256
+    last = {root: digest for (root, *of), digest in recorded.items() if of == [kind, name]}
+    for root, digest in last.items():
+        problem = f"{name} is not what was recorded last as this {kind}, in the journal of {root}"
+        checked.note(CONFIGURATION, problem if digest != sha256 else "")
+    checked.recorded += bool(last)
+    checked.not_recorded += not last
+
+
+def _check_level(checked: Checked, line: Any, rebuilt: dict[str, Rebuilt], names: Names) -> Account:
+    """Check one line, and return whose it is."""
+    account, is_changed = Account(tuple(line["account"])), line["changed_meanwhile"]
+    said = ParseDict(line.get("budget", {}), budget_pb2.GetBudgetResponse())
+    by_ids = names.by_ids(account)
+    if by_ids is None:
+        checked.note(ACCOUNTS, f"has {account.text}, which has no line in {NAMES}")
+        return account
+    own = [each for each in (*said.levels, *said.purposes) if tuple(each.path) == account.path]
+    has_level = any(not each.purpose for each in own)
+    if not has_level or is_changed or account.root not in rebuilt or any(map(_counts_otherwise, own)):
+        checked.not_compared += 1
+        return account
+    checked.compared += 1
+    journal = rebuilt[account.root]
+    made_at = datetime.fromisoformat(checked.manifest.made_at) + timedelta(seconds=1)
+    for level in own:
+        if not _is_within(level, journal.time, made_at + said.clock_ahead.ToTimedelta()):
+            text = _of_purpose(account, level).text
+            checked.note(ACCOUNTS, f"{text} has a window that the export is not in")
+        _check_spent(checked, account, by_ids, level, journal)
+    return account
+
+
+def _of_purpose(account: Account, level: budget_pb2.Level) -> Account:
+    return account.of_purpose(level.purpose) if level.purpose else account
+
+
+def _check_spent(
+    checked: Checked, account: Account, by_ids: Account, level: budget_pb2.Level, journal: Rebuilt
+) -> None:
+    start = level.window_start.ToMicroseconds()
+    days = journal.spent.get(_of_purpose(by_ids, level), {})
+    spent = capped_sum(cost for day, cost in days.items() if day >= start)
+    for unit, kept, sum_ in (
+        ("information units", level.spent.information, spent.information),
+        ("calls", level.spent.calls, spent.calls),
+    ):
+        if kept != sum_:
+            text = _of_purpose(account, level).text
+            checked.note(ACCOUNTS, f"{text} has spent {kept} {unit}, and {sum_} by the journal")
+
+
+def _is_within(level: budget_pb2.Level, newest: int, made_at: datetime) -> bool:
+    """Return whether a level's window can be that of the export, which was made after the newest entry."""
+    has_begun = level.window_start.ToDatetime(UTC) <= max(made_at, datetime_of(newest))
+    return has_begun and (not level.HasField("window_end") or newest < level.window_end.ToMicroseconds())
+
+
+def _counts_otherwise(level: budget_pb2.Level) -> bool:
+    """Return whether what is spent is not the sum of the charges in the level's window."""
+    return level.previous_currency or bool(level.remaining_of_blocks)
