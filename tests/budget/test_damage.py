@@ -138,7 +138,7 @@ async def test_a_row_that_cannot_be_right_is_named_to_administrators_alone(
     await charged(path, ANN, BOB)
     changed(path, f"UPDATE balances SET spent_calls = -31337 WHERE level = {LEVEL}")  # noqa: S608 - constants
     with closing(sqlite3.connect(path)) as connection:
-        (level,) = connection.execute(f"SELECT {LEVEL}").fetchone()  # noqa: S608 - constants
+        (level,) = connection.execute(f"SELECT {LEVEL}").fetchone()
     async with served(SqliteStore.open(path, SteppedClock())) as running:
         refused = await failure(running.stub.UpdateBudget(charging(path=ANN, request_id="again")))
         assert (refused.code, refused.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")

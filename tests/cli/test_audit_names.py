@@ -67,10 +67,11 @@ class Ledger:
         """Ask for more budget, as the person whose account it is."""
         async with connected(self.served.address) as stub:
             account = budget_pb2.Account(path=["acme", name])
-            asking = {"information": 200, "calls": 5, "reason": "audit", "request_id": name}
-            await stub.RequestLimit(
-                budget_pb2.RequestLimitRequest(account=account, asked_by=[PERSONS[name]], **asking)
+            request = budget_pb2.RequestLimitRequest(
+                account=account, asked_by=[PERSONS[name]], request_id=name
             )
+            request.information, request.calls, request.reason = 200, 5, "audit"
+            await stub.RequestLimit(request)
 
 
 @pytest_asyncio.fixture
