@@ -19,24 +19,24 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_077,
-    "budget_service": 22_512,
+    "budget_service": 23_168,
     "pinot_connector": 22_146,
     "gris_gateway": 3_799,
-    "gris_console": 4_527,
+    "gris_console": 4_528,
     "gris_mcp": 2_747,
     "gris_broker": 577,
     "gris_postgres": 3_204,
     "gris_data": 8_621,
     "gris_lab": 5_772,
-    "gris_cli": 12_101,
+    "gris_cli": 12_376,
     "gris_serving": 4_266,
 }
-LINES_OF_TESTS = 146_383
+LINES_OF_TESTS = 147_297
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 150_635
+WORDS = 151_560
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

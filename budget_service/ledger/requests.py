@@ -342,10 +342,7 @@ class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Names what is asked for: 128 bits, so that nobody finds two requests of one name.
-
-        A root has each request id once for as long as a request waits. Nothing of it tells who asks.
-        """
+        """Names what is asked for, in 128 bits, and not who asks; a root has a request id once while one waits."""
         said = (self.account.root, self.request_id, *self.stated, self.reason)
         return digest(tuple(map(str.encode, said)))[:32]
 

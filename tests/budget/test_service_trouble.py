@@ -17,6 +17,7 @@ import pytest_asyncio
 
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.requests import Request
 from budget_service.server.hosting import CALLS_OF_A_CONNECTION, serving
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
@@ -165,10 +166,13 @@ async def slow_stub(
     tmp_path: Path, clock: SteppedClock, tuning: Tuning, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Stub]:
     """Serve a ledger whose commits wait for `SlowConnection.gate`."""
-    SlowConnection.begun.clear()
-    SlowConnection.gate.clear()
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=SlowConnection))
     store = SqliteStore.open(tmp_path / "ledger.db", clock)
+    SlowConnection.gate.set()
+    # What is slow is the charge, and not that the account is new.
+    await store.add_names("acme", [NameRow.made("acme/ann", bytes(range(16)))])
+    SlowConnection.begun.clear()
+    SlowConnection.gate.clear()
     async with serving(store, SETTINGS, "127.0.0.1:0", tuning=tuning) as address, connected(address) as stub:
         yield stub
     await store.close()
