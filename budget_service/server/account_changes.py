@@ -7,7 +7,13 @@ from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Refused
-from budget_service.ledger.requests import AccountRequest, CloseAccount, ForgetAccount, MoveAccount
+from budget_service.ledger.requests import (
+    AccountRequest,
+    CloseAccount,
+    ForgetAccount,
+    MoveAccount,
+    ReopenAccount,
+)
 from budget_service.ledger.values import Account, InvalidFieldError, Limit
 from budget_service.server import rpc_errors
 from budget_service.stores.interface import Store, StoreUnavailableError
@@ -17,7 +23,7 @@ MAX_ATTEMPTS = 5
 
 
 async def require_known(request: AccountRequest, configuration: Configuration, store: Store) -> None:
-    """Refuse to close what nobody could use, most likely a misspelt name, or to move an account where nobody is.
+    """Refuse to close or reopen what nobody could use, most likely a misspelt name, or to move one where nobody is.
 
     Args:
         request: What is asked.
@@ -25,12 +31,15 @@ async def require_known(request: AccountRequest, configuration: Configuration, s
         store: The ledger, whose stored limits create accounts too.
 
     Raises:
-        AccountUnknownError: There is no such account to be closed.
-        InvalidFieldError: The new name looks like another one.
+        AccountUnknownError: There is no such account to be closed or opened.
+        InvalidFieldError: The name, or the new one, looks like another one.
         RefusalError: There is no account of the new name.
         StoreError: The store failed.
     """
     if isinstance(request, CloseAccount):
+        await _require_named(request.account, configuration, store)
+    # Where nothing was ever closed, nothing was closed of this account either: most likely its name is misspelt.
+    if isinstance(request, ReopenAccount) and not (await store.limits(request.account)).version:
         await _require_named(request.account, configuration, store)
     if isinstance(request, MoveAccount):
         limits = dict((await store.limits(request.account)).limits)
@@ -67,6 +76,13 @@ async def forget_account(request: ForgetAccount, configuration: Configuration, s
 
 
 async def _require_named(level: Account, configuration: Configuration, store: Store) -> None:
+    try:
+        configuration.limits_of(level, (await store.limits(level)).limits)
+    except InvisibleNameError as error:
+        # Who reads its budget is refused in the same way.
+        _require_visible(error.index, "account")
+    except AccountUnknownError:
+        pass
     if configuration.is_about(level):
         return
     # A root may have very many stored limits, and few names are unknown.
@@ -89,6 +105,6 @@ def _require_target(request: MoveAccount, configuration: Configuration, limits: 
         raise rpc_errors.RefusalError(rpc_errors.target_unknown()) from None
 
 
-def _require_visible(index: int | None) -> None:
+def _require_visible(index: int | None, field: str = "target") -> None:
     if index is not None:
-        raise InvalidFieldError(f"target.path[{index}]", PROBLEM)
+        raise InvalidFieldError(f"{field}.path[{index}]", PROBLEM)

@@ -206,8 +206,8 @@ async def _budget(ledger: Any, account: Account) -> dict[str, Any]:
         try:
             return {"budget": _facts(await ledger.GetBudget(request, timeout=CALL_SECONDS))}
         except grpc.aio.AioRpcError as error:
-            # budget.yaml may not know it any more.
-            if error.code() is not grpc.StatusCode.NOT_FOUND:
+            # budget.yaml may not know it any more, or no account with such a name.
+            if error.code() not in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT):
                 raise
             return {"refused": error.details()}
 

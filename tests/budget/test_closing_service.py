@@ -120,6 +120,10 @@ async def test_a_closed_company_closes_its_analysts(servers: Servers) -> None:
     for unknown in (("acmee",), ("acmee", "ann"), ("acme", "ann", "below")):
         error = await failure(admin.CloseAccount(closing(*unknown, request_id="x")))
         assert (grpc.StatusCode.NOT_FOUND, "ACCOUNT_UNKNOWN") == (error.code, error.info.reason)
+    error = await failure(admin.ReopenAccount(reopening("acmee", "ann")))
+    assert (grpc.StatusCode.NOT_FOUND, "ACCOUNT_UNKNOWN") == (error.code, error.info.reason)
+    verified = await admin.VerifyLedger(pb.VerifyLedgerRequest())
+    assert (2, 2) == (verified.entries, verified.balances)
 
 
 async def test_a_moved_account_is_asked_under_its_new_name(servers: Servers) -> None:
@@ -196,6 +200,8 @@ async def test_a_move_that_is_refused_says_why(servers: Servers) -> None:
         ("reason", closing(reason="\u202e")),
         ("request_id", closing(request_id="")),
         ("account.path[1]", closing("acme", "*")),
+        # Its budget could not be read, and no audit exported.
+        ("account.path[1]", closing("acme", "\ufe0f")),
     ):
         error = await failure(admin.CloseAccount(request))
         assert (grpc.StatusCode.INVALID_ARGUMENT, (field,)) == (error.code, error.fields)

@@ -285,7 +285,8 @@ class BudgetAdminServiceServicer(object):
     def ReopenAccount(self, request, context):
         """Opens a closed account again, with all that it had spent, and records the reason in the journal.
         FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
-        by now: that name stays closed, so that nobody gets a budget of its own under it.
+        by now: that name stays closed, so that nobody gets a budget of its own under it. NOT_FOUND: nothing was ever closed
+        in its root account, and the configuration knows neither the account nor any below it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -156,7 +156,8 @@ class BudgetAdminServiceStub:
     ]
     """Opens a closed account again, with all that it had spent, and records the reason in the journal.
     FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
-    by now: that name stays closed, so that nobody gets a budget of its own under it.
+    by now: that name stays closed, so that nobody gets a budget of its own under it. NOT_FOUND: nothing was ever closed
+    in its root account, and the configuration knows neither the account nor any below it.
     """
 
     MoveAccount: grpc.UnaryUnaryMultiCallable[
@@ -345,7 +346,8 @@ class BudgetAdminServiceAsyncStub:
     ]
     """Opens a closed account again, with all that it had spent, and records the reason in the journal.
     FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
-    by now: that name stays closed, so that nobody gets a budget of its own under it.
+    by now: that name stays closed, so that nobody gets a budget of its own under it. NOT_FOUND: nothing was ever closed
+    in its root account, and the configuration knows neither the account nor any below it.
     """
 
     MoveAccount: grpc.aio.UnaryUnaryMultiCallable[
@@ -564,7 +566,8 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.ReopenAccountResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ReopenAccountResponse]]:
         """Opens a closed account again, with all that it had spent, and records the reason in the journal.
         FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
-        by now: that name stays closed, so that nobody gets a budget of its own under it.
+        by now: that name stays closed, so that nobody gets a budget of its own under it. NOT_FOUND: nothing was ever closed
+        in its root account, and the configuration knows neither the account nor any below it.
         """
 
     @abc.abstractmethod
