@@ -91,7 +91,7 @@ def _forget(snapshot: Snapshot, request: ForgetAccount, limits: AppliedLimits, n
     account, root = request.account, snapshot.root
     state = snapshot.states.get(account, UNTOUCHED)
     if state.is_forgotten:
-        # Whoever did it was interrupted before its rows were gone.
+        # Who did it was interrupted before its rows were gone.
         return decision(root, request, LimitsSet(root.limits_version))
     if (reason := _refusal_to_forget(snapshot, account, state, limits, now)) is not None:
         return refusal(snapshot, request, Refused(reason), now)

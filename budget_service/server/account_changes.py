@@ -50,7 +50,7 @@ async def require_known(request: AccountRequest, configuration: Configuration, s
 async def forget_account(request: ForgetAccount, configuration: Configuration, store: NamedStore) -> Answer:
     """Forget an account and what it was called before: the ledger says whether it may be, and then their names go.
 
-    Whoever is interrupted in between does it once more, by the same request or another one.
+    Who is interrupted in between does it once more, by the same request or another one.
 
     Raises:
         AccountUnknownError: The ledger has never heard of it, or has forgotten it.

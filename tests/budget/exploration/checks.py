@@ -10,8 +10,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from budget_service.ledger.limits import LimitsChangedError
-from budget_service.ledger.outcomes import Answer, Cancelled, Charged, Held, Refused, Reserved
-from budget_service.ledger.requests import CancelReservation, Charge, Refund, Reserve
+from budget_service.ledger.outcomes import Answer, Cancelled, Charged, Held, LimitsSet, Refused, Reserved
+from budget_service.ledger.requests import CancelReservation, Charge, ForgetAccount, Refund, Reserve
 from budget_service.ledger.state import RootRecord
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold
 from budget_service.ledger.verification import Difference, Rebuilt, RebuiltStates, held_by_level
@@ -99,6 +99,8 @@ def broken_by(before: State, answered: Answered, after: State) -> Iterator[str]:
             held = heard.open(request.reservation_id, now)
             if held is None or held.own != outcome.returned:
                 yield "what was cancelled was over, or did not hold what was returned"
+        case ForgetAccount(), LimitsSet():
+            yield from _broken_by_forgetting(before, after, request)
         case Refund(), Cancelled():
             paid = heard.paid.get(request.release_id)
             if not paid or paid[-1].own != outcome.returned:
@@ -126,6 +128,22 @@ def _broken_by_charge(
     is_paid = paid and paid[-1].day == after.now - after.now % DAY and "late" not in before.answers
     if is_paid and not outcome.already_paid:
         yield "a release is charged twice"
+
+
+def _broken_by_forgetting(before: State, after: State, request: ForgetAccount) -> Iterator[str]:
+    """Who is called so afterwards has a budget of their own: nothing may count in it already."""
+    if CLOSE.request_id not in before.answers:
+        yield "who is not closed is forgotten"
+    taken = before.journaled()
+    for each in before.store.reservations.values():
+        before.add(taken, each.account, each.holds, own=each.held, above=each.held)
+    (own,) = (each.limit for each in before.limits(request.account).levels if each.level == request.account)
+    first = own.window.around(after.now).counts_from
+    if any(
+        amount and level.path == request.account.path and start >= first
+        for (level, start, _), amount in taken.items()
+    ):
+        yield "what counts is forgotten"
 
 
 def _broken_by_beginning(

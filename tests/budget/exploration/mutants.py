@@ -91,6 +91,14 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
         *(rules, "is_closed_to", "shared", "closed"),
         lambda _, _request, _limits: False,
     ),
+    "what counts is forgotten": (
+        *(closing, "_counts", "leavers", "what counts is forgotten"),
+        lambda _, _balance, _windows, _now: False,
+    ),
+    "who is not closed is forgotten": (
+        *(closing, "_refusal_to_forget", "leavers", "not closed is forgotten"),
+        lambda _, *_asked: None,
+    ),
     "a moved account keeps its old name": (
         *(closing, "_moved", "blocks", "Sum.STATE"),
         lambda real, snapshot, request: real(snapshot, request) | {request.account: UNTOUCHED},

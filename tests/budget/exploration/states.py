@@ -23,6 +23,7 @@ from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LimitsSet, Outcome, Reserved
 from budget_service.ledger.requests import (
     Charge,
+    ForgetAccount,
     MoveAccount,
     Refund,
     Request,
@@ -103,6 +104,10 @@ class State:
 
     def ask(self, request: Request, limits: AppliedLimits | None = None) -> Answer:
         """Send a request to the ledger, by its present limits."""
+        if isinstance(request, ForgetAccount):
+            found = self.limits(request.account)
+            windows = tuple([each.limit.window for each in found.levels if each.level == request.account])
+            return at_once(self.store.apply(request, AppliedLimits(version=found.version, rules=windows)))
         if isinstance(request, RootRequest):
             return at_once(self.store.apply(request, NO_LIMITS))
         return at_once(self.store.apply(request, limits or self.limits(request.account)))

@@ -13,6 +13,7 @@ from budget_service.ledger.requests import (
     CancelReservation,
     Charge,
     CloseAccount,
+    ForgetAccount,
     MoveAccount,
     Request,
     Reserve,
@@ -105,6 +106,7 @@ def limited(id_: str, level: Account, limit: Limit) -> SetLimits:
 
 HOLDING = ("reserve", "settle", "cancel")
 CLOSE = CloseAccount(account=ANALYST, request_id="close", actor="ops", reason="")
+FORGET = ForgetAccount(account=ANALYST, request_id="forget", actor="ops", reason="")
 MOVE = MoveAccount(account=ANALYST, target=TARGET, request_id="move", actor="ops", reason="")
 OWN, ABOVE = limit(5, 3, period=Period.DAY), limit(5, 9)
 ON_BOTH = (LevelLimit(COMPANY, ABOVE), LevelLimit(ANALYST, OWN))
@@ -159,4 +161,17 @@ PURPOSED = World(
     ),
     (LevelLimit(COMPANY, replace(ABOVE, purposes=(("p", Cost(3, 9)),))), *ON_BOTH[1:]),
 )
-WORLDS = (BLOCKED, REPEATED, SHARED, PURPOSED)
+# Who leaves, under one name or two, is forgotten once nothing of theirs counts, by a longer limit that comes late too.
+LEAVING = World(
+    "leavers",
+    (
+        *question("1", *HOLDING, "refund", forfeits=True),
+        *question("2", "charge", blocks=("X",)),
+        limited("late", ANALYST, limit(3, 9, period=Period.WEEK)),
+        CLOSE,
+        MOVE,
+        FORGET,
+    ),
+    ON_BOTH,
+)
+WORLDS = (BLOCKED, REPEATED, SHARED, PURPOSED, LEAVING)
