@@ -24,6 +24,11 @@ _ID = re.compile(r"~[A-Za-z0-9_-]{22}(?![^\s,])")
 PERSON = "//"
 
 
+def bounds_of_persons(name: str) -> tuple[str, str]:
+    """Return what the names of all persons below an account come after, and before, in the order of their bytes."""
+    return f"{name}{PERSON}", f"{name}/0"
+
+
 class NameRow(Struct, frozen=True, gc=False):
     """The name of a level, its path joined by slashes, with its id and the key, in hexadecimal, that binds the two.
 

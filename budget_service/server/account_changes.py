@@ -61,7 +61,7 @@ async def forget_account(request: ForgetAccount, configuration: Configuration, s
             # It may have got another name meanwhile, or another limit.
             continue
         if not isinstance(answer.outcome, Refused):
-            await store.drop_names(account.root, [each.text for each in names])
+            await store.drop(names)
         return answer
     raise StoreUnavailableError("the limits of this root are being changed without pause")
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from budget_service.ledger.account_states import UNTOUCHED, AccountState
-from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import Account
@@ -175,29 +174,22 @@ async def _verify_states(
 
 
 async def verify_names(store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS) -> None:
-    """Compare the rows of names with the levels of a root that were compared.
+    """Compare the rows of names with the levels of a root that were compared: each has one, unless it is forgotten.
 
-    Each has a row, of its own name and below the one above, unless it is forgotten: without it, who had the name would
-    begin anew, and with another one somebody else would have what the account has. Raises StoreError.
+    Without its row, who had the name would begin anew. That an id is the one of its row is looked at with each reading.
+    Raises StoreError.
     """
     own = (level for level in found.levels if level.root == root)
-    every = {above for level in own for above in level.of_block("").levels[1:]}
-    ordered, rows = sorted(every), dict[str, NameRow]()
-    for first in range(0, len(ordered), tuning.journal_page):
-        some = [each.path[-1] for each in ordered[first : first + tuning.journal_page]]
-        rows |= {each.id: each for each in await store.names_of(root, some)}
+    levels = sorted({above for level in own for above in level.of_block("").levels[1:]})
+    known: set[str] = set()
+    for first in range(0, len(levels), tuning.journal_page):
+        ids = [each.path[-1] for each in levels[first : first + tuning.journal_page]]
+        known.update(each.id for each in await store.names_of(root, ids))
     states = (await store.all_limits(root)).states
-    async for level in in_turns(ordered):
-        above = rows.get(level.path[-2])
-        row = rows.get(level.path[-1])
-        is_sound = (
-            row is not None
-            and row.is_bound
-            and row.level.path[:-1] == (above.level.path if above is not None else level.path[:-1])
-        )
-        expected = not states.get(level, UNTOUCHED).is_forgotten
-        if is_sound != expected or (row is not None) != expected:
-            found.note(Difference(level, None, Sum.NAME, None, int(is_sound), int(expected)))
+    async for level in in_turns(levels):
+        has_row, has_to = level.path[-1] in known, not states.get(level, UNTOUCHED).is_forgotten
+        if has_row != has_to:
+            found.note(Difference(level, None, Sum.NAME, None, int(has_row), int(has_to)))
 
 
 async def measure(store: Store, account: Account, usage: Usage, tuning: Tuning = DEFAULTS) -> None:

@@ -52,14 +52,16 @@ async def parts_of(
             length += len(lines[-1])
             if length >= PART_CHARACTERS:
                 yield pb.ExportJournalResponse(root=root, lines="".join(lines))
-                yield await _names(named, root, ids)
+                if (names := await _names(named, root, ids)).names:
+                    yield names
                 sent |= ids
                 lines, length, ids = [], 0, set()
         if last == checkpoint.position and end.entries != checkpoint.entries:
             end.entries, end.digest = checkpoint.entries, checkpoint.digest
     if lines:
         yield pb.ExportJournalResponse(root=root, lines="".join(lines))
-        yield await _names(named, root, ids)
+        if (names := await _names(named, root, ids)).names:
+            yield names
     if await _was_archived(store, root, checkpoint, first):
         raise StoreUnavailableError("entries were archived while they were exported")
     yield pb.ExportJournalResponse(root=root, end=end)

@@ -201,8 +201,11 @@ class Store(Protocol):
         All are kept or none, and as durably as a charge.
         """
 
+    async def persons_of(self, root: str, name: str) -> list[str]:
+        """Return the names of persons that have a row below the name of an account."""
+
     async def drop_names(self, root: str, names: Sequence[str]) -> None:
-        """Remove the rows of names, and of persons below them, so that the store has neither name nor key any more."""
+        """Remove the rows of names, so that the store has neither the names nor their keys any more."""
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation of this account, None if there is none."""

@@ -178,6 +178,14 @@ class NamedStore:
         """Return whether there is a row of the account's name."""
         return account.depth == 1 or bool(await self.ledger.named(account.root, (account.text,)))
 
+    async def drop(self, accounts: Sequence[Account]) -> None:
+        """Remove the rows of accounts of one root, and of the persons who have asked for them."""
+        root = accounts[0].root
+        persons = [await self.ledger.persons_of(root, each.text) for each in accounts]
+        await self.ledger.drop_names(root, [*(each.text for each in accounts), *chain.from_iterable(persons)])
+        for each in accounts:
+            self._known.pop(each, None)
+
     async def rows_for(self, root: str, ids: Iterable[str]) -> list[NameRow]:
         """Return the rows of ids, of those that are not forgotten."""
         pages = [await self.ledger.names_of(root, some) for some in _pages(sorted({*ids}))]

@@ -20,6 +20,7 @@ from budget_service.ledger.requests import (
     ChangeCurrency,
     Charge,
     CloseAccount,
+    ForgetAccount,
     MoveAccount,
     RecordFile,
     Refund,
@@ -95,6 +96,7 @@ class Act(Enum):
     CLOSE = "close an account, or all of them"
     REOPEN = "open what is closed"
     MOVE = "move an account to another name"
+    FORGET = "forget who an account was"
     EVENING = "wait until just before midnight"
     WAIT = "wait"
 
@@ -224,6 +226,7 @@ class Player:
     former: list[str] = field(default_factory=lambda: list(NAMES))
     made: list[Asked[Request]] = field(default_factory=list)
     depths: tuple[int, ...] = (1, 2)
+    forgets: bool = True
 
     def accounts(self) -> list[Account]:
         """Return the accounts a history speaks of, by their present names."""
@@ -245,6 +248,10 @@ class Player:
                 self.stored[request.target] = self.stored.pop(account)
             who = self.names.index(account.path[1])
             self.names[who], self.former[who] = request.target.path[1], account.path[1]
+            return
+        if isinstance(request, ForgetAccount):
+            self.states |= state.forgotten(account)
+            self.stored.pop(account, None)
             return
         state = state.closed() if isinstance(request, CloseAccount) else state.reopened()
         self.states |= {} if state == UNTOUCHED else {account: state}
@@ -314,6 +321,9 @@ class Player:
         if step.act is Act.CLOSE:
             level = account if step.pick % 8 else company
             return Asked(CloseAccount(actor="ops", account=level, request_id=id_, reason="left"), NO_LIMITS)
+        if step.act is Act.FORGET and self.forgets:
+            forgetting = ForgetAccount(actor="ops", account=account, request_id=id_, reason="erased")
+            return Asked(forgetting, AppliedLimits(version=self.version, rules=self.rules[1:]))
         level = company if company in self.states else account
         return Asked(ReopenAccount(actor="ops", account=level, request_id=id_, reason="is back"), NO_LIMITS)
 
@@ -349,7 +359,7 @@ class Player:
                 return asked.but(forfeits=forfeits, blocks=PAYING[step.paying], purpose=_purpose(step))
             case Act.RELIMIT:
                 return self._set_limits(step, id_)
-            case Act.CLOSE | Act.REOPEN | Act.MOVE:
+            case Act.CLOSE | Act.REOPEN | Act.MOVE | Act.FORGET:
                 return self._change_account(step, id_)
             case Act.CURRENCY | Act.RESUME | Act.LOSE:
                 return self._administer(step, id_)
@@ -441,7 +451,9 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
             return replace(request, reason=request.reason + "'")
         case ChangeCurrency():
             return replace(request, unit_id=request.unit_id + "0")
-        case CloseAccount() | ReopenAccount() | MoveAccount() | RecordFile() | RequestLimit() | RefuseLimit():
+        case CloseAccount() | ReopenAccount() | MoveAccount() | ForgetAccount():
+            return replace(request, reason=request.reason + "'")
+        case RecordFile() | RequestLimit() | RefuseLimit():
             return replace(request, reason=request.reason + "'")
         case ApproveLimit():
             return replace(request, id=request.id + "'")

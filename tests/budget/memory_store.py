@@ -194,11 +194,14 @@ class MemoryStore:
         """Add those that are new."""
         return [self.rows.setdefault((root, each.name), each) for each in rows]
 
+    async def persons_of(self, root: str, name: str) -> list[str]:
+        """Look through all names."""
+        return [each for of, each in self.rows if of == root and each.startswith(f"{name}{PERSON}")]
+
     async def drop_names(self, root: str, names: Sequence[str]) -> None:
-        """Drop them, and persons below."""
-        gone = [key for key in self.rows if key[0] == root and key[1].partition(PERSON)[0] in names]
-        for key in gone:
-            del self.rows[key]
+        """Drop them."""
+        for each in names:
+            self.rows.pop((root, each), None)
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Look up a reservation."""

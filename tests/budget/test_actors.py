@@ -37,6 +37,7 @@ from budget_service.server.hosting import METHODS, administering, new_server
 from budget_service.server.process import main
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store, StoreDamagedError
+from budget_service.stores.named_store import NamedStore
 from budget_service.stores.opening import open_store
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
@@ -64,7 +65,10 @@ from tests.support.redis_server import RedisServer
 
 AUDIENCE = "gris-budget"
 ON = levels(own=limit(100, 100), above=limit(1000, 1000))
-ROOT, ANN, NEW = (budget_pb2.Account(path=path) for path in (COMPANY.path, ANALYST.path, ("acme", "zoe")))
+ROOT, ANN, NEW, LEAVER = (
+    budget_pb2.Account(path=path)
+    for path in (COMPANY.path, ANALYST.path, ("acme", "zoe"), ("acme", "leaver"))
+)
 CHANGE = pb.LimitChange(
     path=ANALYST.path,
     limit=pb.Limit(information=9, calls=9, mode=budget_pb2.MODE_ENFORCE, period=pb.PERIOD_MONTH),
@@ -81,6 +85,7 @@ ACTS: tuple[tuple[str, Any, int], ...] = (
     ("ReopenAccount", pb.ReopenAccountRequest(account=ANN), pb.CHARGE_KIND_REOPEN),
     ("MoveAccount", pb.MoveAccountRequest(account=ANN, target=NEW), pb.CHARGE_KIND_MOVE),
     ("RecordFile", pb.RecordFileRequest(account=ROOT, file=FILE), pb.CHARGE_KIND_FILE),
+    ("ForgetAccount", pb.ForgetAccountRequest(account=LEAVER), pb.CHARGE_KIND_FORGET),
 )
 # They may be sent without a reason where none is required.
 OPTIONAL = ("SetLimits", "BeginCurrency", "WithdrawCurrency", "ResumeClock", "RecordFile")
@@ -126,15 +131,22 @@ async def served(
 
 async def acted(store: Store, clock: SteppedClock, stub: Any, **fields: str) -> list[pb.ChargeEntry]:
     """Do everything that an administrator can do; return the entries that this has made."""
-    await store.apply(*charge("c", Cost(1, 1), on=ON, release_id="rel"))
+    named = NamedStore(store)
+    await named.apply(*charge("c", Cost(1, 1), on=ON, release_id="rel"))
     # The store's clock had jumped ahead, and was set right.
     clock.step(days=2)
-    await store.apply(*charge("later", Cost(1, 1), on=ON[:1], account=COMPANY))
+    await named.apply(*charge("later", Cost(1, 1), on=ON[:1], account=COMPANY))
+    leaver = pb.CloseAccountRequest(account=LEAVER, reason="left", request_id="before")
     clock.step(days=-2)
+    await stub.CloseAccount(leaver)
     for method, request, _ in ACTS:
         await getattr(stub, method)(filled(request, method, clock, **fields))
     listed = await stub.ListCharges(pb.ListChargesRequest(account=ROOT))
-    return [each for each in listed.charges if each.kind != pb.CHARGE_KIND_DIRECT]
+    return [
+        each
+        for each in listed.charges
+        if each.kind != pb.CHARGE_KIND_DIRECT and each.request_id != leaver.request_id
+    ]
 
 
 def test_every_method_that_changes_the_ledger_is_tried_here() -> None:

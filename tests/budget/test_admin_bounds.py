@@ -49,7 +49,7 @@ def setting(id_: str, **limits: pb.Limit | None) -> pb.SetLimitsRequest:
     return pb.SetLimitsRequest(request_id=id_, changes=changes)
 
 
-async def test_the_level_that_bounds_a_pattern_keeps_refusing(any_store: Store) -> None:
+async def test_the_level_that_bounds_a_pattern_keeps_refusing(any_store: Store, by_names: Store) -> None:
     """In mode track, anyone who chooses names could begin with a new budget again and again."""
     async with admin_on(any_store, settings()) as admin:
         error = await failure(admin.SetLimits(setting("a", acme=TRACKED)))
@@ -62,7 +62,7 @@ async def test_the_level_that_bounds_a_pattern_keeps_refusing(any_store: Store) 
         await admin.SetLimits(setting("b", acme=ENFORCED))
         await admin.SetLimits(setting("c", acme_guests=TRACKED, acme_ann=TRACKED))
         await admin.SetLimits(setting("d", acme=None))
-        stored = (await any_store.all_limits("acme")).limits
+        stored = (await by_names.all_limits("acme")).limits
         assert {"acme/guests", "acme/ann"} == {level.text for level in stored}
 
 

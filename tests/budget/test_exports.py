@@ -18,6 +18,7 @@ from budget_service.server.exports import parts_of
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
 from budget_service.stores.interface import Store, StoreUnavailableError
+from budget_service.stores.named_store import NamedStore
 from budget_service.tuning import Tuning
 from tests.budget.limit_settings import SETTINGS
 from tests.budget.memory_store import MemoryStore
@@ -37,7 +38,7 @@ async def charged(store: Store, *names: str) -> None:
 async def exported(store: Store, path: Path) -> pb.JournalEnd:
     """Write an export of the root to a file as an archive is; return what was said of its end."""
     text, end = "", pb.JournalEnd()
-    async for part in parts_of(store, "acme", "dns:ops", SMALL):
+    async for part in parts_of(NamedStore(store), "acme", "dns:ops", SMALL):
         text, end = text + part.lines, part.end
     write(path, text + last_line(end.entries, end.digest))
     return end

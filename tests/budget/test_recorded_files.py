@@ -53,13 +53,15 @@ async def files_of(store: Store, root: str) -> list[JournalEntry]:
     return [entry for _, entry in await store.journal(root, "", "", 99) if entry.kind is EntryKind.FILE]
 
 
-async def test_a_file_is_recorded_once_in_every_journal(any_store: Store, tmp_path: Path) -> None:
+async def test_a_file_is_recorded_once_in_every_journal(
+    any_store: Store, by_names: Store, tmp_path: Path
+) -> None:
     """It changes no limit, and is in what is verified, listed and archived; who retries finds those that have it."""
-    await any_store.apply(*charge("a", Cost(1, 1)))
+    await by_names.apply(*charge("a", Cost(1, 1)))
     async with served(any_store) as stub:
         first = await stub.RecordFile(recording("acme"))
         # A root came meanwhile, or the first attempt got no further.
-        await any_store.apply(*charge("b", Cost(1, 1), account=OTHER, on=levels(OTHER)))
+        await by_names.apply(*charge("b", Cost(1, 1), account=OTHER, on=levels(OTHER)))
         version = (await any_store.all_limits("acme")).version
         both, again = [await stub.RecordFile(recording()) for _ in range(2)]
         listed = (await stub.ListCharges(pb.ListChargesRequest(account={"path": ["other"]}))).charges

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from psycopg import sql
 
 from budget_service.ledger.limits import StoredLimits
-from budget_service.ledger.pseudonyms import NameRow
+from budget_service.ledger.pseudonyms import NameRow, bounds_of_persons
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
@@ -248,6 +248,11 @@ class PostgresStore(RemoteStore):
     async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
         """Keep the rows of new names; see `Store`."""
         return await self._to_the_end(name_rows.add(self._session, root, rows))
+
+    async def persons_of(self, root: str, name: str) -> list[str]:
+        """Return the names of persons below an account; see `Store`."""
+        found = await self._reading(name_rows.PERSONS, root, *bounds_of_persons(name))
+        return [person for (person,) in found]
 
     async def drop_names(self, root: str, names: Sequence[str]) -> None:
         """Remove the rows of names; see `Store`."""

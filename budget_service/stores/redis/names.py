@@ -7,13 +7,15 @@ from typing import Any
 
 from msgspec import msgpack
 
-from budget_service.ledger.pseudonyms import NameRow
+from budget_service.ledger.pseudonyms import NameRow, bounds_of_persons
 from budget_service.ledger.values import Account
 from budget_service.stores.damaged_rows import read_name, reading_row
 from budget_service.stores.interface import StoreUnavailableError
 from budget_service.stores.redis.layout import key_of, keys_of
 from budget_service.stores.redis.replication import LOST, Replication
 from budget_service.stores.redis.scripts import ADD_NAMES, DROP_NAMES, Script, Scripts, reading
+
+AT_ONCE = "1000"
 
 
 class RedisNames:
@@ -41,6 +43,17 @@ class RedisNames:
         # One that was dropped meanwhile has no row any more, or another one.
         asked = frozenset(ids)
         return [row for row in await self.named(root, names) if row.id in asked]
+
+    async def persons_of(self, root: str, name: str) -> list[str]:
+        """Return the names of persons below an account: all names of the root are looked through, some at a time."""
+        first, last = bounds_of_persons(name)
+        found: set[str] = set()
+        cursor = ""
+        while cursor != "0":
+            page = await self._loading.read("HSCAN", key_of(root, "names"), cursor or "0", "COUNT", AT_ONCE)
+            cursor, fields = str(page[0]), page[1]
+            found.update(each for each in list(fields)[::2] if first < each < last)
+        return sorted(found)
 
     async def add(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
         """Keep the rows of names that have none yet, and return the row of each name."""

@@ -29,6 +29,7 @@ from budget_service.server.service import BudgetService
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import uncounted
 from budget_service.stores.ledger_engine import LedgerEngine
+from budget_service.stores.named_store import NamedStore
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import DEFAULTS
 from tests.budget.memory_transactions import MemoryTransactions
@@ -110,7 +111,9 @@ class Home:
         configuration: Configuration = CONFIGURATION,
     ) -> None:
         self.ledger = MemoryLedger()
-        store: Any = self.ledger if path is None else SqliteStore.open(path, lambda: self.ledger.now)
+        by_ids: Any = self.ledger if path is None else SqliteStore.open(path, lambda: self.ledger.now)
+        # The one in memory has no rows for names.
+        store: Any = by_ids if path is None else NamedStore(by_ids)
         self.store = store
         settings = LiveSettings(Settings(configuration))
         self.limits = LimitCache(store, settings)
@@ -125,7 +128,7 @@ class Home:
             self.lending,
             BudgetService(store, settings, RequestRunner(None, DEFAULTS), DEFAULTS),
             BudgetAdminService(
-                store,
+                NamedStore(by_ids),
                 settings,
                 RequestRunner(None, DEFAULTS),
                 RequestRunner(None, DEFAULTS),

@@ -104,9 +104,9 @@ async def test_no_report_makes_an_account_unreadable(is_known: bool) -> None:
     assert not (await home.report(named, cost(5), 3)).charged.calls
 
 
-async def test_what_was_charged_in_a_region_is_not_refunded() -> None:
+async def test_what_was_charged_in_a_region_is_not_refunded(tmp_path: Path) -> None:
     """The region would go on giving the release for nothing; a charge at the home is refunded as ever."""
-    home = Home()
+    home = Home(tmp_path / "home.db")
     await home.borrow(LEASE)
     await home.report(LEASE, cost(50))
     charge = pb.UpdateBudgetRequest(account=ANN, cost=cost(7), request_id="at-home", release_id="r")
@@ -115,6 +115,7 @@ async def test_what_was_charged_in_a_region_is_not_refunded() -> None:
         await home.refund("r-aaaa-1")
     assert await home.refund("r") == 7
     assert (await home.counted())[0] == 50
+    await home.store.close()
 
 
 async def test_the_first_share_fixes_the_currency_of_its_root(tmp_path: Path) -> None:
