@@ -47,6 +47,8 @@ CONFIGURATION = Configuration.model_validate(
     }
 )
 JOURNAL = "journal.acme.jsonl"
+# What somebody may type that looks like an id.
+NO_ID = f"audit ~{'A' * 22}"
 # Names that no id holds by chance.
 LEAVER, LATER = "leonie-4711", "u-271828-3141"
 PERSONS = {LEAVER: "sub:leonie@example.org", "ann": "sub:ann@example.org"}
@@ -72,7 +74,7 @@ class Ledger:
             asking: dict[str, Any] = {
                 "information": 200,
                 "calls": 5,
-                "reason": "audit",
+                "reason": NO_ID,
                 "request_id": f"asks {len(name)}",
             }
             await stub.RequestLimit(
