@@ -47,7 +47,11 @@ CONFIGURATION = Configuration.model_validate(
     }
 )
 JOURNAL = "journal.acme.jsonl"
-PERSONS = {"leo": "sub:leo@example.org", "ann": "sub:ann@example.org"}
+# What somebody may type that looks like an id.
+NO_ID = f"audit ~{'A' * 22}"
+# Names that no id holds by chance.
+LEAVER, LATER = "leonie-4711", "u-271828-3141"
+PERSONS = {LEAVER: "sub:leonie@example.org", "ann": "sub:ann@example.org"}
 BECAUSE = ("--reason", "because")
 
 
@@ -67,11 +71,15 @@ class Ledger:
         """Ask for more budget, as the person whose account it is."""
         async with connected(self.served.address) as stub:
             account = budget_pb2.Account(path=["acme", name])
-            request = budget_pb2.RequestLimitRequest(
-                account=account, asked_by=[PERSONS[name]], request_id=name
+            asking: dict[str, Any] = {
+                "information": 200,
+                "calls": 5,
+                "reason": NO_ID,
+                "request_id": f"asks {len(name)}",
+            }
+            await stub.RequestLimit(
+                budget_pb2.RequestLimitRequest(account=account, asked_by=[PERSONS[name]], **asking)
             )
-            request.information, request.calls, request.reason = 200, 5, "audit"
-            await stub.RequestLimit(request)
 
 
 @pytest_asyncio.fixture
@@ -82,15 +90,15 @@ async def ledger(tmp_path: Path) -> AsyncIterator[Ledger]:
         found = Ledger(served, Company(tmp_path, served))
         await found.company.charge(
             (("acme", "ann"), 8, "r1"),
-            (("acme", "leo"), 4, "r2"),
+            (("acme", LEAVER), 4, "r2"),
             (("acme", "bob"), 6, "r3"),
             (("acme", "team", "joe"), 2, "r4"),
         )
         for name in PERSONS:
             await found.ask(name)
         await served.typed("move", "--account", "acme/bob", "--to", "acme/bea", *BECAUSE)
-        await served.typed("move", "--account", "acme/leo", "--to", "acme/lea", *BECAUSE)
-        await served.typed("close", "--account", "acme/lea", *BECAUSE)
+        await served.typed("move", "--account", f"acme/{LEAVER}", "--to", f"acme/{LATER}", *BECAUSE)
+        await served.typed("close", "--account", f"acme/{LATER}", *BECAUSE)
         served.clock.step(days=62)
         await found.company.charge((("acme", "ann"), 10, "r5"), (("acme", "team", "joe"), 12, "r6"))
         yield found
@@ -98,10 +106,10 @@ async def ledger(tmp_path: Path) -> AsyncIterator[Ledger]:
 
 async def forget(ledger: Ledger) -> list[NameRow]:
     """Forget the one who left; return the rows that are gone."""
-    names = ["acme/leo", "acme/lea", f"acme/leo//{PERSONS['leo']}"]
+    names = [f"acme/{LEAVER}", f"acme/{LATER}", f"acme/{LEAVER}//{PERSONS[LEAVER]}"]
     rows = await ledger.served.store.named("acme", names)
     assert len(names) == len(rows)
-    await ledger.served.typed("forget", "--account", "acme/lea", *BECAUSE)
+    await ledger.served.typed("forget", "--account", f"acme/{LATER}", *BECAUSE)
     return list(rows)
 
 
@@ -117,7 +125,7 @@ async def test_who_is_forgotten_is_in_no_file_of_a_bundle(
     before = await ledger.export(tmp_path / "before")
     rows = await forget(ledger)
     after = await ledger.export(tmp_path / "after")
-    # The root, ann, bob, who is called bea by now, and joe with his team; before also leo, who was called lea.
+    # The root, ann, bob, who is called bea by now, and joe with his team; before also the one who left, by both names.
     assert (8, 6) == tuple(
         verified(capsys, each, ledger.company)["levels_compared"] for each in (before, after)
     )
