@@ -24,9 +24,9 @@ _ID = re.compile(r"~[A-Za-z0-9_-]{22}(?![^\s,])")
 PERSON = "//"
 
 
-def bounds_of_persons(name: str) -> tuple[str, str]:
-    """Return what the names of all persons below an account come after, and before, in the order of their bytes."""
-    return f"{name}{PERSON}", f"{name}/0"
+def bounds_below(name: str) -> tuple[str, str]:
+    """Return what all names below one come after, and before, in the order of their bytes: persons and levels."""
+    return f"{name}/", f"{name}0"
 
 
 class NameRow(Struct, frozen=True, gc=False):

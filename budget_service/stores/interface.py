@@ -201,8 +201,8 @@ class Store(Protocol):
         All are kept or none, and as durably as a charge.
         """
 
-    async def persons_of(self, root: str, name: str) -> list[str]:
-        """Return the names of persons that have a row below the name of an account."""
+    async def names_below(self, root: str, name: str) -> list[str]:
+        """Return the names that have a row below one: those of levels, and of persons."""
 
     async def drop_names(self, root: str, names: Sequence[str]) -> None:
         """Remove the rows of names, so that the store has neither the names nor their keys any more."""

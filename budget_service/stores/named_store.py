@@ -179,10 +179,10 @@ class NamedStore:
         return account.depth == 1 or bool(await self.ledger.named(account.root, (account.text,)))
 
     async def drop(self, accounts: Sequence[Account]) -> None:
-        """Remove the rows of accounts of one root, and of the persons who have asked for them."""
+        """Remove the rows of accounts of one root, of persons who asked for them, and of names that were never used."""
         root = accounts[0].root
-        persons = [await self.ledger.persons_of(root, each.text) for each in accounts]
-        await self.ledger.drop_names(root, [*(each.text for each in accounts), *chain.from_iterable(persons)])
+        below = [await self.ledger.names_below(root, each.text) for each in accounts]
+        await self.ledger.drop_names(root, [*(each.text for each in accounts), *chain.from_iterable(below)])
         for each in accounts:
             self._known.pop(each, None)
 

@@ -14,7 +14,7 @@ from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.counting import counting_levels, every_level, named_blocks, needs_all_blocks
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.pseudonyms import PERSON, NameRow
+from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.requests import (
     AccountRequest,
     BudgetRequest,
@@ -194,9 +194,9 @@ class MemoryStore:
         """Add those that are new."""
         return [self.rows.setdefault((root, each.name), each) for each in rows]
 
-    async def persons_of(self, root: str, name: str) -> list[str]:
+    async def names_below(self, root: str, name: str) -> list[str]:
         """Look through all names."""
-        return [each for of, each in self.rows if of == root and each.startswith(f"{name}{PERSON}")]
+        return [each for of, each in self.rows if of == root and each.startswith(f"{name}/")]
 
     async def drop_names(self, root: str, names: Sequence[str]) -> None:
         """Drop them."""

@@ -194,6 +194,18 @@ async def test_a_former_name_is_forgotten_by_its_own_windows_too(ledger: Ledger,
     assert ["ACCOUNT_UNKNOWN"] * 2 == [await ledger.refused(*LEAVER), await ledger.refused(*NEW)]
 
 
+async def test_persons_below_an_unused_account_are_forgotten_with_the_level(ledger: Ledger) -> None:
+    """Who asked for more for a team, as an account of it that was never charged."""
+    asking = budget_pb2.RequestLimitRequest(account=named(BELOW), path=BELOW[:2], asked_by=[ASKER])
+    asking.information, asking.calls, asking.reason, asking.request_id = 40, 5, "audit", "ask"
+    await ledger.budget.RequestLimit(asking)
+    assert [f"acme/team/u-1//{ASKER}"] == await ledger.store.names_below("acme", "acme/team")
+    await ledger.closed("acme", "team")
+    await ledger.forgotten("acme", "team")
+    assert [] == await ledger.store.names_below("acme", "acme/team")
+    assert [] == await ledger.verified()
+
+
 async def test_what_is_held_or_lies_below_is_not_forgotten(ledger: Ledger, clock: SteppedClock) -> None:
     """A root, a level that has accounts or had, and an account with a reservation until that ends."""
     await ledger.budget.ReserveBudget(reserving(cost(1, 1), BELOW, ttl_seconds=60))

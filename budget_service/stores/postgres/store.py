@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from psycopg import sql
 
 from budget_service.ledger.limits import StoredLimits
-from budget_service.ledger.pseudonyms import NameRow, bounds_of_persons
+from budget_service.ledger.pseudonyms import NameRow, bounds_below
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
@@ -249,10 +249,10 @@ class PostgresStore(RemoteStore):
         """Keep the rows of new names; see `Store`."""
         return await self._to_the_end(name_rows.add(self._session, root, rows))
 
-    async def persons_of(self, root: str, name: str) -> list[str]:
-        """Return the names of persons below an account; see `Store`."""
-        found = await self._reading(name_rows.PERSONS, root, *bounds_of_persons(name))
-        return [person for (person,) in found]
+    async def names_below(self, root: str, name: str) -> list[str]:
+        """Return the names below one; see `Store`."""
+        found = await self._reading(name_rows.BELOW, root, *bounds_below(name))
+        return [each for (each,) in found]
 
     async def drop_names(self, root: str, names: Sequence[str]) -> None:
         """Remove the rows of names; see `Store`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import msgpack
 
-from budget_service.ledger.pseudonyms import NameRow, bounds_of_persons
+from budget_service.ledger.pseudonyms import NameRow, bounds_below
 from budget_service.ledger.values import Account
 from budget_service.stores.damaged_rows import read_name, reading_row
 from budget_service.stores.interface import StoreUnavailableError
@@ -44,9 +44,9 @@ class RedisNames:
         asked = frozenset(ids)
         return [row for row in await self.named(root, names) if row.id in asked]
 
-    async def persons_of(self, root: str, name: str) -> list[str]:
-        """Return the names of persons below an account: all names of the root are looked through, some at a time."""
-        first, last = bounds_of_persons(name)
+    async def names_below(self, root: str, name: str) -> list[str]:
+        """Return the names below one: all names of the root are looked through, some at a time."""
+        first, last = bounds_below(name)
         found: set[str] = set()
         cursor = ""
         while cursor != "0":

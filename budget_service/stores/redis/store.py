@@ -253,9 +253,9 @@ class RedisStore(RemoteStore):
         """Keep the rows of new names; see `Store`."""
         return await self._names.add(root, rows)
 
-    async def persons_of(self, root: str, name: str) -> list[str]:
-        """Return the names of persons below an account; see `Store`."""
-        return await self._names.persons_of(root, name)
+    async def names_below(self, root: str, name: str) -> list[str]:
+        """Return the names below one; see `Store`."""
+        return await self._names.names_below(root, name)
 
     async def drop_names(self, root: str, names: Sequence[str]) -> None:
         """Remove the rows of names; see `Store`."""

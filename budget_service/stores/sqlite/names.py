@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from budget_service.ledger.pseudonyms import NameRow, bounds_of_persons
+from budget_service.ledger.pseudonyms import NameRow, bounds_below
 from budget_service.stores.damaged_rows import read_name
 from budget_service.stores.interface import StoreDamagedError, StoreUnavailableError
 from budget_service.stores.sqlite.audit import transaction
@@ -18,7 +18,7 @@ from budget_service.stores.sqlite.file import NAMES, NAMES_BY_ID
 
 _BY_NAME = "SELECT name, id, key FROM names WHERE root = ? AND name = ?"
 _BY_ID = "SELECT name, id, key FROM names WHERE root = ? AND id = ?"
-_PERSONS = "SELECT name FROM names WHERE root = ? AND name > ? AND name < ?"
+_BELOW = "SELECT name FROM names WHERE root = ? AND name > ? AND name < ?"
 _ADD = "INSERT INTO names VALUES (?, ?, ?, ?) ON CONFLICT (root, name) DO NOTHING"
 _ANEW = (
     "ALTER TABLE names RENAME TO old_names",
@@ -40,9 +40,9 @@ def by_id(connection: sqlite3.Connection, root: str, ids: Sequence[str]) -> list
     return _found(connection, _BY_ID, root, ids)
 
 
-def persons(connection: sqlite3.Connection, root: str, name: str) -> list[str]:
-    """Return the names of persons below an account."""
-    return [found for (found,) in connection.execute(_PERSONS, (root, *bounds_of_persons(name)))]
+def below(connection: sqlite3.Connection, root: str, name: str) -> list[str]:
+    """Return the names below one."""
+    return [found for (found,) in connection.execute(_BELOW, (root, *bounds_below(name)))]
 
 
 def add(connection: sqlite3.Connection, root: str, rows: Sequence[NameRow]) -> list[NameRow]:

@@ -224,9 +224,9 @@ class SqliteStore:
         self._disk.require_responsive()
         return await self._apart(lambda: name_rows.add(self._connection, root, rows))
 
-    async def persons_of(self, root: str, name: str) -> list[str]:
-        """Return the names of persons below an account; see `Store`."""
-        return await self._reading(lambda: name_rows.persons(self._connection, root, name))
+    async def names_below(self, root: str, name: str) -> list[str]:
+        """Return the names below one; see `Store`."""
+        return await self._reading(lambda: name_rows.below(self._connection, root, name))
 
     async def drop_names(self, root: str, names: Sequence[str]) -> None:
         """Remove the rows of names from the files; see `Store`."""
