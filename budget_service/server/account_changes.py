@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
+
 from budget_service.configuration.budget_file import AccountUnknownError, Configuration, InvisibleNameError
 from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
+from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Refused
 from budget_service.ledger.requests import (
     AccountRequest,
@@ -13,6 +15,7 @@ from budget_service.ledger.requests import (
     ForgetAccount,
     MoveAccount,
     ReopenAccount,
+    SetLimits,
 )
 from budget_service.ledger.values import Account, InvalidFieldError, Limit
 from budget_service.server import rpc_errors
@@ -71,6 +74,14 @@ async def forget_account(request: ForgetAccount, configuration: Configuration, s
             continue
         if not isinstance(answer.outcome, Refused):
             await store.drop(names)
+            # Who has looked the name up in between takes it for closed, until the limits of its root change.
+            anew = SetLimits(
+                account=account.level(1),
+                request_id=f"forgotten {secrets.token_hex(8)}",
+                actor=request.actor,
+                changes=(),
+            )
+            await store.apply(anew, NO_LIMITS)
         return answer
     raise StoreUnavailableError("the limits of this root are being changed without pause")
 

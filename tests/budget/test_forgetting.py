@@ -255,7 +255,10 @@ async def test_whoever_was_interrupted_forgets_once_more(
     error = await failure(ledger.admin.ReopenAccount(reopening))
     assert "ACCOUNT_FORGOTTEN" == error.info.reason
     assert [("name", list(LEAVER))] == await ledger.verified()
+    error = await failure(ledger.budget.UpdateBudget(charging(cost(1, 1), LEAVER, request_id="closed")))
+    assert "ACCOUNT_CLOSED" == error.info.reason
     assert (await ledger.forgotten(*LEAVER)).replayed
+    await ledger.charge(*LEAVER, id_="new")
     assert [] == await ledger.verified()
 
 
