@@ -178,9 +178,12 @@ release-check: $(VENV)/.release ## whether this checkout can be released; leaves
 SIGNING_KEY ?=
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 release: ## all that a release publishes, checked, and signed by SIGNING_KEY=~/.ssh/id_ed25519, in dist/; needs PyPI, Docker, helm and ssh-keygen
-	@test -r "$(SIGNING_KEY)" || { echo "make release SIGNING_KEY=FILE: the key that signs, got '$(SIGNING_KEY)'"; exit 2; }
-	$(MAKE) release-check
-	$(MAKE) images GRIS_TAG=$(VERSION)
+	@test -n "$(SIGNING_KEY)" || { echo "make release SIGNING_KEY=FILE: FILE is the key that signs"; exit 2; }
+	@$(MAKE) --silent --no-print-directory $(VENV)/.release
+	@$(BIN)/python -m deploy.release.readiness "$(SIGNING_KEY)" "$(IMAGE_PLATFORMS)"
+	@$(MAKE) --no-print-directory release-check
+	@$(MAKE) --no-print-directory images GRIS_TAG=$(VERSION) \
+		|| { rm -rf dist; echo "FAIL  an image is not built: Docker says why above. Nothing is left in dist/"; exit 1; }
 	@$(BIN)/python -m deploy.release.signing "$(SIGNING_KEY)" $(IMAGES:%=$(GRIS_IMAGES)-%:$(VERSION))
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss

@@ -6,6 +6,7 @@ python -m deploy.release.signing KEY IMAGE...
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -44,18 +45,29 @@ def sign(key: Path, folder: Path) -> None:
     files = sorted(path for path in folder.iterdir() if path.is_file() and path.name not in ours)
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     sums.write_text("".join(lines))
-    sums.with_name(f"{SUMS}.sig").unlink(missing_ok=True)
-    run("ssh-keygen", "-Y", "sign", "-f", str(key.expanduser()), "-n", NAMESPACE, str(sums))
+    sign_file(key, sums)
+
+
+def sign_file(key: Path, file: Path) -> None:
+    """Sign a file for this purpose, into one beside it whose name ends in .sig. Raises CheckFailedError."""
+    file.with_name(f"{file.name}.sig").unlink(missing_ok=True)
+    try:
+        run("ssh-keygen", "-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(file))
+    except CheckFailedError as failure:
+        # Its warnings are framed.
+        said = " ".join(line.strip() for line in str(failure).splitlines()[1:] if line[:1] != "@")
+        raise CheckFailedError(f"ssh-keygen cannot sign with {key}: {said or failure.reason}") from failure
 
 
 def main(key: str, *images: str) -> int:
-    """Complete what `make release-check` has left in dist/, and sign it; the exit code is 1 if it cannot be."""
+    """Complete what `make release-check` has left in dist/, and sign it; if it cannot be, the exit code is 1."""
     try:
         package_chart(read_project(), DIST)
         list_images(images, DIST)
-        sign(Path(key), DIST)
+        sign(Path(key).expanduser(), DIST)
     except CheckFailedError as failure:
-        sys.stdout.write(f"{failure}\n")
+        shutil.rmtree(DIST, ignore_errors=True)
+        sys.stdout.write(f"FAIL  {failure}\nNothing is left in {DIST.name}/\n")
         return 1
     sys.stdout.write(f"{DIST.name}/{SUMS} lists what is published, and {SUMS}.sig signs it\n")
     return 0
