@@ -10,7 +10,9 @@ import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from deploy.release.artifacts import sdist
 from deploy.release.project import DIST, CheckFailedError, Project, read_project, run
 
 CHART = "deploy/chart"
@@ -21,8 +23,10 @@ NAMESPACE = "gris-release"
 
 
 def package_chart(project: Project, folder: Path) -> None:
-    """Package the chart as it is in the checkout. Raises CheckFailedError."""
-    run("helm", "package", CHART, "--destination", str(folder))
+    """Package the chart of the source distribution that is in a folder. Raises CheckFailedError."""
+    with TemporaryDirectory(prefix="gris-chart-") as scratch:
+        run("tar", "-xzf", str(sdist(project, folder)), "-C", scratch, "--strip-components", "1")
+        run("helm", "package", CHART, "--destination", str(folder.resolve()), folder=Path(scratch))
     if not (folder / f"gris-{project.version}.tgz").is_file():
         raise CheckFailedError(f"helm made no gris-{project.version}.tgz")
 
