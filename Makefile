@@ -189,7 +189,7 @@ release: ## all that a release publishes, checked, and signed by SIGNING_KEY=~/.
 		&& tar -xzf dist/gris_dp-$(VERSION).tar.gz -C "$$context" --strip-components 1 \
 		&& $(call BUILD_IMAGES,"$$context",$(VERSION)) ) \
 		|| { rm -rf dist; echo "FAIL  an image is not built: Docker says why above. Nothing is left in dist/"; exit 1; }
-	@$(BIN)/python -m deploy.release.signing "$(SIGNING_KEY)" $(IMAGES:%=$(GRIS_IMAGES)-%:$(VERSION))
+	@$(BIN)/python -m deploy.release.signing "$(SIGNING_KEY)" $(GRIS_IMAGES) $(IMAGES)
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
 	$(BIN)/python -m tests.campaigns.audit

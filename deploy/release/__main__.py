@@ -79,7 +79,7 @@ def main() -> int:
     report, project = Report(), read_project()
     check_checkout(report, project)
     check_artifacts(report, project)
-    report.check("every image has its notices and its SBOM", partial(write_notices, DIST))
+    report.check("every locked package has its notices", partial(write_notices, DIST))
     if report.failures:
         shutil.rmtree(DIST, ignore_errors=True)
         sys.stdout.write(f"Nothing is left in {DIST.name}/\n")

@@ -1,6 +1,6 @@
-"""Completes and signs a release in dist/: the chart, the images' digests, and a signed list of all files.
+"""Completes and signs a release in dist/: chart, images, their notices and SBOMs, and a signed list of all files.
 
-python -m deploy.release.signing KEY IMAGE...
+python -m deploy.release.signing KEY PREFIX IMAGE...
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from deploy.release.artifacts import sdist
+from deploy.release.images import list_images, named
+from deploy.release.notices import write_notices_of_images
 from deploy.release.project import DIST, CheckFailedError, Project, read_project, run
 
 CHART = "deploy/chart"
-IMAGES = "images.txt"
 SUMS = "SHA256SUMS"
 NAMESPACE = "gris-release"
 """What a signature is for: one made for another purpose does not verify."""
@@ -29,13 +29,6 @@ def package_chart(project: Project, folder: Path) -> None:
         run("helm", "package", CHART, "--destination", str(folder.resolve()), folder=Path(scratch))
     if not (folder / f"gris-{project.version}.tgz").is_file():
         raise CheckFailedError(f"helm made no gris-{project.version}.tgz")
-
-
-def list_images(names: Iterable[str], folder: Path) -> None:
-    """Write which images were built, each by the digest of its configuration. Raises CheckFailedError."""
-    inspect = ("docker", "image", "inspect", "--format", "{{.Id}}")
-    lines = [f"{run(*inspect, name).strip()}  {name}\n" for name in names]
-    (folder / IMAGES).write_text("".join(lines))
 
 
 def sign(key: Path, folder: Path) -> None:
@@ -63,11 +56,14 @@ def sign_file(key: Path, file: Path) -> None:
         raise CheckFailedError(f"ssh-keygen cannot sign with {key}: {said or failure.reason}") from failure
 
 
-def main(key: str, *images: str) -> int:
+def main(key: str, prefix: str, *titles: str) -> int:
     """Complete what `make release-check` has left in dist/, and sign it; if it cannot be, the exit code is 1."""
+    project = read_project()
+    images = named(prefix, project.version, titles)
     try:
-        package_chart(read_project(), DIST)
+        package_chart(project, DIST)
         list_images(images, DIST)
+        write_notices_of_images(images, DIST)
         sign(Path(key).expanduser(), DIST)
     except CheckFailedError as failure:
         shutil.rmtree(DIST, ignore_errors=True)
