@@ -138,12 +138,14 @@ protos: $(VENV)/.dev ## write protos/generated
 manifests: $(VENV)/.dev ## write the plain manifests of deploy/kubernetes from the chart; needs helm
 	@$(BIN)/python -m deploy.kubernetes.manifests
 
+# Builds each image from a folder, with a tag.
+BUILD_IMAGES = for each in $(IMAGES); do \
+	$(IMAGE_BUILD) $(GRIS_IMAGES)-$$each:$(2) $(1) --file $(1)/deploy/Dockerfile --target $$each \
+		$(if $(IMAGE_PLATFORMS),--platform $(IMAGE_PLATFORMS)) || exit 1; \
+	done
 images: ## build the images, and make the secrets that compose.yaml mounts; IMAGE_PLATFORMS=linux/amd64,linux/arm64 GRIS_IMAGES=registry.example/gris pushes them for both
 	@$(PYTHON) deploy/compose/prepare.py
-	@for each in $(IMAGES); do \
-		$(IMAGE_BUILD) $(GRIS_IMAGES)-$$each:$(GRIS_TAG) . --file deploy/Dockerfile --target $$each \
-			$(if $(IMAGE_PLATFORMS),--platform $(IMAGE_PLATFORMS)) || exit 1; \
-	done
+	@$(call BUILD_IMAGES,.,$(GRIS_TAG))
 
 # Brings images into the cluster's nodes, as `kind load docker-image` does; empty where the nodes pull them themselves.
 KUBERNETES_LOAD ?=
@@ -178,10 +180,16 @@ release-check: $(VENV)/.release ## whether this checkout can be released; leaves
 SIGNING_KEY ?=
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 release: ## all that a release publishes, checked, and signed by SIGNING_KEY=~/.ssh/id_ed25519, in dist/; needs PyPI, Docker, helm and ssh-keygen
-	@test -r "$(SIGNING_KEY)" || { echo "make release SIGNING_KEY=FILE: the key that signs, got '$(SIGNING_KEY)'"; exit 2; }
-	$(MAKE) release-check
-	$(MAKE) images GRIS_TAG=$(VERSION)
-	@$(BIN)/python -m deploy.release.signing "$(SIGNING_KEY)" $(IMAGES:%=$(GRIS_IMAGES)-%:$(VERSION))
+	@test -n "$(SIGNING_KEY)" || { echo "make release SIGNING_KEY=FILE: FILE is the key that signs"; exit 2; }
+	@$(MAKE) --silent --no-print-directory $(VENV)/.release
+	@$(BIN)/python -m deploy.release.readiness "$(SIGNING_KEY)" "$(IMAGE_PLATFORMS)"
+	@$(MAKE) --no-print-directory release-check
+# From the source distribution: a checkout also holds what is not in the repository, such as keys and ledgers.
+	@( context=$$(mktemp -d) && trap 'rm -rf "$$context"' EXIT \
+		&& tar -xzf dist/gris_dp-$(VERSION).tar.gz -C "$$context" --strip-components 1 \
+		&& $(call BUILD_IMAGES,"$$context",$(VERSION)) ) \
+		|| { rm -rf dist; echo "FAIL  an image is not built: Docker says why above. Nothing is left in dist/"; exit 1; }
+	@$(BIN)/python -m deploy.release.signing "$(SIGNING_KEY)" $(GRIS_IMAGES) $(IMAGES)
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
 	$(BIN)/python -m tests.campaigns.audit

@@ -55,6 +55,8 @@ _READ = ("extension", "timezonesets", "tsearch_data")
 _ZONES = ("UTC", "Etc/UTC")
 # What says which system this is.
 _RELEASE = ("/etc/os-release", "/usr/lib/os-release", "/etc/debian_version")
+_DOCUMENTS = Path("/usr/share/doc")
+_LICENCES = Path("/usr/share/common-licenses")
 _USR_MERGED = ("/lib", "/lib64", "/bin", "/sbin")
 
 
@@ -117,20 +119,32 @@ def describe(root: Path, taken: Iterable[Path]) -> None:
     """Say in `root` which system it was made on, and which packages of it the files belong to that were taken.
 
     The packages stand where scanners look for them in images without a package manager, /var/lib/dpkg/status.d: one
-    file for each, as dpkg describes it. A file that no package owns is left out, as Python is where it was compiled;
-    scanners find that by itself. Python's own packages have their metadata beside them.
+    file for each, as dpkg describes it, and their licences in /usr/share, as Debian has them, since files are passed on
+    with these. A file that no package owns is left out, as Python is where it was compiled; scanners find that by
+    itself. Python's own packages have their metadata beside them.
     """
     for path in map(Path, _RELEASE):
         if path.exists():
             shutil.copyfile(path, _target(root, path))
     if shutil.which("dpkg-query") is None:
         return
+    shutil.copytree(_LICENCES, root / _LICENCES.relative_to("/"), dirs_exist_ok=True)
     for package in sorted({name for path in taken for name in _owners(path)}):
         described = subprocess.run(
             ["dpkg-query", "--status", package], capture_output=True, text=True, check=True
         )
         name = package.partition(":")[0]
         _write(root / "var" / "lib" / "dpkg" / "status.d" / name, described.stdout.splitlines())
+        _copy_licence(root, name)
+
+
+def _copy_licence(root: Path, package: str) -> None:
+    """Copy what Debian says of a package's licences; by the package's own name where its folder is another's."""
+    licence = _DOCUMENTS / package / "copyright"
+    if licence.exists():
+        target = root / licence.relative_to("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(licence, target)
 
 
 def _owners(path: Path) -> Iterator[str]:

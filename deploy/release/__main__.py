@@ -2,11 +2,13 @@
 
     python -m deploy.release
 
-Leaves in dist/ what was checked, so that exactly that is published: wheel, source distribution, notices and SBOMs.
+Leaves in dist/ what was checked, so that exactly that is published: wheel, source distribution, notices and SBOMs;
+nothing if a check failed.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -16,17 +18,8 @@ from typing import TypeVar
 from deploy.release.artifacts import build, require_metadata, require_own_packages, require_whole_sdist
 from deploy.release.installation import NAMESAKE, installed, require_demo, require_own_names
 from deploy.release.notices import write_notices
-from deploy.release.project import (
-    DIST,
-    CheckFailedError,
-    Project,
-    read_project,
-    require_changelog,
-    require_clean,
-    require_free_tag,
-    require_one_version,
-    require_urls,
-)
+from deploy.release.project import DIST, CheckFailedError, Project, read_project
+from deploy.release.readiness import checkout_checks
 
 T = TypeVar("T")
 
@@ -53,11 +46,8 @@ class Report:
 
 def check_checkout(report: Report, project: Project) -> None:
     """Look at what a release says of itself."""
-    report.check(f"version {project.version} is the same everywhere", partial(require_one_version, project))
-    report.check(f"the changelog has {project.version}, with a date", partial(require_changelog, project))
-    report.check("the project's addresses are set", partial(require_urls, project))
-    report.check("the checkout is clean", require_clean)
-    report.check(f"the tag v{project.version} is free or here", partial(require_free_tag, project))
+    for title, check in checkout_checks(project).items():
+        report.check(title, check)
 
 
 def check_artifacts(report: Report, project: Project) -> None:
@@ -89,8 +79,12 @@ def main() -> int:
     report, project = Report(), read_project()
     check_checkout(report, project)
     check_artifacts(report, project)
-    report.check("every image has its notices and its SBOM", partial(write_notices, DIST))
-    return 1 if report.failures else 0
+    report.check("every locked package has its notices", partial(write_notices, DIST))
+    if report.failures:
+        shutil.rmtree(DIST, ignore_errors=True)
+        sys.stdout.write(f"Nothing is left in {DIST.name}/\n")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

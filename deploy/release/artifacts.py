@@ -35,12 +35,18 @@ def build(project: Project, folder: Path) -> Artifacts:
     """Build the source distribution, and the wheel from it, into a folder that holds nothing else then."""
     shutil.rmtree(folder, ignore_errors=True)
     run(sys.executable, "-m", "build", "--outdir", str(folder))
-    stem = f"{project.name.replace('-', '_')}-{project.version}"
-    built = Artifacts(folder / f"{stem}-py3-none-any.whl", folder / f"{stem}.tar.gz")
+    source = sdist(project, folder)
+    wheel = source.name.removesuffix(".tar.gz") + "-py3-none-any.whl"
+    built = Artifacts(folder / wheel, source)
     missing = [each.name for each in (built.wheel, built.sdist) if not each.is_file()]
     if missing:
         raise CheckFailedError(f"not built: {', '.join(missing)}")
     return built
+
+
+def sdist(project: Project, folder: Path) -> Path:
+    """Return where the source distribution is in a folder."""
+    return folder / f"{project.name.replace('-', '_')}-{project.version}.tar.gz"
 
 
 def require_metadata(artifacts: Artifacts) -> None:

@@ -3,20 +3,22 @@
     python -m deploy.release.notices
 
 Each lock in deploy/locks is installed, hashes demanded, into an environment of its own, where pip-licenses reads the
-licences and cyclonedx-py the components. The outputs follow from the locks, so they are built with a release and not
-kept in the repository. What an image takes from its base image, the interpreter and shared libraries, is not in them.
+licences and cyclonedx-py the components. What a lock installs depends on the Python that installs it, so a release
+publishes those of the images themselves (`write_notices_of_images`), whose SBOMs also name the packages of the system;
+the notices do not. The outputs are built with a release and not kept in the repository.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from deploy.release.images import Image, add_components, installed_in, system_packages
 from deploy.release.project import DIST, ROOT, CheckFailedError, locked_images, run
 
 NOTICES = "THIRD_PARTY_NOTICES"
@@ -50,22 +52,41 @@ class Notice:
 
 
 def write_notices(folder: Path) -> int:
-    """Write the notices of all images and the SBOM of each; return how many packages they name.
+    """Write the notices of all locks and the SBOM of each; return how many packages they name.
 
     Raises:
         CheckFailedError: a lock cannot be installed, or a package has no known licence.
     """
+    return _write(folder, ((image, _installed(lock)) for image, lock in locked_images()))
+
+
+def write_notices_of_images(images: Sequence[Image], folder: Path) -> None:
+    """Write the notices of all built images and the SBOM of each, in place of those of the locks.
+
+    Raises:
+        CheckFailedError: an image cannot be read, or a package has no known licence.
+    """
+    _write(folder, ((each.title, installed_in(each)) for each in images))
+    for each in images:
+        add_components(_sbom(folder, each.title), system_packages(each))
+
+
+def _write(folder: Path, environments: Iterable[tuple[str, AbstractContextManager[str]]]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     found: set[Notice] = set()
-    for image, lock in locked_images():
-        with _installed(lock) as python:
+    for image, environment in environments:
+        with environment as python:
             found.update(_notices(python))
-            _write_sbom(python, folder / f"gris-{image}.cdx.json")
+            _write_sbom(python, _sbom(folder, image))
     _require_licences(found)
     head = "Gris runs with these packages. Each is under the licence that follows its name.\n"
     parts = (head, *(str(each).strip() for each in sorted(found, key=_alphabetically)))
     (folder / NOTICES).write_text(f"\n\n{RULE}\n".join(parts) + "\n")
     return len(found)
+
+
+def _sbom(folder: Path, image: str) -> Path:
+    return folder / f"gris-{image}.cdx.json"
 
 
 @contextmanager
@@ -113,7 +134,7 @@ def main() -> int:
         sys.stdout.write(f"{failure}\n")
         return 1
     sys.stdout.write(
-        f"{DIST.name}/{NOTICES} names {count} packages; {DIST.name}/gris-*.cdx.json list each image's\n"
+        f"{DIST.name}/{NOTICES} names {count} packages; {DIST.name}/gris-*.cdx.json list those of each lock\n"
     )
     return 0
 

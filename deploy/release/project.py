@@ -26,6 +26,11 @@ _STATED = {
 class CheckFailedError(Exception):
     """A check that did not pass; the text says what to do."""
 
+    @property
+    def reason(self) -> str:
+        """The last line: of a command that failed, what it said at last."""
+        return str(self).strip().splitlines()[-1]
+
 
 @dataclass(frozen=True)
 class Project:
@@ -109,8 +114,11 @@ def locked_images() -> Iterator[tuple[str, Path]]:
 
 
 def run(*command: str, folder: Path = ROOT) -> str:
-    """Return what a command prints. Raises CheckFailedError with the end of its output if it fails."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    """Return what a command prints. Raises CheckFailedError with the end of its output if it fails, or is not here."""
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise CheckFailedError(f"{command[0]} cannot be run: {error.strerror}") from error
     if done.returncode != 0:
         said = (done.stdout + done.stderr).strip()[-1500:]
         raise CheckFailedError(f"`{' '.join(command[:6])} ...` ended with {done.returncode}:\n{said}")

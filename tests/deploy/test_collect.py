@@ -50,6 +50,17 @@ def test_an_image_names_the_packages_of_what_it_holds_and_no_other(tmp_path: Pat
     assert described["Status"] == "install ok installed"
 
 
+def test_an_image_has_the_licences_of_its_packages(tmp_path: Path) -> None:
+    """Word for word, with those that they refer to."""
+    licence = Path("/usr/share/doc/libc6/copyright")
+    if not licence.exists():
+        pytest.skip("this system has been made without the licences of its packages")
+    describe(tmp_path, [libc()])
+    common = Path("/usr/share/common-licenses/LGPL-2.1")
+    for path in (licence, common):
+        assert (tmp_path / path.relative_to("/")).read_bytes() == path.read_bytes()
+
+
 def test_a_cluster_of_an_image_is_the_one_that_a_gateway_makes() -> None:
     """The image has no code of the gateway's when it is made."""
     assert CLUSTER == CLUSTER_OF_THE_GATEWAY

@@ -20,7 +20,7 @@ from deploy.release.project import (
     require_urls,
     run,
 )
-from deploy.release.signing import NAMESPACE, SUMS, sign
+from deploy.release.signing import NAMESPACE, SUMS, package_chart, sign
 
 PROJECT = Project("gris-dp", "1.2.3", {"Source": "https://example.org"}, frozenset({"dp_service"}))
 
@@ -80,6 +80,21 @@ def test_addresses_that_nobody_has_set_are_refused() -> None:
 
 
 @pytest.mark.usefixtures("starts_processes")
+def test_a_chart_is_of_the_source_distribution(tmp_path: Path) -> None:
+    """The checkout may have more beside it."""
+    if shutil.which("helm") is None:
+        pytest.skip("helm is not installed")
+    chart = tmp_path / "gris_dp-1.2.3" / "deploy" / "chart"
+    chart.mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: gris\nversion: 1.2.3\n")
+    (chart / "values.yaml").write_text("only: here\n")
+    run("tar", "-czf", "gris_dp-1.2.3.tar.gz", "gris_dp-1.2.3", folder=tmp_path)
+    package_chart(PROJECT, tmp_path)
+    listed = run("tar", "-tzf", "gris-1.2.3.tgz", folder=tmp_path).split()
+    assert sorted(listed) == ["gris/Chart.yaml", "gris/values.yaml"]
+
+
+@pytest.mark.usefixtures("starts_processes")
 def test_what_is_published_is_signed_file_by_file(tmp_path: Path) -> None:
     """As anybody verifies it, by ssh-keygen and sha256sum; a signature of another use, or another file, fails."""
     if shutil.which("ssh-keygen") is None:
@@ -110,3 +125,11 @@ def test_what_is_published_is_signed_file_by_file(tmp_path: Path) -> None:
     assert not is_signed(NAMESPACE)
     with pytest.raises(CheckFailedError, match="ssh-keygen"):
         sign(tmp_path / "none", folder)
+
+
+def test_an_image_has_no_secret_that_git_ignores() -> None:
+    """A key beside the examples would otherwise be in an image of a checkout that git calls clean."""
+    ignored = (ROOT / ".gitignore").read_text().partition("# Secrets and ledgers")[2].partition("#")[0]
+    secrets = ignored.splitlines()[1:]
+    assert "noise.key" in secrets
+    assert {f"**/{name}" for name in secrets} < set((ROOT / ".dockerignore").read_text().splitlines())
