@@ -19,7 +19,7 @@ from bench.privolap.questions import Answer, Budget, Data, Kind, Question, Syste
 from bench.privolap.scoring import is_useful
 from bench.privolap.scripts import QUESTIONS, SCRIPTS
 from bench.privolap.systems.gris import Gris
-from bench.privolap.systems.smartnoise import PYTHON, WORKER, SmartNoise
+from bench.privolap.systems.smartnoise import COMMAND, PYTHON, SmartNoise
 from bench.privolap.systems.suppressing import Suppressing
 from bench.privolap.traps import TRAPS, Trap
 
@@ -174,8 +174,7 @@ def test_smartnoise_drops_rare_groups_and_an_error_ends_nothing() -> None:
         "by_key": True,
     }
     lines = "".join(json.dumps(each) + "\n" for each in ({}, asked))
-    worker = [PYTHON, "-I", "-W", "ignore", WORKER]
-    said = subprocess.run(worker, input=lines, stdout=subprocess.PIPE, text=True, check=True).stdout
+    said = subprocess.run(COMMAND, input=lines, stdout=subprocess.PIPE, text=True, check=True).stdout
     first, second = map(json.loads, said.splitlines())
     assert "KeyError" in first["error"]
     assert second["found"] == {"often": pytest.approx(1000, abs=2)}

@@ -14,7 +14,8 @@ from bench.privolap.systems.frames import Library, keyed_rows, keys_of_a_member,
 from bench.privolap.systems.opendp import epsilon_of, rho_of
 
 PYTHON = Path("build/privolap-smartnoise/bin/python")
-WORKER = Path(__file__).with_name("smartnoise_worker.py")
+# Isolated: modules beside the worker are called like libraries.
+COMMAND = (str(PYTHON), "-I", "-W", "ignore", str(Path(__file__).with_name("smartnoise_worker.py")))
 MEASURES = {Kind.ROWS: ROWS, Kind.SUM: SUM}
 
 
@@ -60,10 +61,8 @@ class SmartNoise(Library):
     def _say(self, line: str) -> dict[str, Any]:
         with self._lock:
             if self._worker is None:
-                # Isolated: modules beside the worker are called like libraries.
-                command = [PYTHON, "-I", "-W", "ignore", WORKER]
                 self._worker = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                    COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
                 )
             assert self._worker.stdin is not None  # noqa: S101 - for mypy
             assert self._worker.stdout is not None  # noqa: S101

@@ -16,6 +16,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     sys.stdout = sys.stderr
     for line in sys.stdin:
+        said: dict[str, object]
         try:
             said = {"found": answered(json.loads(line))}
         except Exception as error:
