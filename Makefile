@@ -321,16 +321,20 @@ bench-sums: $(VENV)/.bench ## sums and averages beside OpenDP and a split budget
 bench-numbers: $(VENV)/.bench ## conversions and variances of one release beside asking apart and OpenDP, for the same rho; BENCH="--runs 10000"
 	$(BIN)/python -m bench.numbers $(BENCH)
 
-# The libraries that Gris is compared with have an environment of their own.
+# The libraries that Gris is compared with have an environment of their own, and SmartNoise SQL, which needs an older
+# OpenDP, another one.
 PRIVOLAP := build/privolap
 $(PRIVOLAP)/.ready: pyproject.toml Makefile | $(VENV)/.dev
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(PRIVOLAP)
 	$(BIN)/uv pip install --quiet --python $(PRIVOLAP)/bin/python 'opendp[polars]==0.16.0' pipeline-dp==0.3.1 \
 		--editable '.[dp,budget,store,duckdb,plan]' \
 		|| $(BIN)/uv pip install --quiet --python $(PRIVOLAP)/bin/python --editable '.[dp,budget,store,duckdb,plan]'
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(PRIVOLAP)-smartnoise
+	$(BIN)/uv pip install --quiet --python $(PRIVOLAP)-smartnoise/bin/python smartnoise-sql==1.0.10 \
+		|| rm -r $(PRIVOLAP)-smartnoise
 	@touch $@
 
-bench-privolap: $(PRIVOLAP)/.ready ## useful answers of four scripts beside OpenDP, PipelineDP and k >= 50, and twelve traps; BENCH="--runs 5 --epsilon 3"
+bench-privolap: $(PRIVOLAP)/.ready ## useful answers of four scripts beside OpenDP, PipelineDP, SmartNoise SQL and k >= 50, and twelve traps; BENCH="--runs 5 --epsilon 3"
 	$(PRIVOLAP)/bin/python -m bench.privolap $(BENCH)
 
 bench-bound: $(VENV)/.dev ## pairs per second and memory of `gris bound`; BENCH="--pairs 30000000"

@@ -25,19 +25,22 @@ from bench.privolap.scripts import QUESTIONS, SCRIPTS
 from bench.privolap.systems.gris import Gris
 from bench.privolap.systems.opendp import OpenDP
 from bench.privolap.systems.pipelinedp import PipelineDP
+from bench.privolap.systems.smartnoise import PYTHON, SmartNoise
 from bench.privolap.systems.suppressing import Suppressing
 from bench.privolap.traps import TRAPS
 
-SYSTEMS: tuple[tuple[System, str], ...] = (
+SYSTEMS: tuple[tuple[System, str | Path], ...] = (
     (Gris(), "gris_lab"),
     (Gris(planned=True), "scipy"),
     (OpenDP(), "opendp"),
     (OpenDP(tuned=True), "opendp"),
     (PipelineDP(), "pipeline_dp"),
     (PipelineDP(tuned=True), "pipeline_dp"),
+    (SmartNoise(), PYTHON),
+    (SmartNoise(tuned=True), PYTHON),
     (Suppressing(), "duckdb"),
 )
-"""What is measured, and the package that it needs."""
+"""What is measured, and the package, or the interpreter that has it, that it needs."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -83,11 +86,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _installed() -> Iterator[System]:
-    for system, package in SYSTEMS:
-        if find_spec(package) is None:
-            print(f"{system.name} is left out, for {package} is not installed", file=sys.stderr)
-        else:
+    for system, needed in SYSTEMS:
+        if needed.exists() if isinstance(needed, Path) else find_spec(needed) is not None:
             yield system
+        else:
+            print(f"{system.name} is left out, for {needed} is not installed", file=sys.stderr)
 
 
 def print_scores(results: Results, systems: Sequence[System], setting: Setting) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import random
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from bench.privolap.questions import Answer, Budget, Data, Kind, Question, Syste
 from bench.privolap.scoring import is_useful
 from bench.privolap.scripts import QUESTIONS, SCRIPTS
 from bench.privolap.systems.gris import Gris
+from bench.privolap.systems.smartnoise import COMMAND, PYTHON, SmartNoise
 from bench.privolap.systems.suppressing import Suppressing
 from bench.privolap.traps import TRAPS, Trap
 
@@ -139,3 +141,40 @@ def test_a_run_is_kept_and_measured_once(capsys: pytest.CaptureFixture[str], tmp
     assert capsys.readouterr().out.splitlines()[-1] == "| k >= 50 | 2.0 ± 0.0 | 2 |"
     last, before = (tmp_path / "kept").read_text().removeprefix(kept), kept.splitlines()[-1]
     assert json.loads(last) == {**json.loads(before), "run": 1}
+
+
+def test_a_system_without_its_interpreter_is_left_out_by_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One that is there, of any kind, is measured beside it."""
+    systems = (SmartNoise(), tmp_path / "python"), (Suppressing(), "duckdb")
+    monkeypatch.setattr(command, "SYSTEMS", systems)
+    command.main(["--runs", "0", "--only", "scores", "--kept", str(tmp_path / "kept")])
+    out, err = capsys.readouterr()
+    assert err == f"SmartNoise SQL is left out, for {tmp_path / 'python'} is not installed\n"
+    assert "| k >= 50 |" in out
+    assert "SmartNoise" not in out
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_smartnoise_drops_rare_groups_and_an_error_ends_nothing() -> None:
+    """A group of one member and an empty question, before one whose noise is less than 2 but once in 10^8 runs."""
+    if not PYTHON.exists():
+        pytest.skip("make bench-privolap installs SmartNoise SQL")
+    keys = ["often"] * 1000 + ["rare"]
+    asked = {
+        "rows": {"member": [f"m{place}" for place in range(1001)], "key": keys},
+        "measure": "COUNT(DISTINCT member)",
+        "bounds": (0, 1),
+        "max_ids": 1,
+        "censor_dims": True,
+        "gaussian": False,
+        "epsilon": 10.0,
+        "delta": 1e-9,
+        "by_key": True,
+    }
+    lines = "".join(json.dumps(each) + "\n" for each in ({}, asked))
+    said = subprocess.run(COMMAND, input=lines, stdout=subprocess.PIPE, text=True, check=True).stdout
+    first, second = map(json.loads, said.splitlines())
+    assert "KeyError" in first["error"]
+    assert second["found"] == {"often": pytest.approx(1000, abs=2)}

@@ -104,14 +104,17 @@ class OpenDP(Library):
 @cache
 def rho_of(epsilon: float, delta: float) -> float:
     """Return the zero-concentrated privacy that OpenDP converts to a promise, to three digits."""
-    import opendp.prelude as dp  # noqa: PLC0415 - an extra
-
-    def promised(scale: float) -> float:
-        noise = dp.m.make_gaussian(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale)
-        return float(dp.c.make_zCDP_to_approxDP(noise).map(1).epsilon(delta))
-
     low, high = 1e-3, 1e3
     while high > low * 1.0005:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if promised(middle) <= epsilon else (middle, high)
+        low, high = (low, middle) if epsilon_of(middle, delta) <= epsilon else (middle, high)
     return 1 / (2 * high**2)
+
+
+def epsilon_of(scale: float, delta: float) -> float:
+    """Return what OpenDP promises of a number that changes by 1, by Gaussian noise of this scale."""
+    import opendp.prelude as dp  # noqa: PLC0415 - an extra
+
+    dp.enable_features("contrib")
+    noise = dp.m.make_gaussian(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale)
+    return float(dp.c.make_zCDP_to_approxDP(noise).map(1).epsilon(delta))
