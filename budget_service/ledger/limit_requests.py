@@ -15,6 +15,7 @@ from budget_service.ledger.account_states import UNTOUCHED, AccountState, LimitR
 from budget_service.ledger.administration import decision, refusal, set_limits
 from budget_service.ledger.limits import AppliedLimits, change_text, ends_at, limit_text, parse_limit
 from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
+from budget_service.ledger.pseudonyms import ids_in
 from budget_service.ledger.requests import ApproveLimit, LimitAct, RefuseLimit, RequestLimit, SetLimits
 from budget_service.ledger.state import Decision, EntryKind, JournalEntry, Snapshot
 from budget_service.ledger.values import NOTHING, Account
@@ -72,7 +73,7 @@ def _asked(
         reason = Reason.LIMIT_ENDED
     elif (
         len(state.requests) >= MOST_OF_ACCOUNT
-        or any(each.asked_by == request.actor for each in state.requests)
+        or any(each.asked_by in (request.actor, *request.known_as) for each in state.requests)
         # Administrators must have room to set limits, whatever is asked for.
         or snapshot.stored_limits - [*swept.values()].count(UNTOUCHED) >= most_stored // 2
     ):
@@ -100,7 +101,8 @@ def _swept(snapshot: Snapshot, request: RequestLimit, now: Microseconds) -> dict
 def _refusal(request: ApproveLimit, found: LimitRequest) -> Reason | None:
     # Who is nobody may be anybody, but not two persons.
     before = ({*found.asked_by.split()} - {UNAUTHENTICATED}) | {*found.approved_by.split()}
-    if not before.isdisjoint((*request.actor.split(), *request.known_as)):
+    is_unknown = bool(ids_in(found.asked_by)) and found.asked_by not in request.cleared
+    if is_unknown or not before.isdisjoint(request.actor.split()):
         return Reason.OTHER_PERSON_NEEDED
     present = request.present
     return None if present is not None and limit_text(present) == found.before else Reason.LIMIT_CHANGED

@@ -339,6 +339,7 @@ class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
     before: Limit
     wanted: Limit
     expired: tuple[Account, ...] = ()
+    known_as: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -355,7 +356,7 @@ class ApproveLimit(Struct, frozen=True, gc=False, kw_only=True):
     """Approve a request for another limit, `of_two` persons or alone.
 
     `stored` and `present` are the stored limit and the one in force when that was decided: neither may have changed.
-    `known_as` are the ids under which the actor may have asked, and those of whom nobody knows who they are any more.
+    `cleared` are those who ask by ids, of whom it is known by their names that they are not the actor.
     """
 
     account: Account
@@ -365,7 +366,7 @@ class ApproveLimit(Struct, frozen=True, gc=False, kw_only=True):
     stored: Limit | None
     present: Limit | None
     of_two: bool
-    known_as: tuple[str, ...] = ()
+    cleared: tuple[str, ...] = ()
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""

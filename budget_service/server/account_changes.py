@@ -7,7 +7,7 @@ import secrets
 from budget_service.configuration.budget_file import AccountUnknownError, Configuration, InvisibleNameError
 from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
-from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, LimitsChangedError
+from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer, Refused
 from budget_service.ledger.requests import (
     AccountRequest,
@@ -62,9 +62,13 @@ async def forget_account(request: ForgetAccount, configuration: Configuration, s
     account = request.account
     for _ in range(MAX_ATTEMPTS):
         stored = await store.limits(account)
-        if not await store.is_known(account):
-            raise AccountUnknownError
         names = (account, *stored.states.get(account, UNTOUCHED).former(account))
+        rows = await store.rows_of(names)
+        if not any(each.level == account for each in rows):
+            # What an earlier call has left when it was interrupted.
+            await store.drop_names(account.root, ())
+            await _look_up_anew(request, stored, store)
+            raise AccountUnknownError
         limits = filter(None, map(configuration.limit_of, names))
         windows = tuple({each.window for each in limits})
         try:
@@ -73,17 +77,18 @@ async def forget_account(request: ForgetAccount, configuration: Configuration, s
             # It may have got another name meanwhile, or another limit.
             continue
         if not isinstance(answer.outcome, Refused):
-            await store.drop(names)
-            # Who has looked the name up in between takes it for closed, until the limits of its root change.
-            anew = SetLimits(
-                account=account.level(1),
-                request_id=f"forgotten {secrets.token_hex(8)}",
-                actor=request.actor,
-                changes=(),
-            )
-            await store.apply(anew, NO_LIMITS)
+            await store.drop(rows)
+            await _look_up_anew(request, stored, store)
         return answer
     raise StoreUnavailableError("the limits of this root are being changed without pause")
+
+
+async def _look_up_anew(request: ForgetAccount, stored: StoredLimits, store: NamedStore) -> None:
+    """Have the limits of the root looked up again: who has seen the name in between takes it for closed."""
+    if stored.version:
+        id_ = f"forgotten {secrets.token_hex(8)}"
+        anew = SetLimits(account=request.account.level(1), request_id=id_, actor=request.actor, changes=())
+        await store.apply(anew, NO_LIMITS)
 
 
 async def _require_named(level: Account, configuration: Configuration, store: Store) -> None:

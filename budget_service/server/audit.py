@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from budget_service.ledger.account_states import UNTOUCHED, AccountState
+from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import Account
@@ -181,15 +181,26 @@ async def verify_names(store: Store, root: str, found: Verification, tuning: Tun
     """
     own = (level for level in found.levels if level.root == root)
     levels = sorted({above for level in own for above in level.of_block("").levels[1:]})
+    # What is forgotten meanwhile differs once.
+    differing = await _nameless(store, root, levels, tuning) if levels else {}
+    for level, has_row in (await _nameless(store, root, [*differing], tuning) if differing else {}).items():
+        found.note(Difference(level, None, Sum.NAME, None, int(has_row), int(not has_row)))
+
+
+async def _nameless(store: Store, root: str, levels: list[Account], tuning: Tuning) -> dict[Account, bool]:
+    """Return the levels that have no row though they have to, and those that have one though it is forgotten."""
     known: set[str] = set()
     for first in range(0, len(levels), tuning.journal_page):
         ids = [each.path[-1] for each in levels[first : first + tuning.journal_page]]
         known.update(each.id for each in await store.names_of(root, ids))
     states = (await store.all_limits(root)).states
+    forgotten = {level for level, state in states.items() if state.is_forgotten}
+    differing: dict[Account, bool] = {}
     async for level in in_turns(levels):
-        has_row, has_to = level.path[-1] in known, not states.get(level, UNTOUCHED).is_forgotten
-        if has_row != has_to:
-            found.note(Difference(level, None, Sum.NAME, None, int(has_row), int(has_to)))
+        has_row, is_forgotten = level.path[-1] in known, not forgotten.isdisjoint(level.levels)
+        if has_row == is_forgotten:
+            differing[level] = has_row
+    return differing
 
 
 async def measure(store: Store, account: Account, usage: Usage, tuning: Tuning = DEFAULTS) -> None:

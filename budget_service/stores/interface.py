@@ -204,8 +204,11 @@ class Store(Protocol):
     async def names_below(self, root: str, name: str) -> list[str]:
         """Return the names that have a row below one: those of levels, and of persons."""
 
-    async def drop_names(self, root: str, names: Sequence[str]) -> None:
-        """Remove the rows of names, so that the store has neither the names nor their keys any more."""
+    async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:
+        """Remove rows, so that the store has neither name nor key any more: not those that names got meanwhile.
+
+        Without any, what an interrupted removal has left in files is removed.
+        """
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation of this account, None if there is none."""

@@ -26,21 +26,40 @@ from budget_service.ledger.requests import (
     Charge,
     CloseAccount,
     MoveAccount,
+    ReportCharge,
     Request,
     RequestLimit,
     Reserve,
+    ReturnLease,
     SetLimits,
     WriteOff,
 )
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
-from budget_service.stores.interface import BalancePage, GroupedEntries, MatchingEntries, Store
+from budget_service.stores.interface import (
+    BalancePage,
+    GroupedEntries,
+    MatchingEntries,
+    Store,
+    StoreUnavailableError,
+)
 
 KNOWN_ACCOUNTS = 50_000
+MAX_ATTEMPTS = 5
 AT_ONCE = 1000
 # What may be the first that the ledger hears of an account.
-_BEGINNING = Reserve | Charge | WriteOff | SetLimits | CloseAccount | MoveAccount | RequestLimit
+_BEGINNING = (
+    Reserve
+    | Charge
+    | ReportCharge
+    | ReturnLease
+    | WriteOff
+    | SetLimits
+    | CloseAccount
+    | MoveAccount
+    | RequestLimit
+)
 
 _Levels: TypeAlias = Mapping[Account, Account]
 _Entry: TypeAlias = tuple[str, JournalEntry]
@@ -65,6 +84,8 @@ class NamedStore:
     def __init__(self, ledger: Store) -> None:
         self.ledger = ledger
         self._known: OrderedDict[Account, _Known] = OrderedDict()
+        # Of ids that nothing is kept of: a request has the same fingerprint when it is sent again.
+        self._own_key = secrets.token_bytes(KEY_BYTES)
 
     @property
     def store(self) -> Store:
@@ -92,9 +113,15 @@ class NamedStore:
             levels, by_ids = await self._levels(_named_by(request), adds=adds), limits
         renamed = _renamed(request, levels)
         if isinstance(renamed, RequestLimit):
-            renamed = structs.replace(renamed, actor=await self._asker(renamed.actor, renamed.asking))
+            waiting = await self._waiting(renamed.account)
+            same = tuple([each for each, names in waiting.items() if names == renamed.actor])
+            actor = await self._asker(renamed.actor, renamed.asking)
+            renamed = structs.replace(renamed, actor=actor, known_as=same)
         elif isinstance(renamed, ApproveLimit):
-            renamed = structs.replace(renamed, known_as=await self._askers_like(renamed))
+            waiting, own = await self._waiting(renamed.account), {*renamed.actor.split()}
+            others = [each for each, names in waiting.items() if not ids_in(names)]
+            cleared = [each for each in others if own.isdisjoint(waiting[each].split())]
+            renamed = structs.replace(renamed, cleared=tuple(cleared))
         answer = await self.ledger.apply(renamed, by_ids)
         outcome = answer.outcome
         if not isinstance(outcome, Reserved) or outcome.lent is None:
@@ -113,9 +140,13 @@ class NamedStore:
         """Return the stored limits of the levels of an account, and look up its ids anew; see `Store`."""
         self._known.pop(account, None)
         levels = await self._levels((account,))
-        found = await self.ledger.limits(levels[account])
-        names = {by_ids: name for name, by_ids in levels.items()}
-        return await self._stored(found, names)
+        for _ in range(MAX_ATTEMPTS):
+            found = await self.ledger.limits(levels[account])
+            before, levels = levels, await self._levels((account,))
+            # A name that has got its id meanwhile has a limit, or is closed, in this version of the limits.
+            if levels == before:
+                return await self._stored(found, {by_ids: name for name, by_ids in levels.items()})
+        raise StoreUnavailableError("names of this account come and go without pause")
 
     async def all_limits(self, root: str) -> StoredLimits:
         """Return all stored limits of a root; see `Store`."""
@@ -174,17 +205,22 @@ class NamedStore:
         levels = known.levels if known is not None else await self._levels((account,))
         return await self.ledger.query_id_of(levels[account], reservation_id)
 
-    async def is_known(self, account: Account) -> bool:
-        """Return whether there is a row of the account's name."""
-        return account.depth == 1 or bool(await self.ledger.named(account.root, (account.text,)))
+    async def rows_of(self, accounts: Sequence[Account]) -> list[NameRow]:
+        """Return the rows of accounts of one root that have one."""
+        return await self.ledger.named(accounts[0].root, [each.text for each in accounts])
 
-    async def drop(self, accounts: Sequence[Account]) -> None:
-        """Remove the rows of accounts of one root, of persons who asked for them, and of names that were never used."""
-        root = accounts[0].root
-        below = [await self.ledger.names_below(root, each.text) for each in accounts]
-        await self.ledger.drop_names(root, [*(each.text for each in accounts), *chain.from_iterable(below)])
-        for each in accounts:
-            self._known.pop(each, None)
+    async def drop(self, rows: Sequence[NameRow]) -> None:
+        """Remove rows of accounts of one root, of persons who asked for them, and of names that were never used."""
+        root, below = rows[0].level.root, list[NameRow]()
+        for each in rows:
+            names = await self.ledger.names_below(root, each.name)
+            found = list(chain.from_iterable([await self.ledger.named(root, some) for some in _pages(names)]))
+            # As long as the name has its id, what was below it was not somebody's who came anew.
+            if each in await self.ledger.named(root, (each.name,)):
+                below += found
+        await self.ledger.drop_names(root, [*rows, *below])
+        for each in rows:
+            self._known.pop(each.level, None)
 
     async def rows_for(self, root: str, ids: Iterable[str]) -> list[NameRow]:
         """Return the rows of ids, of those that are not forgotten."""
@@ -225,8 +261,7 @@ class NamedStore:
     async def _levels(self, accounts: Iterable[Account], *, adds: bool = False) -> _Levels:
         """Return all levels of accounts of one root by ids; with `adds`, those that are new get one.
 
-        Nothing is kept of other new ones: their ids are made without a key, so that a request has the same fingerprint
-        when it is sent again.
+        Nothing is kept of other new ones.
         """
         every = {level: None for account in accounts for level in account.of_block("").levels}
         texts = [level.text for level in every if level.depth > 1]
@@ -243,7 +278,7 @@ class NamedStore:
                 ]
                 found |= {each.name: each for each in await self.ledger.add_names(root, new)}
             rows |= found
-        return {each: (rows.get(each) or NameRow.made(each, bytes(KEY_BYTES))).id for each in names}
+        return {each: (rows.get(each) or NameRow.made(each, self._own_key)).id for each in names}
 
     async def _asker(self, actor: str, asking: Account) -> str:
         """Return the ids of who asks for another limit."""
@@ -253,14 +288,13 @@ class NamedStore:
         ids = await self._ids(asking.root, names, adds=True)
         return " ".join(ids[each] for each in names)
 
-    async def _askers_like(self, request: ApproveLimit) -> tuple[str, ...]:
-        """Return the ids of those who asked and may be who approves: also of whom nobody knows who they are."""
-        states = (await self.ledger.limits(request.account)).states
-        waiting = states.get(request.account, UNTOUCHED).requests
-        ids = [each for asked in waiting for each in ids_in(asked.asked_by)]
-        rows = {each.id: each for each in await self.rows_for(request.account.root, ids)}
-        own = request.actor.split()
-        return tuple([each for each in ids if each not in rows or rows[each].person in own])
+    async def _waiting(self, by_ids: Account) -> dict[str, str]:
+        """Return who asks for another limit of a level, by ids, with their names; an id that has none stands there."""
+        states = (await self.ledger.limits(by_ids)).states
+        askers = [each.asked_by for each in states.get(by_ids, UNTOUCHED).requests]
+        ids = [id_ for each in askers for id_ in ids_in(each)]
+        persons = {each.id: each for each in await self.rows_for(by_ids.root, ids)}
+        return {each: with_persons(each, persons) for each in askers}
 
     async def _stored(self, found: StoredLimits, names: _Levels) -> StoredLimits:
         states = found.states

@@ -69,7 +69,8 @@ class Names:
         found = {(level.root, level.path[-1]) for level in levels} & self.rows.keys()
         texts = {self.rows[each].name for each in found}
         for each, row in list(self.rows.items()):
-            if row.name.partition(PERSON)[0] in texts:
+            # What is below a name goes with it, persons and levels that were never used.
+            if any(f"{row.name}/".startswith(f"{text}/") for text in texts):
                 del self.rows[each]
                 self.ids.pop(row.name, None)
 
@@ -130,7 +131,8 @@ def check_names(checked: Checked, names: Names, named: Named, states: Mapping[Ac
     forgotten = {level for level, state in states.items() if state.is_forgotten}
     above = {each for level in forgotten for each in level.levels}
     for level in sorted(level for level in named.levels if level.depth > 1):
-        checked.note(NAMES, _problem(level, names, is_forgotten=level in forgotten))
+        # With a level, what is below it goes: names that were never used for a charge.
+        checked.note(NAMES, _problem(level, names, is_forgotten=not forgotten.isdisjoint(level.levels)))
     for (root, id_), levels in sorted(named.persons.items()):
         for level in sorted(levels):
             row = names.rows.get((root, id_))

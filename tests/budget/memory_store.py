@@ -198,10 +198,11 @@ class MemoryStore:
         """Look through all names."""
         return [each for of, each in self.rows if of == root and each.startswith(f"{name}/")]
 
-    async def drop_names(self, root: str, names: Sequence[str]) -> None:
+    async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:
         """Drop them."""
-        for each in names:
-            self.rows.pop((root, each), None)
+        for each in rows:
+            if self.rows.get((root, each.name)) == each:
+                del self.rows[root, each.name]
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Look up a reservation."""

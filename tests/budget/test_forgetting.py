@@ -14,20 +14,25 @@ import pytest
 import pytest_asyncio
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
+from msgspec import structs
 
 from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.account_states import FORGOTTEN
+from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, StoredLimits
+from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
 from budget_service.ledger.pseudonyms import NameRow, ids_in
-from budget_service.ledger.values import Account
+from budget_service.ledger.requests import ApproveLimit, ReportCharge, RequestLimit, SetLimits
+from budget_service.ledger.values import Account, Cost
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering, serving
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store, StoreUnavailableError
 from budget_service.stores.named_store import NamedStore
+from budget_service.stores.sqlite import names as sqlite_names
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.support.budget_client import cancelling, charging, connected, cost, failure, reserving
-from tests.support.budget_samples import SteppedClock
+from tests.support.budget_samples import UNIT, SteppedClock, limit
 
 CONFIGURATION = Configuration.model_validate(
     {
@@ -269,7 +274,7 @@ async def test_rows_of_names_are_verified(ledger: Ledger) -> None:
     (ann,) = await ledger.store.named("acme", ["acme/ann"])
     await ledger.forgotten("acme", "ann")
     assert [] == await ledger.verified()
-    await ledger.store.drop_names("acme", ["/".join(LEAVER)])
+    await ledger.store.drop_names("acme", await ledger.store.named("acme", ["/".join(LEAVER)]))
     await ledger.store.add_names("acme", [ann])
     (lost,) = {entry.account.path for entry in await ledger.entries()} - {("acme", ann.id)}
     assert [("name", ["acme", "ann"]), ("name", list(lost))] == sorted(await ledger.verified())
@@ -300,6 +305,98 @@ async def test_two_first_charges_at_once_are_of_one_account(any_store: Store, tu
         assert 4 == await one.spent(*LEAVER) == await other.spent(*LEAVER)
 
 
+async def test_of_two_who_forget_at_once_neither_drops_who_comes_anew(
+    any_store: Store, tuning: Tuning, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one removes the row that it has seen, and not the one that the name has got since."""
+    async with served(any_store, tuning) as one, served(any_store, tuning) as other:
+        await one.charge(*LEAVER)
+        await one.closed(*LEAVER)
+        clock.step(days=31)
+        drops, decided, late = NamedStore.drop, asyncio.Event(), asyncio.Event()
+
+        async def waits(self: NamedStore, rows: list[NameRow]) -> None:
+            decided.set()
+            await late.wait()
+            await drops(self, rows)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(NamedStore, "drop", waits)
+            second = asyncio.create_task(other.forgotten(*LEAVER, id_="second"))
+            await decided.wait()
+            patched.setattr(NamedStore, "drop", drops)
+            await one.forgotten(*LEAVER)
+        await one.charge(*LEAVER, id_="new", amount=8)
+        late.set()
+        await second
+        assert 8 == await other.spent(*LEAVER)
+        assert [] == await one.verified()
+
+
+async def test_what_a_region_reports_of_an_unknown_name_counts_for_it(any_store: Store) -> None:
+    """It has happened, whatever the ledger knows: under an id that the name has from then on."""
+    store = NamedStore(any_store)
+    account = Account(LEAVER)
+    levels = CONFIGURATION.limits_of(account, {})
+    report = ReportCharge(
+        account=account,
+        lease_id="0" * 32,
+        number=1,
+        cost=Cost(4, 1),
+        unit_id=UNIT,
+        release_id="rel",
+        query_id="q",
+    )
+    await store.apply(report, AppliedLimits(levels))
+    assert Cost(4, 1) == (await NamedStore(any_store).read(account, levels)).levels[-1].spent
+    assert 1 == len(await store.rows_of([account]))
+
+
+async def test_who_asks_is_known_by_every_account(any_store: Store) -> None:
+    """One request at a level, whichever account it is for; and who asked while an approval came does not approve."""
+    store, level, before = NamedStore(any_store), Account(("acme",)), limit(10, 5)
+    given: dict[str, Any] = {"before": before, "wanted": limit(40, 5), "stated": ("40",), "reason": "audit"}
+    asked = [
+        RequestLimit(account=level, request_id=name, actor=ASKER, asking=Account(("acme", name)), **given)
+        for name in ("a", "b")
+    ]
+    outcomes = [(await store.apply(each, NO_LIMITS)).outcome for each in asked]
+    assert Refused(Reason.TOO_MANY_REQUESTS) == outcomes[1] != outcomes[0]
+    by_ids = (await any_store.limits(level)).states[level].requests[0]
+    approval = ApproveLimit(
+        account=level,
+        request_id="yes",
+        actor=ASKER,
+        id=by_ids.id,
+        stored=None,
+        present=before,
+        of_two=False,
+    )
+    # Nothing was waiting when the ids of who asks were looked up.
+    assert Refused(Reason.OTHER_PERSON_NEEDED) == (await any_store.apply(approval, NO_LIMITS)).outcome
+    refused = (await store.apply(structs.replace(approval, request_id="own"), NO_LIMITS)).outcome
+    assert Refused(Reason.OTHER_PERSON_NEEDED) == refused
+    other = structs.replace(approval, request_id="other", actor="sub:ops")
+    assert isinstance((await store.apply(other, NO_LIMITS)).outcome, LimitsSet)
+
+
+async def test_a_limit_that_comes_with_the_name_is_seen(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a version of the root's limits, all that is stored for a name is found, though it got its id in between."""
+    store, account = NamedStore(any_store), Account(LEAVER)
+    limits, one = any_store.limits, limit(1, 1)
+
+    async def late(asked: Account) -> StoredLimits:
+        monkeypatch.setattr(any_store, "limits", limits)
+        change = SetLimits(account=account.level(1), request_id="s", actor="ops", changes=((account, one),))
+        await NamedStore(any_store).apply(change, NO_LIMITS)
+        return await limits(asked)
+
+    monkeypatch.setattr(any_store, "limits", late)
+    assert {account: one} == dict((await store.limits(account)).limits)
+
+
 async def test_nothing_is_kept_of_who_only_asked(ledger: Ledger) -> None:
     """Reading a budget, and asking in vain, makes no row of a name."""
     await ledger.spent(*LEAVER)
@@ -310,6 +407,25 @@ async def test_nothing_is_kept_of_who_only_asked(ledger: Ledger) -> None:
     await ledger.refused(*LEAVER)
     assert [] == await ledger.store.named("acme", ["/".join(LEAVER)])
     assert [] == await ledger.store.roots() or ["acme"] == await ledger.store.roots()
+
+
+async def test_what_an_interrupted_removal_has_left_goes_with_the_next(
+    tmp_path: Path, clock: SteppedClock, tuning: Tuning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the row is gone by then, so that there is no such account any more."""
+    store = SqliteStore.open(tmp_path / "ledger.db", clock)
+    async with served(store, tuning) as ledger:
+        await ledger.charge(*LEAVER)
+        (row,) = await store.named("acme", ["/".join(LEAVER)])
+        await ledger.closed(*LEAVER)
+        clock.step(days=31)
+        with monkeypatch.context() as patched:
+            patched.setattr(sqlite_names, "EMPTY_LOG", "SELECT 1")
+            await ledger.refused(*LEAVER)
+        assert ["ledger.db-wal"] == _traces(tmp_path, row)
+        assert "ACCOUNT_UNKNOWN" == await ledger.refused(*LEAVER)
+        assert [] == _traces(tmp_path, row)
+    await store.close()
 
 
 async def test_a_ledger_in_a_file_has_no_trace(tmp_path: Path, clock: SteppedClock, tuning: Tuning) -> None:

@@ -117,7 +117,7 @@ async def test_a_name_that_came_back_or_is_lost_is_found(
     rows = await ledger.store.named("acme", ["acme/u-1", "acme/ann"])
     await ledger.typed("forget", *WHO, *BECAUSE)
     await ledger.store.add_names("acme", [each for each in rows if each.name == "acme/u-1"])
-    await ledger.store.drop_names("acme", ["acme/ann"])
+    await ledger.store.drop_names("acme", await ledger.store.named("acme", ["acme/ann"]))
     found = (await facts(capsys, ledger, "verify", code=1))["differences"]
     assert {("name", 1, 0), ("name", 0, 1)} == {
         (each["sum"], each["kept"], each["rebuilt"]) for each in found

@@ -31,10 +31,11 @@ _KEPT = Statement.of(
     "SELECT coalesce(json_agg(json_build_array(name, id, key)), '[]')::text FROM gris.names "
     "WHERE root = %(root)s AND name = ANY (ARRAY(SELECT json_array_elements_text(%(names)s::json)))"
 )
+# A name has one id, so that of a row that was dropped and came anew the id is another one.
 _DROP = Statement.of(
-    "DELETE FROM gris.names WHERE root = %(root)s AND name = ANY (ARRAY("
-    "SELECT name FROM gris.names WHERE root = %(root)s "
-    "AND name = ANY (ARRAY(SELECT json_array_elements_text(%(names)s::json))) ORDER BY name FOR UPDATE))"
+    "DELETE FROM gris.names WHERE root = %(root)s AND id = ANY (ARRAY("
+    "SELECT id FROM gris.names WHERE root = %(root)s "
+    "AND id = ANY (ARRAY(SELECT json_array_elements_text(%(ids)s::json))) ORDER BY name FOR UPDATE))"
 )
 
 Sessions: TypeAlias = Callable[[], AbstractAsyncContextManager[Session]]
@@ -59,10 +60,10 @@ async def add(sessions: Sessions, root: str, rows: Sequence[NameRow]) -> list[Na
     return [read_name(*row) for row in json.decode(found.get_value(0, 0) or b"[]")]
 
 
-async def drop(sessions: Sessions, root: str, names: Sequence[str]) -> None:
-    """Remove the rows of names."""
+async def drop(sessions: Sessions, root: str, rows: Sequence[NameRow]) -> None:
+    """Remove rows of names."""
     try:
         async with sessions() as session:
-            await session.together((_DROP, {"root": root, "names": json.encode(names)}))
+            await session.together((_DROP, {"root": root, "ids": json.encode([each.id for each in rows])}))
     except OTHERS_WERE_QUICKER as error:
         raise StoreUnavailableError(f"others were quicker: {type(error).__name__}") from None

@@ -254,9 +254,9 @@ class PostgresStore(RemoteStore):
         found = await self._reading(name_rows.BELOW, root, *bounds_below(name))
         return [each for (each,) in found]
 
-    async def drop_names(self, root: str, names: Sequence[str]) -> None:
-        """Remove the rows of names; see `Store`."""
-        await self._to_the_end(name_rows.drop(self._session, root, names))
+    async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:
+        """Remove rows of names; see `Store`."""
+        await self._to_the_end(name_rows.drop(self._session, root, rows))
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

@@ -60,9 +60,9 @@ class RedisNames:
         new = {each.name: (each.name, each.id, each.key) for each in reversed(rows)}
         return _read(list(new), await self._write(ADD_NAMES, root, list(new.values())))
 
-    async def drop(self, root: str, names: Sequence[str]) -> None:
-        """Remove the rows of names."""
-        await self._write(DROP_NAMES, root, names)
+    async def drop(self, root: str, rows: Sequence[NameRow]) -> None:
+        """Remove rows of names."""
+        await self._write(DROP_NAMES, root, [(each.name, each.id) for each in rows])
 
     async def _looked_up(self, root: str, table: str, fields: Sequence[str]) -> list[Any]:
         if not fields:

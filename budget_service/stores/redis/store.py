@@ -257,9 +257,9 @@ class RedisStore(RemoteStore):
         """Return the names below one; see `Store`."""
         return await self._names.names_below(root, name)
 
-    async def drop_names(self, root: str, names: Sequence[str]) -> None:
-        """Remove the rows of names; see `Store`."""
-        await self._names.drop(root, names)
+    async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:
+        """Remove rows of names; see `Store`."""
+        await self._names.drop(root, rows)
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

@@ -16,6 +16,7 @@ from budget_service.stores.interface import StoreDamagedError, StoreUnavailableE
 from budget_service.stores.sqlite.audit import transaction
 from budget_service.stores.sqlite.file import NAMES, NAMES_BY_ID
 
+EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 _BY_NAME = "SELECT name, id, key FROM names WHERE root = ? AND name = ?"
 _BY_ID = "SELECT name, id, key FROM names WHERE root = ? AND id = ?"
 _BELOW = "SELECT name FROM names WHERE root = ? AND name > ? AND name < ?"
@@ -56,18 +57,19 @@ def add(connection: sqlite3.Connection, root: str, rows: Sequence[NameRow]) -> l
         return by_name(connection, root, [each.name for each in rows])
 
 
-def drop(connection: sqlite3.Connection, root: str, names: Sequence[str]) -> None:
+def drop(connection: sqlite3.Connection, root: str, dropped: Sequence[NameRow]) -> None:
     """Remove the rows of names, and every trace of them in the files."""
     with transaction(connection):
         before = connection.total_changes
         connection.executemany(
-            "DELETE FROM names WHERE root = ? AND name = ?", [(root, each) for each in names]
+            "DELETE FROM names WHERE root = ? AND name = ? AND id = ?",
+            [(root, each.name, each.id) for each in dropped],
         )
         if connection.total_changes > before:
             for statement in _ANEW:
                 connection.execute(statement)
     # Also if there was nothing to remove: the last attempt may have ended here.
-    (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    (is_busy, *_) = connection.execute(EMPTY_LOG).fetchone()
     if is_busy:
         raise StoreUnavailableError("the names are removed, and are still in the write-ahead log")
 

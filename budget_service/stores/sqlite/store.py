@@ -228,9 +228,9 @@ class SqliteStore:
         """Return the names below one; see `Store`."""
         return await self._reading(lambda: name_rows.below(self._connection, root, name))
 
-    async def drop_names(self, root: str, names: Sequence[str]) -> None:
-        """Remove the rows of names from the files; see `Store`."""
-        await self._apart(lambda: name_rows.drop(self._connection, root, names))
+    async def drop_names(self, root: str, dropped: Sequence[NameRow]) -> None:
+        """Remove rows of names from the files; see `Store`."""
+        await self._apart(lambda: name_rows.drop(self._connection, root, dropped))
 
     async def back_up(self, folder: Path) -> Path:
         """Copy the ledger into a new file of a folder; see `EmbeddedStore`."""

@@ -6,6 +6,8 @@ local rows, new, taken = cmsgpack.unpack(ARGV[1]), {}, {}
 -- Redis does not take back what a script wrote before it failed, so everything is looked at first.
 local damage = misfit({names_key, ids_key})
 if damage then return damage end
+-- Where all names were lost, everybody would begin anew.
+if redis.call('HLEN', names_key) ~= redis.call('HLEN', ids_key) then return damaged(names_key) end
 for _, row in ipairs(rows) do
   local name, id = row[1], row[2]
   if redis.call('HEXISTS', names_key, name) == 0 then

@@ -1,18 +1,18 @@
--- Remove the rows of names. ARGV: {name, ...}.
+-- Remove rows of names, unless a name has another id by now. ARGV: {{name, id}, ...}.
 
 local names_key, ids_key = unpack(KEYS)
-local names, ids = cmsgpack.unpack(ARGV[1]), {}
+local rows, ids = cmsgpack.unpack(ARGV[1]), {}
 
 local damage = misfit({names_key, ids_key})
 if damage then return damage end
-for index, name in ipairs(names) do
-  local kept = redis.call('HGET', names_key, name)
+for index, row in ipairs(rows) do
+  local kept = redis.call('HGET', names_key, row[1])
   ids[index] = kept and string.match(kept, '^(.-):')
   if kept and not ids[index] then return damaged(names_key) end
 end
-for index, name in ipairs(names) do
-  if ids[index] then
-    redis.call('HDEL', names_key, name)
+for index, row in ipairs(rows) do
+  if ids[index] == row[2] then
+    redis.call('HDEL', names_key, row[1])
     redis.call('HDEL', ids_key, ids[index])
   end
 end
