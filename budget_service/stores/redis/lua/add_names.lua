@@ -20,7 +20,8 @@ end
 
 for _, row in ipairs(new) do
   local name, id, key = unpack(row)
-  if redis.call('HSETNX', names_key, name, id .. ':' .. key) == 1 then redis.call('HSET', ids_key, id, name) end
+  redis.call('HSET', names_key, name, id .. ':' .. key)
+  redis.call('HSET', ids_key, id, name)
 end
 local kept = {}
 for index, row in ipairs(rows) do kept[index] = redis.call('HGET', names_key, row[1]) end
