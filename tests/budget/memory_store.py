@@ -184,7 +184,7 @@ class MemoryStore:
 
     async def named(self, root: str, names: Sequence[str]) -> list[NameRow]:
         """Look up names."""
-        return [self.rows[root, each] for each in names if (root, each) in self.rows]
+        return [self.rows[root, each] for each in dict.fromkeys(names) if (root, each) in self.rows]
 
     async def names_of(self, root: str, ids: Sequence[str]) -> list[NameRow]:
         """Look for ids."""
@@ -192,7 +192,9 @@ class MemoryStore:
 
     async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
         """Add those that are new."""
-        return [self.rows.setdefault((root, each.name), each) for each in rows]
+        for each in rows:
+            self.rows.setdefault((root, each.name), each)
+        return [self.rows[root, name] for name in dict.fromkeys(each.name for each in rows)]
 
     async def names_below(self, root: str, name: str) -> list[str]:
         """Look through all names."""

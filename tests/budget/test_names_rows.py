@@ -64,7 +64,7 @@ async def test_a_name_is_found_by_itself_and_by_its_id_and_keeps_its_first_key(a
     assert [] == await any_store.named("other", [ann.name]) == await any_store.names_of("other", [ann.id])
     assert [again] == await any_store.add_names("other", [again])
     assert [] == await any_store.named(ROOT, []) == await any_store.add_names(ROOT, [])
-    await any_store.drop_names(ROOT, [ann.name])
+    await any_store.drop_names(ROOT, [ann])
     assert ([], [again]) == (
         await any_store.named(ROOT, [ann.name]),
         await any_store.named("other", [ann.name]),
@@ -76,10 +76,12 @@ async def test_a_name_that_was_dropped_is_gone_and_may_be_added_with_another_key
     ann, bob, again = row_of("acme/ann"), row_of("acme/bob"), row_of("acme/ann", seed=1)
     await any_store.add_names(ROOT, [ann, bob])
     for _ in range(2):
-        await any_store.drop_names(ROOT, [ann.name, "acme/nobody"])
+        await any_store.drop_names(ROOT, [ann, row_of("acme/nobody")])
         assert [] == await any_store.named(ROOT, [ann.name]) == await any_store.names_of(ROOT, [ann.id])
     assert [bob] == await any_store.names_of(ROOT, [bob.id])
     assert [again] == await any_store.add_names(ROOT, [again])
+    # The row that came meanwhile is not the one that is to go.
+    await any_store.drop_names(ROOT, [ann])
     assert [] == await any_store.names_of(ROOT, [ann.id])
     assert [again] == await any_store.names_of(ROOT, [again.id])
 
@@ -90,7 +92,7 @@ async def test_a_thousand_names_of_every_script_at_once(any_store: Store) -> Non
     assert same(rows, await any_store.add_names(ROOT, rows))
     assert same(rows, await any_store.named(ROOT, [each.name for each in rows]))
     assert same(rows, await any_store.names_of(ROOT, [each.id for each in rows]))
-    await any_store.drop_names(ROOT, [each.name for each in rows[1:]])
+    await any_store.drop_names(ROOT, rows[1:])
     assert rows[:1] == await any_store.named(ROOT, [each.name for each in rows])
 
 
@@ -196,7 +198,7 @@ async def test_who_adds_names_gets_a_row_of_each_while_others_drop_them(kept: Ke
     rows = [row_of(f"acme/{number}") for number in range(5)]
     async with opened_by_two(kept) as (one, other):
         for _ in range(30):
-            dropping = other.drop_names(ROOT, [each.name for each in reversed(rows)])
+            dropping = other.drop_names(ROOT, rows[::-1])
             added, *_ = await asyncio.gather(one.add_names(ROOT, rows), dropping, one.add_names(ROOT, rows))
             assert same(rows, added)
 
@@ -241,7 +243,7 @@ async def test_names_that_were_dropped_are_in_no_file(kept: Kept) -> None:
         assert kept.holds(["goes-"])
         assert kept.holds(keys[:1])
         for first in range(0, len(gone), AT_ONCE):
-            await store.drop_names(ROOT, [each.name for each in gone[first : first + AT_ONCE]])
+            await store.drop_names(ROOT, gone[first : first + AT_ONCE])
         await kept.clean()
         assert (False, False) == (kept.holds(["goes-"]), kept.holds(keys))
         assert kept.holds(["stays-"])
