@@ -23,8 +23,8 @@ _FIRST = (
     "checkpoints",
     "checkpoint_sums",
     "reservations",
-    "balances",
     "names",
+    "balances",
 )
 _LAST = ("payments", "outcomes", "journal")
 
