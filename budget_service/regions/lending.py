@@ -143,7 +143,9 @@ class Lending:
         if answer.outcome == Refused(Reason.REQUEST_ID_REUSED):
             # Another charge was recorded under this number: the region's ledger was set back, or copied. This one has
             # happened too, and no lease is left for it.
-            other = f"{charge.lease_id}.{charge.fingerprint()}"
+            # The name stands in the journal, which has to tell nothing of whose charge it is.
+            nameless = replace(charge, account=charge.account.level(1))
+            other = f"{charge.lease_id}.{nameless.fingerprint()}"
             answer = await self._ledger.apply_anyway(replace(charge, lease_id=other))
         outcome = answer.outcome
         if outcome == NOT_YOURS:

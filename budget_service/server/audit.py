@@ -179,7 +179,7 @@ async def verify_names(store: Store, root: str, found: Verification, tuning: Tun
     Without its row, who had the name would begin anew. That an id is the one of its row is looked at with each reading.
     Raises StoreError.
     """
-    own = (level for level in found.levels if level.root == root)
+    own = {level for level in found.levels if level.root == root} | {*(await store.all_limits(root)).limits}
     levels = sorted({above for level in own for above in level.of_block("").levels[1:]})
     # What is forgotten meanwhile differs once.
     differing = await _nameless(store, root, levels, tuning) if levels else {}

@@ -19,13 +19,15 @@ from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.account_states import UNTOUCHED, AccountState
 from budget_service.ledger.limit_requests import UNAUTHENTICATED
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
-from budget_service.ledger.outcomes import Answer, Reserved
+from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
 from budget_service.ledger.pseudonyms import KEY_BYTES, PERSON, NameRow, ids_in, with_persons
 from budget_service.ledger.requests import (
     ApproveLimit,
+    CancelReservation,
     Charge,
     CloseAccount,
     MoveAccount,
+    Refund,
     ReportCharge,
     Request,
     RequestLimit,
@@ -50,16 +52,14 @@ MAX_ATTEMPTS = 5
 AT_ONCE = 1000
 # What may be the first that the ledger hears of an account.
 _BEGINNING = (
-    Reserve
-    | Charge
-    | ReportCharge
-    | ReturnLease
-    | WriteOff
-    | SetLimits
-    | CloseAccount
-    | MoveAccount
-    | RequestLimit
+    Reserve | Charge | ReportCharge | WriteOff | SetLimits | CloseAccount | MoveAccount | RequestLimit
 )
+# What nobody can have to end or to give back of whom the ledger has not heard, and the answer then.
+_ENDING: Mapping[type[Request], Reason] = {
+    CancelReservation: Reason.RESERVATION_OVER,
+    ReturnLease: Reason.RESERVATION_OVER,
+    Refund: Reason.NOT_PAID,
+}
 
 _Levels: TypeAlias = Mapping[Account, Account]
 _Entry: TypeAlias = tuple[str, JournalEntry]
@@ -106,6 +106,8 @@ class NamedStore:
         What is remembered of an account is as old as its limits: those of an account that was forgotten since are
         refused, and looked up again.
         """
+        if (reason := _ENDING.get(type(request))) and not await self._has_row(request.account):
+            return Answer(Refused(reason), replayed=False)
         if limits.levels:
             levels, by_ids = await self._of_account(request, limits)
         else:
@@ -115,7 +117,7 @@ class NamedStore:
         if isinstance(renamed, RequestLimit):
             waiting = await self._waiting(renamed.account)
             same = tuple([each for each, names in waiting.items() if names == renamed.actor])
-            actor = await self._asker(renamed.actor, renamed.asking)
+            actor = await self._asker(renamed.actor, renamed.asking, adds=not same)
             renamed = structs.replace(renamed, actor=actor, known_as=same)
         elif isinstance(renamed, ApproveLimit):
             waiting, own = await self._waiting(renamed.account), {*renamed.actor.split()}
@@ -201,9 +203,12 @@ class NamedStore:
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
-        known = self._known.get(account)
-        levels = known.levels if known is not None else await self._levels((account,))
+        # Not what is remembered: no version of limits says that it is old, and a charge ticket depends on this.
+        levels = await self._levels((account,))
         return await self.ledger.query_id_of(levels[account], reservation_id)
+
+    async def _has_row(self, account: Account) -> bool:
+        return account.depth == 1 or account in self._known or bool(await self.rows_of((account,)))
 
     async def rows_of(self, accounts: Sequence[Account]) -> list[NameRow]:
         """Return the rows of accounts of one root that have one."""
@@ -243,7 +248,9 @@ class NamedStore:
             self._known.move_to_end(account)
             return known.levels, known.by_ids
         paid_as = () if not limits.paid_as else (Account.of_text(limits.paid_as),)
-        adds = isinstance(request, _BEGINNING) and limits.version >= 0
+        # Nothing begins below a closed level, but what a region has charged has happened.
+        begins = limits.closed is None or isinstance(request, ReportCharge)
+        adds = begins and isinstance(request, _BEGINNING) and limits.version >= 0
         named = (account, *paid_as)
         levels = await self._levels(named, adds=adds)
         by_ids = structs.replace(
@@ -280,12 +287,12 @@ class NamedStore:
             rows |= found
         return {each: (rows.get(each) or NameRow.made(each, self._own_key)).id for each in names}
 
-    async def _asker(self, actor: str, asking: Account) -> str:
-        """Return the ids of who asks for another limit."""
+    async def _asker(self, actor: str, asking: Account, *, adds: bool) -> str:
+        """Return the ids of who asks for another limit; with `adds` they are kept."""
         if actor == UNAUTHENTICATED:
             return actor
         names = [f"{asking.text}{PERSON}{each}" for each in actor.split()]
-        ids = await self._ids(asking.root, names, adds=True)
+        ids = await self._ids(asking.root, names, adds=adds)
         return " ".join(ids[each] for each in names)
 
     async def _waiting(self, by_ids: Account) -> dict[str, str]:

@@ -91,6 +91,7 @@ class SqliteStore:
         self._clock = clock
         self._loader = Loader(connection, tuning)
         self._purge = Purge(connection)
+        self._tuning = tuning
         self._committer = _started_thread()
         # The holder of this lock may use the connection.
         self._turn = asyncio.Lock()
@@ -222,7 +223,12 @@ class SqliteStore:
     async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
         """Keep the rows of new names, unless the disk hangs; see `Store`."""
         self._disk.require_responsive()
-        return await self._apart(lambda: name_rows.add(self._connection, root, rows))
+        adding = self._apart(lambda: name_rows.add(self._connection, root, rows), commits=True)
+        try:
+            # It goes on, and who asks again gets the same row.
+            return await asyncio.wait_for(adding, self._tuning.hanging_disk_seconds)
+        except TimeoutError:
+            raise StoreUnavailableError(HANGS) from None
 
     async def names_below(self, root: str, name: str) -> list[str]:
         """Return the names below one; see `Store`."""
@@ -307,12 +313,22 @@ class SqliteStore:
             self._loader.trim()
             return found
 
-    async def _apart(self, work: Callable[[], Result]) -> Result:
-        """Do something that takes its time on the other thread, to its end even if the caller is cancelled."""
+    async def _apart(self, work: Callable[[], Result], *, commits: bool = False) -> Result:
+        """Do something that takes its time on the other thread, to its end even if the caller is cancelled.
+
+        What `commits` as quickly as a charge says of the disk whether it answers.
+        """
 
         async def with_the_turn() -> Result:
             async with self._turn:
-                return await asyncio.get_running_loop().run_in_executor(self._committer, self._written, work)
+                if commits:
+                    self._disk.begins()
+                try:
+                    loop = asyncio.get_running_loop()
+                    return await loop.run_in_executor(self._committer, self._written, work)
+                finally:
+                    if commits:
+                        self._disk.ends()
 
         try:
             return await asyncio.shield(with_the_turn())
