@@ -442,12 +442,12 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
             return replace(request, reservation_id=request.reservation_id + "'")
         case SetLimits():
             return replace(request, changes=())
-        case WriteOff() | ResumeClock() | ReturnLease():
-            # They say nothing else.
+        case ReturnLease():
+            # It says nothing else, and no history has one.
             return replace(request, account=Account((*request.account.path, "x")))
         case ReportCharge():
             return replace(request, release_id=request.release_id + "'")
-        case Refund():
+        case Refund() | WriteOff() | ResumeClock():
             return replace(request, reason=request.reason + "'")
         case ChangeCurrency():
             return replace(request, unit_id=request.unit_id + "0")
