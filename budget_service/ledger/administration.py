@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from budget_service.ledger.account_states import AccountState
+from budget_service.ledger.account_states import UNTOUCHED, AccountState
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import AppliedLimits, TemporaryLimit, change_text, ends_at, phases
@@ -115,6 +115,10 @@ def _followed(limit: Limit | None, before: Limit | None) -> Limit | None:
 def _limits_outcome(
     snapshot: Snapshot, request: SetLimits, most_stored: int, now: Microseconds
 ) -> LimitsSet | Refused:
+    levels = {each for level, _ in request.changes for each in level.levels}
+    if any(snapshot.states.get(each, UNTOUCHED).is_forgotten for each in levels):
+        # What is set for a name that goes would be of nobody.
+        return Refused(Reason.ACCOUNT_FORGOTTEN)
     added = sum(limit is not None for _, limit in request.changes)
     if added and snapshot.stored_limits + added > most_stored:
         return Refused(Reason.TOO_MANY_LIMITS)

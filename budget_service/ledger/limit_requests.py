@@ -13,10 +13,24 @@ from msgspec.structs import replace
 
 from budget_service.ledger.account_states import UNTOUCHED, AccountState, LimitRequest
 from budget_service.ledger.administration import decision, refusal, set_limits
-from budget_service.ledger.limits import AppliedLimits, change_text, ends_at, limit_text, parse_limit
+from budget_service.ledger.limits import (
+    AppliedLimits,
+    LimitsChangedError,
+    change_text,
+    ends_at,
+    limit_text,
+    parse_limit,
+)
 from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
 from budget_service.ledger.pseudonyms import ids_in
-from budget_service.ledger.requests import ApproveLimit, LimitAct, RefuseLimit, RequestLimit, SetLimits
+from budget_service.ledger.requests import (
+    ANY_VERSION,
+    ApproveLimit,
+    LimitAct,
+    RefuseLimit,
+    RequestLimit,
+    SetLimits,
+)
 from budget_service.ledger.state import Decision, EntryKind, JournalEntry, Snapshot
 from budget_service.ledger.values import NOTHING, Account
 from budget_service.ledger.windows import DAY, Microseconds
@@ -38,7 +52,11 @@ _KINDS = {
 
 
 def act_on_limit(snapshot: Snapshot, request: LimitAct, limits: AppliedLimits, now: Microseconds) -> Decision:
-    """Ask for another limit, or approve or refuse one that was asked for."""
+    """Ask for another limit, or approve or refuse one that was asked for.
+
+    Raises:
+        LimitsChangedError: Somebody else may have asked since it was looked up who has.
+    """
     state = snapshot.states.get(request.account, UNTOUCHED)
     state = state.requesting(waiting(state, now))
     if isinstance(request, RequestLimit):
@@ -66,6 +84,8 @@ def waiting(state: AccountState, now: Microseconds) -> tuple[LimitRequest, ...]:
 def _asked(
     snapshot: Snapshot, request: RequestLimit, state: AccountState, most_stored: int, now: Microseconds
 ) -> Decision:
+    if request.as_of not in (ANY_VERSION, snapshot.root.limits_version):
+        raise LimitsChangedError(now)
     reason, swept = None, _swept(snapshot, request, now)
     if state.is_closed:
         reason = Reason.ACCOUNT_CLOSED

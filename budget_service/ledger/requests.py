@@ -16,12 +16,13 @@ from msgspec import Struct
 
 from budget_service.ledger.digests import digest
 from budget_service.ledger.fingerprints import cost_fields, fingerprint_of, payer_fields, reason_fields
+from budget_service.ledger.leases import lease_part, lease_return
 from budget_service.ledger.limits import limit_text
 from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit, blocks_of
 from budget_service.ledger.windows import Microseconds
 
-LEASE_PREFIX = "lease:"
+ANY_VERSION = -1
 
 
 class Reserve(Struct, frozen=True, gc=False, kw_only=True):
@@ -327,7 +328,8 @@ class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
 
     `stated` is what was sent; the `wanted` limit is made of it and of `before`, which may be another one at a retry.
     `asking` is the account for which somebody asks, which is the account or below it. `expired` are accounts of the
-    root whose expired requests are forgotten meanwhile.
+    root whose expired requests are forgotten meanwhile. `known_as` are those who ask by ids and have the actor's name,
+    as of a version of the root's limits; without ids, of any.
     """
 
     account: Account
@@ -340,6 +342,7 @@ class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
     wanted: Limit
     expired: tuple[Account, ...] = ()
     known_as: tuple[str, ...] = ()
+    as_of: int = ANY_VERSION
 
     @property
     def id(self) -> str:
@@ -395,26 +398,3 @@ AccountRequest: TypeAlias = CloseAccount | ReopenAccount | MoveAccount | ForgetA
 LimitAct: TypeAlias = RequestLimit | ApproveLimit | RefuseLimit
 RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | RecordFile | AccountRequest | LimitAct
 Request: TypeAlias = BudgetRequest | RootRequest
-
-
-def lease_part(lease_id: str, number: int) -> str:
-    """Return the id of the reservation that is left of a lease after so many charges.
-
-    It is also the name of the change that left it. Clients can neither learn a lease's id nor use such a name.
-    """
-    return f"{LEASE_PREFIX}{lease_id}.{number}"
-
-
-def lease_return(lease_id: str, number: int) -> str:
-    """Return the name of the change that takes back what is left of a lease after so many charges."""
-    return f"{lease_part(lease_id, number)}.end"
-
-
-def is_lease(reservation_id: str) -> bool:
-    """Return whether a reservation of the home ledger is what is left of a lease."""
-    return reservation_id.startswith(LEASE_PREFIX)
-
-
-def lease_of(name: str) -> str:
-    """Return the lease that the name of a part of it, or of a change to it, is of."""
-    return name.removeprefix(LEASE_PREFIX).partition(".")[0]

@@ -20,6 +20,7 @@ from budget_service.ledger.closing import change_account, is_closed_to, refuse_c
 from budget_service.ledger.counting import counting_levels, named_purpose
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.lease_reports import record_report, return_lease
+from budget_service.ledger.leases import is_lease
 from budget_service.ledger.limit_requests import act_on_limit
 from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError
 from budget_service.ledger.outcomes import (
@@ -51,7 +52,6 @@ from budget_service.ledger.requests import (
     ReturnLease,
     SetLimits,
     WriteOff,
-    is_lease,
 )
 from budget_service.ledger.state import (
     Change,

@@ -12,7 +12,8 @@ from budget_service.ledger.verification import Checkpoint, next_digest
 from budget_service.server import audit
 from budget_service.server.archives import entry_line
 from budget_service.stores.interface import Store, StoreUnavailableError
-from budget_service.stores.named_store import NamedStore, levels_in, persons_in
+from budget_service.stores.named_store import NamedStore
+from budget_service.stores.renaming import levels_in, persons_in
 from budget_service.tuning import DEFAULTS, Tuning
 
 PART_CHARACTERS = 64 * 1024

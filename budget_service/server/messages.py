@@ -12,7 +12,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
-from budget_service.ledger.requests import LEASE_PREFIX, CancelReservation, Charge, Reserve
+from budget_service.ledger.leases import LEASE_PREFIX
+from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import (
     Account,
     Cost,

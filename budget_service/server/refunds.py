@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from budget_service.ledger.requests import Refund, is_lease
+from budget_service.ledger.leases import is_lease
+from budget_service.ledger.requests import Refund
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import NOTHING, Account
 from budget_service.server.former_names import names_of

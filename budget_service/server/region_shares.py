@@ -5,7 +5,7 @@ from __future__ import annotations
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.account_statement import AccountStatement
-from budget_service.ledger.requests import is_lease, lease_of
+from budget_service.ledger.leases import is_lease, lease_of
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import Microseconds

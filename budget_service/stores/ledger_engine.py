@@ -15,9 +15,10 @@ from typing import TypeAlias
 
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.account_statement import AccountStatement, account_statement
+from budget_service.ledger.leases import is_lease
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request, is_lease
+from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import EntryKind, HistoryNeededError
 from budget_service.ledger.values import Account, LevelLimit, Unit

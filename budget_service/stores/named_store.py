@@ -16,9 +16,9 @@ from typing import Any, TypeAlias, cast
 from msgspec import structs
 
 from budget_service.ledger.account_statement import AccountStatement
-from budget_service.ledger.account_states import UNTOUCHED, AccountState
+from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.limit_requests import UNAUTHENTICATED
-from budget_service.ledger.limits import AppliedLimits, StoredLimits
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
 from budget_service.ledger.pseudonyms import KEY_BYTES, PERSON, NameRow, ids_in, with_persons
 from budget_service.ledger.requests import (
@@ -28,6 +28,8 @@ from budget_service.ledger.requests import (
     CloseAccount,
     MoveAccount,
     Refund,
+    RefuseLimit,
+    ReopenAccount,
     ReportCharge,
     Request,
     RequestLimit,
@@ -36,7 +38,7 @@ from budget_service.ledger.requests import (
     SetLimits,
     WriteOff,
 )
-from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.stores.interface import (
@@ -46,6 +48,15 @@ from budget_service.stores.interface import (
     Store,
     StoreUnavailableError,
 )
+from budget_service.stores.renaming import (
+    Levels,
+    accounts_of,
+    entry_with_names,
+    levels_in,
+    persons_in,
+    request_by_ids,
+    state_with_names,
+)
 
 KNOWN_ACCOUNTS = 50_000
 MAX_ATTEMPTS = 5
@@ -54,14 +65,16 @@ AT_ONCE = 1000
 _BEGINNING = (
     Reserve | Charge | ReportCharge | WriteOff | SetLimits | CloseAccount | MoveAccount | RequestLimit
 )
-# What nobody can have to end or to give back of whom the ledger has not heard, and the answer then.
+# What is about something that nobody can have of whom the ledger has not heard, and the answer then.
 _ENDING: Mapping[type[Request], Reason] = {
     CancelReservation: Reason.RESERVATION_OVER,
     ReturnLease: Reason.RESERVATION_OVER,
     Refund: Reason.NOT_PAID,
+    ReopenAccount: Reason.ACCOUNT_NOT_CLOSED,
+    ApproveLimit: Reason.NO_SUCH_REQUEST,
+    RefuseLimit: Reason.NO_SUCH_REQUEST,
 }
 
-_Levels: TypeAlias = Mapping[Account, Account]
 _Entry: TypeAlias = tuple[str, JournalEntry]
 
 
@@ -69,7 +82,7 @@ _Entry: TypeAlias = tuple[str, JournalEntry]
 class _Known:
     """An account by ids, and the limits that requests of it came with last, by names and by ids."""
 
-    levels: _Levels
+    levels: Levels
     limits: AppliedLimits
     by_ids: AppliedLimits
 
@@ -112,15 +125,12 @@ class NamedStore:
             levels, by_ids = await self._of_account(request, limits)
         else:
             adds = isinstance(request, _BEGINNING)
-            levels, by_ids = await self._levels(_named_by(request), adds=adds), limits
-        renamed = _renamed(request, levels)
+            levels, by_ids = await self._levels(accounts_of(request), adds=adds), limits
+        renamed = request_by_ids(request, levels)
         if isinstance(renamed, RequestLimit):
-            waiting = await self._waiting(renamed.account)
-            same = tuple([each for each, names in waiting.items() if names == renamed.actor])
-            actor = await self._asker(renamed.actor, renamed.asking, adds=not same)
-            renamed = structs.replace(renamed, actor=actor, known_as=same)
-        elif isinstance(renamed, ApproveLimit):
-            waiting, own = await self._waiting(renamed.account), {*renamed.actor.split()}
+            return await self._ask(renamed, by_ids)
+        if isinstance(renamed, ApproveLimit):
+            (_, waiting), own = await self._waiting(renamed.account), {*renamed.actor.split()}
             others = [each for each, names in waiting.items() if not ids_in(names)]
             cleared = [each for each in others if own.isdisjoint(waiting[each].split())]
             renamed = structs.replace(renamed, cleared=tuple(cleared))
@@ -131,10 +141,32 @@ class NamedStore:
         lent = structs.replace(outcome.lent, account=request.account)
         return Answer(structs.replace(outcome, lent=lent), replayed=answer.replayed)
 
+    async def _ask(self, request: RequestLimit, limits: AppliedLimits) -> Answer:
+        """Ask for another limit as a person who has not asked for one of this level under another account."""
+        for _ in range(MAX_ATTEMPTS):
+            version, waiting = await self._waiting(request.account)
+            same = tuple([each for each, names in waiting.items() if names == request.actor])
+            actor = await self._asker(request.actor, request.asking, adds=not same)
+            asking = structs.replace(request, actor=actor, known_as=same, as_of=version)
+            try:
+                return await self.ledger.apply(asking, limits)
+            except LimitsChangedError:
+                continue
+        raise StoreUnavailableError("the limits of this root are being changed without pause")
+
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
         known = self._known.get(account)
-        found = known.levels if known is not None else await self._levels((account,))
+        if known is not None:
+            statement = await self._read(account, levels, known.levels)
+            # What was remembered after the account was forgotten is older than the limits.
+            if statement.limits_version == known.limits.version:
+                return statement
+        return await self._read(account, levels, await self._levels((account,)))
+
+    async def _read(
+        self, account: Account, levels: tuple[LevelLimit, ...], found: Levels
+    ) -> AccountStatement:
         by_ids = tuple([LevelLimit(found[each.level], each.limit) for each in levels])
         return await self.ledger.read(found[account], by_ids)
 
@@ -232,7 +264,7 @@ class NamedStore:
         pages = [await self.ledger.names_of(root, some) for some in _pages(sorted({*ids}))]
         return list(chain.from_iterable(pages))
 
-    async def names_for(self, root: str, levels: Collection[Account]) -> _Levels:
+    async def names_for(self, root: str, levels: Collection[Account]) -> Levels:
         """Return these levels, and blocks of levels, by names; an id that was forgotten stands for itself."""
         ids = [segment for level in levels for segment in level.path[1:]]
         rows = {each.id: each.level.path[-1] for each in await self.rows_for(root, ids)}
@@ -241,7 +273,7 @@ class NamedStore:
             for level in levels
         }
 
-    async def _of_account(self, request: Request, limits: AppliedLimits) -> tuple[_Levels, AppliedLimits]:
+    async def _of_account(self, request: Request, limits: AppliedLimits) -> tuple[Levels, AppliedLimits]:
         account = request.account
         known = self._known.get(account)
         if known is not None and known.limits is limits:
@@ -265,7 +297,7 @@ class NamedStore:
                 self._known.popitem(last=False)
         return levels, by_ids
 
-    async def _levels(self, accounts: Iterable[Account], *, adds: bool = False) -> _Levels:
+    async def _levels(self, accounts: Iterable[Account], *, adds: bool = False) -> Levels:
         """Return all levels of accounts of one root by ids; with `adds`, those that are new get one.
 
         Nothing is kept of other new ones.
@@ -295,15 +327,18 @@ class NamedStore:
         ids = await self._ids(asking.root, names, adds=adds)
         return " ".join(ids[each] for each in names)
 
-    async def _waiting(self, by_ids: Account) -> dict[str, str]:
-        """Return who asks for another limit of a level, by ids, with their names; an id that has none stands there."""
-        states = (await self.ledger.limits(by_ids)).states
-        askers = [each.asked_by for each in states.get(by_ids, UNTOUCHED).requests]
+    async def _waiting(self, by_ids: Account) -> tuple[int, dict[str, str]]:
+        """Return who asks for another limit of a level, by ids, with their names, as of a version of the limits.
+
+        An id that has no name stands for itself.
+        """
+        stored = await self.ledger.limits(by_ids)
+        askers = [each.asked_by for each in stored.states.get(by_ids, UNTOUCHED).requests]
         ids = [id_ for each in askers for id_ in ids_in(each)]
         persons = {each.id: each for each in await self.rows_for(by_ids.root, ids)}
-        return {each: with_persons(each, persons) for each in askers}
+        return stored.version, {each: with_persons(each, persons) for each in askers}
 
-    async def _stored(self, found: StoredLimits, names: _Levels) -> StoredLimits:
+    async def _stored(self, found: StoredLimits, names: Levels) -> StoredLimits:
         states = found.states
         former = [each for level, state in states.items() for each in state.former(level)]
         askers = [
@@ -316,7 +351,8 @@ class NamedStore:
             found,
             limits={names[level]: limit for level, limit in found.limits.items()},
             states={
-                names[level]: _with_names(state, level, earlier, persons) for level, state in states.items()
+                names[level]: state_with_names(state, level, earlier, persons)
+                for level, state in states.items()
             },
         )
 
@@ -324,7 +360,7 @@ class NamedStore:
         names = await self.names_for(root, [level for _, each in entries for level in levels_in(each)])
         ids = [id_ for _, each in entries for id_ in persons_in(each)]
         persons = {each.id: each for each in await self.rows_for(root, ids)}
-        return [(position, _entry(each, names, persons)) for position, each in entries]
+        return [(position, entry_with_names(each, names, persons)) for position, each in entries]
 
 
 def _pages(texts: Sequence[str]) -> list[Sequence[str]]:
@@ -333,60 +369,3 @@ def _pages(texts: Sequence[str]) -> list[Sequence[str]]:
 
 def _by_ids(level: Account, ids: Mapping[str, str]) -> Account:
     return Account((level.root, *(ids[each.text] for each in level.levels[1:])))
-
-
-def _named_by(request: Request) -> list[Account]:
-    """Return all accounts that a request names."""
-    named = [request.account]
-    if isinstance(request, MoveAccount):
-        named.append(request.target)
-    if isinstance(request, SetLimits):
-        named += [level for level, _ in request.changes]
-    if isinstance(request, RequestLimit):
-        named += request.expired
-    return named
-
-
-def _renamed(request: Request, levels: _Levels) -> Request:
-    account = levels[request.account]
-    if isinstance(request, MoveAccount):
-        return structs.replace(request, account=account, target=levels[request.target])
-    if isinstance(request, SetLimits):
-        changes = tuple([(levels[level], limit) for level, limit in request.changes])
-        return structs.replace(request, account=account, changes=changes)
-    if isinstance(request, RequestLimit):
-        return structs.replace(
-            request, account=account, expired=tuple([levels[each] for each in request.expired])
-        )
-    return structs.replace(request, account=account)
-
-
-def levels_in(entry: JournalEntry) -> tuple[Account, ...]:
-    """Return the accounts that an entry names."""
-    return (
-        (entry.account, Account.of_text(entry.change)) if entry.kind is EntryKind.MOVE else (entry.account,)
-    )
-
-
-def persons_in(entry: JournalEntry) -> list[str]:
-    """Return the ids of persons in an entry: of who has asked for the limit that it is about."""
-    is_asked = entry.kind.is_of_limit and bool(entry.query_id)
-    return ids_in(f"{entry.actor} {entry.reason}") if is_asked else []
-
-
-def _with_names(
-    state: AccountState, level: Account, names: _Levels, persons: Mapping[str, NameRow]
-) -> AccountState:
-    former = tuple([names[each].path[-1] for each in state.former(level)])
-    asked = [structs.replace(each, asked_by=with_persons(each.asked_by, persons)) for each in state.requests]
-    return structs.replace(state, former_names=former, requests=tuple(asked))
-
-
-def _entry(entry: JournalEntry, names: _Levels, persons: Mapping[str, NameRow]) -> JournalEntry:
-    account = names[entry.account]
-    if entry.kind is EntryKind.MOVE:
-        return structs.replace(entry, account=account, change=names[Account.of_text(entry.change)].text)
-    if not persons_in(entry):
-        return structs.replace(entry, account=account)
-    said = {"actor": with_persons(entry.actor, persons), "reason": with_persons(entry.reason, persons)}
-    return structs.replace(entry, account=account, **said)

@@ -79,9 +79,7 @@ class View:
         remembered = self._loaded.outcomes.get((root, request.request_id))
         if remembered is not None and now < remembered.keep_until:
             return Snapshot(root=record, remembered=remembered)
-        if isinstance(request, SetLimits):
-            return Snapshot(root=record, stored_limits=self._stored_limits(root), limits=self._loaded.limits)
-        if isinstance(request, AccountRequest | LimitAct):
+        if isinstance(request, SetLimits | AccountRequest | LimitAct):
             return self._administered(request, record)
         if isinstance(request, ResumeClock | RecordFile):
             return Snapshot(root=record, clock=self._loaded.clock)
@@ -117,7 +115,7 @@ class View:
             release_paid_in=self._release_paid(request, limits),
         )
 
-    def _administered(self, request: AccountRequest | LimitAct, record: RootRecord) -> Snapshot:
+    def _administered(self, request: SetLimits | AccountRequest | LimitAct, record: RootRecord) -> Snapshot:
         root, loaded = request.account.root, self._loaded
         if isinstance(request, MoveAccount | ForgetAccount) and root in self.changes.roots:
             # Rows that are not written yet would not move, and nothing tells what is below the account by then.

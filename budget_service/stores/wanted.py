@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from budget_service.ledger.counting import counting_levels, every_level, named_blocks, needs_all_blocks
+from budget_service.ledger.leases import lease_part, lease_return
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
     AccountRequest,
@@ -23,8 +24,6 @@ from budget_service.ledger.requests import (
     ReturnLease,
     RootRequest,
     SetLimits,
-    lease_part,
-    lease_return,
 )
 from budget_service.ledger.state import Reservation
 from budget_service.ledger.values import Account, LevelLimit
@@ -54,12 +53,7 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
         reservations=[key for asked in batch for key in _reservations(*asked)],
         counted=frozenset([request.account.root for request, _ in batch if isinstance(request, _STORED)]),
         limits=[level for request, _ in batch if isinstance(request, _STORED) for level in _limited(request)],
-        states=[
-            level
-            for request, _ in batch
-            if isinstance(request, AccountRequest | LimitAct)
-            for level in _stated(request)
-        ],
+        states=[level for request, _ in batch if isinstance(request, _STORED) for level in _stated(request)],
         below=[
             level
             for request, _ in batch
@@ -120,9 +114,11 @@ def _limited(request: SetLimits | AccountRequest | LimitAct) -> tuple[Account, .
     return tuple(level for level, _ in request.changes) if isinstance(request, SetLimits) else ()
 
 
-def _stated(request: AccountRequest | LimitAct) -> tuple[Account, ...]:
+def _stated(request: SetLimits | AccountRequest | LimitAct) -> Iterable[Account]:
     """Return the levels by whose states a request is decided."""
     account = request.account
+    if isinstance(request, SetLimits):
+        return dict.fromkeys(each for level, _ in request.changes for each in level.levels)
     if isinstance(request, RequestLimit):
         return (account, *request.expired)
     if not isinstance(request, MoveAccount):

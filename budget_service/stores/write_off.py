@@ -15,16 +15,10 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from budget_service.ledger.account_states import UNTOUCHED
+from budget_service.ledger.leases import is_lease, lease_of
 from budget_service.ledger.limits import AppliedLimits, StoredLimits, phases
 from budget_service.ledger.outcomes import Charged, LimitsSet
-from budget_service.ledger.requests import (
-    CancelReservation,
-    ReturnLease,
-    SetLimits,
-    WriteOff,
-    is_lease,
-    lease_of,
-)
+from budget_service.ledger.requests import CancelReservation, ReturnLease, SetLimits, WriteOff
 from budget_service.ledger.state import Reservation
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit
 from budget_service.stores.interface import Store

@@ -14,15 +14,11 @@ import pytest
 import pytest_asyncio
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
-from msgspec import structs
 
 from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.account_states import FORGOTTEN
-from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, StoredLimits
-from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
 from budget_service.ledger.pseudonyms import NameRow, ids_in
-from budget_service.ledger.requests import ApproveLimit, ReportCharge, RequestLimit, SetLimits
-from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.values import Account
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering, serving
 from budget_service.server.settings import LiveSettings, Settings
@@ -32,7 +28,7 @@ from budget_service.stores.sqlite import names as sqlite_names
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.support.budget_client import cancelling, charging, connected, cost, failure, reserving
-from tests.support.budget_samples import UNIT, SteppedClock, limit
+from tests.support.budget_samples import SteppedClock
 
 CONFIGURATION = Configuration.model_validate(
     {
@@ -259,6 +255,10 @@ async def test_whoever_was_interrupted_forgets_once_more(
     reopening = pb.ReopenAccountRequest(account=named(LEAVER), reason="back", request_id="reopen")
     error = await failure(ledger.admin.ReopenAccount(reopening))
     assert "ACCOUNT_FORGOTTEN" == error.info.reason
+    change = pb.LimitChange(path=[*LEAVER, "below"])
+    setting = pb.SetLimitsRequest(changes=[change], reason="by mistake", request_id="limit")
+    error = await failure(ledger.admin.SetLimits(setting))
+    assert "ACCOUNT_FORGOTTEN" == error.info.reason
     assert [("name", list(LEAVER))] == await ledger.verified()
     error = await failure(ledger.budget.UpdateBudget(charging(cost(1, 1), LEAVER, request_id="closed")))
     assert "ACCOUNT_CLOSED" == error.info.reason
@@ -331,70 +331,6 @@ async def test_of_two_who_forget_at_once_neither_drops_who_comes_anew(
         await second
         assert 8 == await other.spent(*LEAVER)
         assert [] == await one.verified()
-
-
-async def test_what_a_region_reports_of_an_unknown_name_counts_for_it(any_store: Store) -> None:
-    """It has happened, whatever the ledger knows: under an id that the name has from then on."""
-    store = NamedStore(any_store)
-    account = Account(LEAVER)
-    levels = CONFIGURATION.limits_of(account, {})
-    report = ReportCharge(
-        account=account,
-        lease_id="0" * 32,
-        number=1,
-        cost=Cost(4, 1),
-        unit_id=UNIT,
-        release_id="rel",
-        query_id="q",
-    )
-    await store.apply(report, AppliedLimits(levels))
-    assert Cost(4, 1) == (await NamedStore(any_store).read(account, levels)).levels[-1].spent
-    assert 1 == len(await store.rows_of([account]))
-
-
-async def test_who_asks_is_known_by_every_account(any_store: Store) -> None:
-    """One request at a level, whichever account it is for; and who asked while an approval came does not approve."""
-    store, level, before = NamedStore(any_store), Account(("acme",)), limit(10, 5)
-    given: dict[str, Any] = {"before": before, "wanted": limit(40, 5), "stated": ("40",), "reason": "audit"}
-    asked = [
-        RequestLimit(account=level, request_id=name, actor=ASKER, asking=Account(("acme", name)), **given)
-        for name in ("a", "b")
-    ]
-    outcomes = [(await store.apply(each, NO_LIMITS)).outcome for each in asked]
-    assert Refused(Reason.TOO_MANY_REQUESTS) == outcomes[1] != outcomes[0]
-    by_ids = (await any_store.limits(level)).states[level].requests[0]
-    approval = ApproveLimit(
-        account=level,
-        request_id="yes",
-        actor=ASKER,
-        id=by_ids.id,
-        stored=None,
-        present=before,
-        of_two=False,
-    )
-    # Nothing was waiting when the ids of who asks were looked up.
-    assert Refused(Reason.OTHER_PERSON_NEEDED) == (await any_store.apply(approval, NO_LIMITS)).outcome
-    refused = (await store.apply(structs.replace(approval, request_id="own"), NO_LIMITS)).outcome
-    assert Refused(Reason.OTHER_PERSON_NEEDED) == refused
-    other = structs.replace(approval, request_id="other", actor="sub:ops")
-    assert isinstance((await store.apply(other, NO_LIMITS)).outcome, LimitsSet)
-
-
-async def test_a_limit_that_comes_with_the_name_is_seen(
-    any_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a version of the root's limits, all that is stored for a name is found, though it got its id in between."""
-    store, account = NamedStore(any_store), Account(LEAVER)
-    limits, one = any_store.limits, limit(1, 1)
-
-    async def late(asked: Account) -> StoredLimits:
-        monkeypatch.setattr(any_store, "limits", limits)
-        change = SetLimits(account=account.level(1), request_id="s", actor="ops", changes=((account, one),))
-        await NamedStore(any_store).apply(change, NO_LIMITS)
-        return await limits(asked)
-
-    monkeypatch.setattr(any_store, "limits", late)
-    assert {account: one} == dict((await store.limits(account)).limits)
 
 
 async def test_nothing_is_kept_of_who_only_asked(ledger: Ledger) -> None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from gris_api.budget.v1 import regions_pb2
 
-from budget_service.ledger.requests import lease_of, lease_part
+from budget_service.ledger.leases import lease_of, lease_part
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost, Limit
 from budget_service.ledger.windows import Microseconds

@@ -14,7 +14,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
 from budget_service.configuration.budget_file import Configuration
-from budget_service.ledger.requests import is_lease
+from budget_service.ledger.leases import is_lease
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import RegionTerms

@@ -38,8 +38,8 @@ class BudgetAdminServiceStub:
     every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
     with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
     enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-    moved accounts; LIMIT_ENDED: a temporary limit would be over already. The journal has an entry for each limit, and none
-    for its end.
+    moved accounts; LIMIT_ENDED: a temporary limit would be over already; ACCOUNT_FORGOTTEN: an account of these names is
+    being forgotten. The journal has an entry for each limit, and none for its end.
     """
 
     ListLimitRequests: grpc.UnaryUnaryMultiCallable[
@@ -228,8 +228,8 @@ class BudgetAdminServiceAsyncStub:
     every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
     with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
     enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-    moved accounts; LIMIT_ENDED: a temporary limit would be over already. The journal has an entry for each limit, and none
-    for its end.
+    moved accounts; LIMIT_ENDED: a temporary limit would be over already; ACCOUNT_FORGOTTEN: an account of these names is
+    being forgotten. The journal has an entry for each limit, and none for its end.
     """
 
     ListLimitRequests: grpc.aio.UnaryUnaryMultiCallable[
@@ -420,8 +420,8 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
         with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
         enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-        moved accounts; LIMIT_ENDED: a temporary limit would be over already. The journal has an entry for each limit, and none
-        for its end.
+        moved accounts; LIMIT_ENDED: a temporary limit would be over already; ACCOUNT_FORGOTTEN: an account of these names is
+        being forgotten. The journal has an entry for each limit, and none for its end.
         """
 
     @abc.abstractmethod

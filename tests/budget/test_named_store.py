@@ -1,0 +1,195 @@
+"""Two processes remember names, and never what is no longer true of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, LimitsChangedError, StoredLimits
+from budget_service.ledger.outcomes import Answer, LimitsSet, Reason, Refused
+from budget_service.ledger.pseudonyms import NameRow
+from budget_service.ledger.requests import (
+    ApproveLimit,
+    CloseAccount,
+    ForgetAccount,
+    RefuseLimit,
+    ReopenAccount,
+    ReportCharge,
+    Request,
+    RequestLimit,
+    ReturnLease,
+    SetLimits,
+)
+from budget_service.ledger.values import Account, Cost
+from budget_service.server.account_changes import forget_account
+from budget_service.server.refunds import without_charge
+from budget_service.stores.interface import Store
+from budget_service.stores.named_store import NamedStore
+from tests.budget.test_forgetting import ASKER, CONFIGURATION, LEAVER
+from tests.support.budget_samples import UNIT, SteppedClock, cancel, charge, limit, reserve
+
+ACCOUNT = Account(LEAVER)
+LEVELS = CONFIGURATION.limits_of(ACCOUNT, {})
+ADMIN: dict[str, Any] = {"account": ACCOUNT, "actor": "ops", "reason": "left"}
+
+
+async def forget(store: NamedStore, clock: SteppedClock) -> AppliedLimits:
+    """Close and forget the account as one process does, and return its limits."""
+    await store.apply(CloseAccount(request_id="close", **ADMIN), NO_LIMITS)
+    clock.step(days=31)
+    await forget_account(ForgetAccount(request_id="forget", **ADMIN), CONFIGURATION, store)
+    return (await store.limits(ACCOUNT)).applied_to(ACCOUNT, LEVELS)
+
+
+async def test_what_a_region_reports_of_an_unknown_name_counts_for_it(any_store: Store) -> None:
+    """It has happened, whatever the ledger knows: under an id that the name has from then on."""
+    store = NamedStore(any_store)
+    account = Account(LEAVER)
+    levels = CONFIGURATION.limits_of(account, {})
+    report = ReportCharge(
+        account=account,
+        lease_id="0" * 32,
+        number=1,
+        cost=Cost(4, 1),
+        unit_id=UNIT,
+        release_id="rel",
+        query_id="q",
+    )
+    await store.apply(report, AppliedLimits(levels))
+    assert Cost(4, 1) == (await NamedStore(any_store).read(account, levels)).levels[-1].spent
+    assert 1 == len(await store.rows_of([account]))
+
+
+async def test_who_asks_is_known_by_every_account(any_store: Store) -> None:
+    """One request at a level, whichever account it is for; and who asked while an approval came does not approve."""
+    store, level, before = NamedStore(any_store), Account(("acme",)), limit(10, 5)
+    given: dict[str, Any] = {"before": before, "wanted": limit(40, 5), "stated": ("40",), "reason": "audit"}
+    asked = [
+        RequestLimit(account=level, request_id=name, actor=ASKER, asking=Account(("acme", name)), **given)
+        for name in ("a", "b")
+    ]
+    outcomes = [(await store.apply(each, NO_LIMITS)).outcome for each in asked]
+    assert Refused(Reason.TOO_MANY_REQUESTS) == outcomes[1] != outcomes[0]
+    by_ids = (await any_store.limits(level)).states[level].requests[0]
+    approval = ApproveLimit(
+        account=level,
+        request_id="yes",
+        actor=ASKER,
+        id=by_ids.id,
+        stored=None,
+        present=before,
+        of_two=False,
+    )
+    # Nothing was waiting when the ids of who asks were looked up.
+    assert Refused(Reason.OTHER_PERSON_NEEDED) == (await any_store.apply(approval, NO_LIMITS)).outcome
+    refused = (await store.apply(structs.replace(approval, request_id="own"), NO_LIMITS)).outcome
+    assert Refused(Reason.OTHER_PERSON_NEEDED) == refused
+    other = structs.replace(approval, request_id="other", actor="sub:ops")
+    assert isinstance((await store.apply(other, NO_LIMITS)).outcome, LimitsSet)
+
+
+async def test_a_limit_that_comes_with_the_name_is_seen(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a version of the root's limits, all that is stored for a name is found, though it got its id in between."""
+    store, account = NamedStore(any_store), Account(LEAVER)
+    limits, one = any_store.limits, limit(1, 1)
+
+    async def late(asked: Account) -> StoredLimits:
+        monkeypatch.setattr(any_store, "limits", limits)
+        change = SetLimits(account=account.level(1), request_id="s", actor="ops", changes=((account, one),))
+        await NamedStore(any_store).apply(change, NO_LIMITS)
+        return await limits(asked)
+
+    monkeypatch.setattr(any_store, "limits", late)
+    assert {account: one} == dict((await store.limits(account)).limits)
+
+
+async def test_who_asks_twice_at_once_is_one(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have looked who waits before either is written, in two processes."""
+    level, limits, both = Account(("acme",)), any_store.limits, asyncio.Barrier(2)
+
+    async def together(asked: Account) -> StoredLimits:
+        found = await limits(asked)
+        if not found.version:
+            await both.wait()
+        return found
+
+    async def ask(name: str) -> Answer:
+        asking = RequestLimit(
+            account=level,
+            request_id=name,
+            actor=ASKER,
+            asking=Account(("acme", name)),
+            reason="audit",
+            stated=("40",),
+            before=limit(10, 5),
+            wanted=limit(40, 5),
+        )
+        return await NamedStore(any_store).apply(asking, NO_LIMITS)
+
+    monkeypatch.setattr(any_store, "limits", together)
+    answers = [each.outcome for each in await asyncio.gather(ask("a"), ask("b"))]
+    assert 1 == answers.count(Refused(Reason.TOO_MANY_REQUESTS))
+    assert 1 == len((await limits(level)).states[level].requests)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        cancel("x", "gone", account=ACCOUNT).request,
+        without_charge(ACCOUNT, "rel", "wrong", "x", actor="ops"),
+        ReturnLease(account=ACCOUNT, lease_id="0" * 32, number=0, region="eu"),
+        ReopenAccount(request_id="x", **ADMIN),
+        ApproveLimit(
+            account=ACCOUNT, request_id="x", actor="ops", id="0", stored=None, present=None, of_two=False
+        ),
+        RefuseLimit(request_id="x", id="0", **ADMIN),
+    ],
+    ids=lambda request: type(request).__name__,
+)
+async def test_who_is_unknown_is_refused_alike_by_every_process(any_store: Store, request_: Request) -> None:
+    """Also when the same is asked again, and it makes no row of the name."""
+    answers = [await NamedStore(any_store).apply(request_, NO_LIMITS) for _ in range(2)]
+    assert [True, True] == [isinstance(each.outcome, Refused) for each in answers]
+    assert answers[0] == answers[1]
+    assert Refused(Reason.REQUEST_ID_REUSED) != answers[0].outcome
+    assert [] == await any_store.named("acme", ["/".join(LEAVER)])
+
+
+async def test_a_hold_of_who_came_anew_is_found_by_every_process(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Without it a settlement would need no charge ticket."""
+    one, other = NamedStore(any_store), NamedStore(any_store)
+    await other.apply(*charge("before", Cost(1, 1), account=ACCOUNT, on=LEVELS))
+    limits = await forget(one, clock)
+    held = reserve("r", Cost(1, 1), account=ACCOUNT, query_id="q").request
+    await one.apply(held, limits)
+    assert "q" == await other.query_id_of(ACCOUNT, held.reservation_id)
+
+
+async def test_what_is_remembered_too_late_is_not_read(
+    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that has looked its account up before that was forgotten, and remembers it after, is refused."""
+    one, other = NamedStore(any_store), NamedStore(any_store)
+    asked = charge("before", Cost(7, 1), account=ACCOUNT, on=LEVELS)
+    await one.apply(*asked)
+    named = any_store.named
+
+    async def late(root: str, names: Sequence[str]) -> list[NameRow]:
+        found = await named(root, names)
+        monkeypatch.setattr(any_store, "named", named)
+        await forget(one, clock)
+        await other.limits(ACCOUNT)
+        return found
+
+    monkeypatch.setattr(any_store, "named", late)
+    with pytest.raises(LimitsChangedError):
+        await other.apply(asked.but(request_id="late").request, asked.limits)
+    assert Cost(0, 0) == (await other.read(ACCOUNT, LEVELS)).levels[-1].spent
