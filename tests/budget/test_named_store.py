@@ -176,7 +176,7 @@ async def test_a_hold_of_who_came_anew_is_found_by_every_process(
 async def test_what_is_remembered_too_late_is_not_read(
     any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request that has looked its account up before that was forgotten, and remembers it after, is refused."""
+    """A request that looked up its account before that was forgotten is refused, and what it remembers is of nobody."""
     one, other = NamedStore(any_store), NamedStore(any_store)
     asked = charge("before", Cost(7, 1), account=ACCOUNT, on=LEVELS)
     await one.apply(*asked)
@@ -185,11 +185,12 @@ async def test_what_is_remembered_too_late_is_not_read(
     async def late(root: str, names: Sequence[str]) -> list[NameRow]:
         found = await named(root, names)
         monkeypatch.setattr(any_store, "named", named)
-        await forget(one, clock)
+        anew = charge("anew", Cost(5, 1), account=ACCOUNT)
+        await one.apply(anew.request, await forget(one, clock))
         await other.limits(ACCOUNT)
         return found
 
     monkeypatch.setattr(any_store, "named", late)
     with pytest.raises(LimitsChangedError):
         await other.apply(asked.but(request_id="late").request, asked.limits)
-    assert Cost(0, 0) == (await other.read(ACCOUNT, LEVELS)).levels[-1].spent
+    assert Cost(5, 1) == (await other.read(ACCOUNT, LEVELS)).levels[-1].spent
