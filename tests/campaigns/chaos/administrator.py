@@ -81,7 +81,7 @@ class Administrator:
         """Write a checkpoint of the journal of a root; one that differs is a broken promise."""
         request = admin_pb2.SealJournalRequest(account=budget_pb2.Account(path=[self.rng.choice(ROOTS)]))
         try:
-            await self._until_answered(lambda stub: stub.SealJournal(request, timeout=CALL_SECONDS))
+            await self.until_answered(lambda stub: stub.SealJournal(request, timeout=CALL_SECONDS))
         except grpc.aio.AioRpcError as error:
             if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
                 raise
@@ -91,16 +91,17 @@ class Administrator:
     async def verify(self) -> None:
         """Verify every root from its checkpoint."""
         request = admin_pb2.VerifyLedgerRequest()
-        found = await self._until_answered(lambda stub: stub.VerifyLedger(request, timeout=CALL_SECONDS))
+        found = await self.until_answered(lambda stub: stub.VerifyLedger(request, timeout=CALL_SECONDS))
         self.differences += found.different
 
     async def _set(self, level: Path, limit: admin_pb2.Limit | None) -> None:
         self._ids += 1
         change = admin_pb2.LimitChange(path=level, limit=limit)
         request = admin_pb2.SetLimitsRequest(changes=[change], request_id=f"lower-{self._ids}")
-        await self._until_answered(lambda stub: stub.SetLimits(request, timeout=CALL_SECONDS))
+        await self.until_answered(lambda stub: stub.SetLimits(request, timeout=CALL_SECONDS))
 
-    async def _until_answered(self, ask: Callable[[Any], Awaitable[Any]]) -> Any:
+    async def until_answered(self, ask: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Return what one of the services answers; raises AioRpcError if it refuses."""
         async with asyncio.timeout(TIMEOUT_SECONDS):
             while True:
                 address = self.rng.choice(self.stage.services).admin_address

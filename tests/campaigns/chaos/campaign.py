@@ -21,6 +21,7 @@ from tests.campaigns.chaos.history import Entry, Level, Truth
 from tests.campaigns.chaos.history import Path as AccountPath
 from tests.campaigns.chaos.journal import read_journal
 from tests.campaigns.chaos.late_limits import charges_above
+from tests.campaigns.chaos.leavers import Leavers
 from tests.campaigns.chaos.stage import STAGES, Stage
 
 CLIENTS = 24
@@ -30,6 +31,7 @@ STALLED_SECONDS = 60.0
 # After every so many kills a service is stopped between its round trips, and the file of its ledger is exchanged.
 HOLD_UP_EACH = 3
 EXCHANGE_EACH = 4
+TAKING_NOTHING = ("limit", "close", "forget")
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Result:
     lowered: int
     late: int
     checkpointed: int
+    forgotten: int
     seconds: float
 
 
@@ -77,7 +80,8 @@ async def run(plan: Plan, folder: Path) -> Result:
             applications = [
                 await stack.enter_async_context(paying(load, number)) for number in range(CONNECTORS)
             ]
-            await _under_load(plan, load, (*clients, *applications), injector)
+            leavers = Leavers(clients[0], administrator)
+            await _under_load(plan, load, (*clients, *applications, leavers), injector)
             await asyncio.sleep(HOLD_SECONDS + 1)
             await _replay_everything(load, clients)
             await _write_what_lapsed(load, clients[0])
@@ -85,7 +89,7 @@ async def run(plan: Plan, folder: Path) -> Result:
             levels = await _levels(load, clients[0])
             await administrator.verify()
         lines = await _journal(stage)
-        taking = tuple(each for each in lines if each.kind != "limit")
+        taking = tuple(each for each in lines if each.kind not in TAKING_NOTHING)
         truth = Truth(levels, taking, administrator.differences, tuple(charges_above(lines)))
         return Result(
             plan=plan,
@@ -102,13 +106,14 @@ async def run(plan: Plan, folder: Path) -> Result:
             lowered=administrator.lowered,
             late=len(administrator.late),
             checkpointed=administrator.checkpointed,
+            forgotten=leavers.forgotten,
             replies_lost=sum(proxy.lost_replies for proxy in stage.proxies),
             seconds=asyncio.get_running_loop().time() - began,
         )
 
 
 async def _under_load(
-    plan: Plan, load: Load, clients: Sequence[Client | ConnectorClient], injector: FaultInjector
+    plan: Plan, load: Load, clients: Sequence[Client | ConnectorClient | Leavers], injector: FaultInjector
 ) -> None:
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
