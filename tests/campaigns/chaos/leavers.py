@@ -45,7 +45,7 @@ class Leavers:
         closing = pb.CloseAccountRequest(account=account, reason="left", request_id=ids[0])
         forgetting = pb.ForgetAccountRequest(account=account, reason="erased", request_id=ids[1])
         await self.administrator.until_answered(lambda stub: stub.CloseAccount(closing, timeout=CALL_SECONDS))
-        # Whoever has not heard of it yet asks under the name meanwhile.
+        # Who has not heard of it yet asks under the name meanwhile.
         async with asyncio.TaskGroup() as group:
             group.create_task(self.client.touch_unseen(tuple(account.path)))
             await self.administrator.until_answered(
@@ -55,7 +55,7 @@ class Leavers:
 
 
 async def _gone(forgetting: Awaitable[Any]) -> None:
-    """Wait until there is no such account: also if somebody was not told that it was forgotten."""
+    """Wait until there is no such account: also if the answer that it was forgotten is lost."""
     try:
         await forgetting
     except grpc.aio.AioRpcError as error:
