@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_077,
-    "budget_service": 23_362,
+    "budget_service": 23_332,
     "pinot_connector": 22_146,
     "gris_gateway": 3_799,
     "gris_console": 4_528,

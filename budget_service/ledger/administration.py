@@ -19,7 +19,16 @@ from budget_service.ledger.outcomes import (
     Reason,
     Refused,
 )
-from budget_service.ledger.requests import ChangeCurrency, RecordFile, Request, ResumeClock, SetLimits
+from budget_service.ledger.requests import (
+    ApproveLimit,
+    ChangeCurrency,
+    RecordFile,
+    Request,
+    ResumeClock,
+    RootRequest,
+    SetLimits,
+    WriteOff,
+)
 from budget_service.ledger.state import (
     Change,
     Decision,
@@ -29,7 +38,7 @@ from budget_service.ledger.state import (
     Snapshot,
     StoredOutcome,
 )
-from budget_service.ledger.values import NOTHING, Account, Hold, Limit
+from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Limit
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 
 # Granted requests and payments are kept for this long after their window: longer than any dispute should last.
@@ -50,20 +59,7 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
     root = replace(root, limits_version=outcome.version)
     changes = tuple((level, _followed(limit, snapshot.limits.get(level))) for level, limit in request.changes)
     journal = tuple(
-        JournalEntry(
-            kind=EntryKind.LIMIT,
-            account=level,
-            cost=NOTHING,
-            unit_id="",
-            request_id=request.request_id,
-            release_id="",
-            query_id="",
-            time=now,
-            holds=(),
-            reason=request.reason,
-            actor=request.actor,
-            change=change_text(snapshot.limits.get(level), limit),
-        )
+        act_entry(EntryKind.LIMIT, request, now, level, change=change_text(snapshot.limits.get(level), limit))
         for level, limit in changes
     )
     return decision(root, request, outcome, journal=journal, limits=changes)
@@ -82,7 +78,8 @@ def change_currency(
     if isinstance(outcome, Refused):
         return refusal(snapshot, request, outcome, now)
     root = replace(root, currency=root.currency.followed_by(outcome.unit_id, outcome.begins_at))
-    entry = _entry(EntryKind.CURRENCY, request, now, outcome.begins_at, unit_id=outcome.unit_id)
+    holds = (Hold(request.account.depth, outcome.begins_at),)
+    entry = act_entry(EntryKind.CURRENCY, request, now, unit_id=outcome.unit_id, holds=holds)
     return decision(root, request, outcome, journal=(entry,), draft=draft)
 
 
@@ -96,14 +93,15 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     if isinstance(outcome, Refused):
         return refusal(snapshot, request, outcome, now)
     root = replace(root, ahead=outcome.ahead)
-    entry = _entry(EntryKind.CLOCK, request, now, outcome.ahead)
+    holds = (Hold(request.account.depth, outcome.ahead),)
+    entry = act_entry(EntryKind.CLOCK, request, now, holds=holds)
     return decision(root, request, outcome, journal=(entry,))
 
 
 def record_file(snapshot: Snapshot, request: RecordFile, now: Microseconds) -> Decision:
     """Record which content a file has from now on. Nothing is decided by it."""
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
-    entry = _entry(EntryKind.FILE, request, now, change=request.file.text)
+    entry = act_entry(EntryKind.FILE, request, now, change=request.file.text)
     return decision(root, request, LimitsSet(root.limits_version), journal=(entry,))
 
 
@@ -154,25 +152,31 @@ def _clock_outcome(root: RootRecord, clock: Microseconds, true_time: Microsecond
     return ClockResumed(root.last_time - clock)
 
 
-def _entry(
+def act_entry(
     kind: EntryKind,
-    request: ChangeCurrency | ResumeClock | RecordFile,
+    request: RootRequest | WriteOff,
     now: Microseconds,
-    *start: Microseconds,
+    account: Account | None = None,
+    *,
+    cost: Cost = NOTHING,
     unit_id: str = "",
+    query_id: str = "",
+    holds: tuple[Hold, ...] = (),
     change: str = "",
 ) -> JournalEntry:
+    """Return the entry of what an administrator did, or is asked to do, to the request's account or another."""
     return JournalEntry(
         kind=kind,
-        account=request.account,
-        cost=NOTHING,
+        account=request.account if account is None else account,
+        cost=cost,
         unit_id=unit_id,
         request_id=request.request_id,
         release_id="",
-        query_id="",
+        query_id=query_id,
         time=now,
-        holds=tuple([Hold(request.account.depth, each) for each in start]),
-        reason=request.reason,
+        holds=holds,
+        # Who approves something gives no reason: that of who asked counts.
+        reason="" if isinstance(request, ApproveLimit) else request.reason,
         actor=request.actor,
         change=change,
     )

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from budget_service.ledger.account_states import MAX_FORMER_NAMES, MOVED, UNTOUCHED, AccountState
-from budget_service.ledger.administration import decision, refusal
+from budget_service.ledger.administration import act_entry, decision, refusal
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, phases
 from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
@@ -186,17 +186,5 @@ def _entry(request: AccountRequest, now: Microseconds) -> JournalEntry:
         MoveAccount: EntryKind.MOVE,
         ForgetAccount: EntryKind.FORGET,
     }[type(request)]
-    return JournalEntry(
-        kind=kind,
-        account=request.account,
-        cost=NOTHING,
-        unit_id="",
-        request_id=request.request_id,
-        release_id="",
-        query_id="",
-        time=now,
-        holds=(),
-        reason=request.reason,
-        actor=request.actor,
-        change=request.target.text if isinstance(request, MoveAccount) else "",
-    )
+    change = request.target.text if isinstance(request, MoveAccount) else ""
+    return act_entry(kind, request, now, change=change)

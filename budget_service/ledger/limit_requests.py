@@ -12,7 +12,7 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from budget_service.ledger.account_states import UNTOUCHED, AccountState, LimitRequest
-from budget_service.ledger.administration import decision, refusal, set_limits
+from budget_service.ledger.administration import act_entry, decision, refusal, set_limits
 from budget_service.ledger.limits import (
     AppliedLimits,
     LimitsChangedError,
@@ -31,8 +31,8 @@ from budget_service.ledger.requests import (
     RequestLimit,
     SetLimits,
 )
-from budget_service.ledger.state import Decision, EntryKind, JournalEntry, Snapshot
-from budget_service.ledger.values import NOTHING, Account
+from budget_service.ledger.state import Decision, EntryKind, Snapshot
+from budget_service.ledger.values import Account
 from budget_service.ledger.windows import DAY, Microseconds
 
 UNAUTHENTICATED = "unauthenticated"
@@ -174,20 +174,8 @@ def _noted(
     others: Mapping[Account, AccountState] = MappingProxyType({}),
 ) -> Decision:
     """Return what changes no limit, with its entry in the journal."""
-    entry = JournalEntry(
-        kind=_KINDS[type(request)],
-        account=request.account,
-        cost=NOTHING,
-        unit_id="",
-        request_id=request.request_id,
-        release_id="",
-        query_id=asked.id,
-        time=now,
-        holds=(),
-        reason="" if isinstance(request, ApproveLimit) else request.reason,
-        actor=request.actor,
-        change=change_text(parse_limit(asked.before), parse_limit(asked.wanted)),
-    )
+    change = change_text(parse_limit(asked.before), parse_limit(asked.wanted))
+    entry = act_entry(_KINDS[type(request)], request, now, query_id=asked.id, change=change)
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     # Stores look for states only where a version says that there are some.
     root = replace(root, limits_version=root.next_limits_version(now))

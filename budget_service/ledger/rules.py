@@ -11,6 +11,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from budget_service.ledger.administration import (
+    act_entry,
     change_currency,
     record_file,
     resume_clock,
@@ -276,20 +277,9 @@ def _write_off(draft: Draft, request: WriteOff, limits: AppliedLimits) -> Outcom
     (each,), (status,) = limits.levels, draft.statuses()
     rest = NOTHING if each.limit.mode is Mode.TRACK else status.remaining
     if rest != NOTHING:
+        unit_id = draft.currency.unit_id
         draft.spend(
-            JournalEntry(
-                kind=EntryKind.LOST,
-                account=request.account,
-                cost=rest,
-                unit_id=draft.currency.unit_id,
-                request_id=request.request_id,
-                release_id="",
-                query_id="",
-                time=draft.now,
-                holds=draft.holds(),
-                reason=request.reason,
-                actor=request.actor,
-            )
+            act_entry(EntryKind.LOST, request, draft.now, cost=rest, unit_id=unit_id, holds=draft.holds())
         )
     return Charged(rest, False, draft.statuses())
 
