@@ -163,6 +163,13 @@ def account_unknown() -> Status:
     return _status(code_pb2.NOT_FOUND, "no such account", _info("ACCOUNT_UNKNOWN"))
 
 
+def no_journal(root: str) -> Status:
+    """Report that the ledger has no journal of a root account, or none at all, in which a file could be recorded."""
+    whose = f"journal of {root}" if root else "journal"
+    message = f"the ledger has no {whose} yet: one begins with a root's first charge or stored limit; record again then"
+    return _status(code_pb2.NOT_FOUND, message, _info("ACCOUNT_UNKNOWN"))
+
+
 def target_unknown() -> Status:
     """Report that no account of the name exists that another one would get."""
     message = "no account of the new name: write it into the configuration first"
