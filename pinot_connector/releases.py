@@ -41,8 +41,7 @@ def verify(
     bill, shown = release.bill, release.shown
     if bill.query_id != translation.query_id or not bill.release_id:
         raise IntegrityError("dp_service answered another question")
-    if not _covers(translation.worst_case_cost, bill.cost):
-        raise IntegrityError("dp_service asks for more than the worst case")
+    _require_covered(bill.cost, translation.worst_case_cost)
     if (shown.release_id, shown.query_id, shown.cost) != (bill.release_id, bill.query_id, bill.cost):
         raise IntegrityError("dp_service asks for another release than it shows")
     if shown.confidence != confidence:
@@ -208,7 +207,14 @@ def _require_rows(release: dp_pb2.Release, elements: int) -> None:
         raise IntegrityError("dp_service shows other elements of a release than it has")
 
 
-def _covers(worst: cost_pb2.Cost, cost: cost_pb2.Cost) -> bool:
-    within = 0 <= cost.information <= worst.information and 0 <= cost.calls <= worst.calls
-    same = (cost.unit_id, cost.blocks, cost.purpose) == (worst.unit_id, worst.blocks, worst.purpose)
-    return within and same
+def _require_covered(cost: cost_pb2.Cost, worst: cost_pb2.Cost) -> None:
+    if not (0 <= cost.information <= worst.information and 0 <= cost.calls <= worst.calls):
+        raise IntegrityError("dp_service asks for more than the worst case")
+    for name, own, expected in (
+        ("unit_id", [cost.unit_id], [worst.unit_id]),
+        ("blocks", cost.blocks, worst.blocks),
+        ("purpose", [cost.purpose], [worst.purpose]),
+    ):
+        if own != expected:
+            of_plan, got = (" ".join(each) or "none" for each in (expected, own))
+            raise IntegrityError(f"dp_service asks for another cost.{name}: expected {of_plan}, got {got}")

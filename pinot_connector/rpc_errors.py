@@ -302,9 +302,8 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     ),
     (Service.BUDGET, "RELEASE_MISMATCH"): lambda _: ReleaseNotRecorded(),
     (Service.BUDGET, "QUERY_MISMATCH"): lambda _: IntegrityError("the reservation is for another question"),
-    (Service.BUDGET, "BLOCKS_MISMATCH"): lambda _: IntegrityError(
-        "the reservation is for other blocks or another purpose"
-    ),
+    (Service.BUDGET, "BLOCKS_MISMATCH"): lambda failure: IntegrityError(failure.text),
+    (Service.BUDGET, "PURPOSE_MISMATCH"): lambda failure: IntegrityError(failure.text),
     (Service.BUDGET, "COST_ABOVE_RESERVATION"): lambda _: IntegrityError(
         "the cost is more than was reserved"
     ),

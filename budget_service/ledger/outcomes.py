@@ -21,6 +21,7 @@ class Reason(Enum):
     RELEASE_MISMATCH = "RELEASE_MISMATCH"
     QUERY_MISMATCH = "QUERY_MISMATCH"
     BLOCKS_MISMATCH = "BLOCKS_MISMATCH"
+    PURPOSE_MISMATCH = "PURPOSE_MISMATCH"
     TOO_MANY_BLOCKS = "TOO_MANY_BLOCKS"
     COST_ABOVE_RESERVATION = "COST_ABOVE_RESERVATION"
     SUM_OVERFLOW = "SUM_OVERFLOW"
@@ -192,9 +193,11 @@ class Held(Struct, frozen=True, gc=False):
 
 
 class Refused(Struct, frozen=True, gc=False):
-    """A refusal for any other reason."""
+    """A refusal for any other reason; of what differs from a reservation, what was `expected`, and what was `got`."""
 
     reason: Reason
+    expected: tuple[str, ...] = ()
+    got: tuple[str, ...] = ()
 
 
 class LimitsSet(Struct, frozen=True, gc=False):

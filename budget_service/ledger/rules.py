@@ -63,7 +63,7 @@ from budget_service.ledger.state import (
     Snapshot,
     StoredOutcome,
 )
-from budget_service.ledger.values import NOTHING, Account, Cost, Mode, blocks_of, limits_for, purpose_of
+from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode, blocks_of, limits_for, purpose_of
 from budget_service.ledger.windows import Microseconds
 
 # What a question about everybody reads of each level of a root at most: blocks, purposes and their blocks. A policy has
@@ -223,8 +223,8 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge, lease: LeaseBound
     reservation = _open_reservation(snapshot, draft)
     if reservation is None:
         return Refused(Reason.RESERVATION_OVER)
-    if (reason := _mismatch(snapshot, draft, request, reservation)) is not None:
-        return Refused(reason)
+    if (refusal := _mismatch(snapshot, draft, request, reservation)) is not None:
+        return refusal
     # The payment made the question free, however old it is. Only a refund withdraws it.
     if reservation.paid_release_id and snapshot.release_paid_in is None:
         return Refused(Reason.RESERVATION_OVER)
@@ -244,18 +244,26 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge, lease: LeaseBound
     return Charged(request.cost, False, draft.statuses())
 
 
-def _mismatch(snapshot: Snapshot, draft: Draft, request: Charge, reservation: Reservation) -> Reason | None:
+def _mismatch(snapshot: Snapshot, draft: Draft, request: Charge, reservation: Reservation) -> Refused | None:
     # Before the first charge, reservations of several currencies may be open.
     if request.unit_id != reservation.unit_id:
-        return Reason.UNIT_MISMATCH
+        return Refused(Reason.UNIT_MISMATCH)
     if request.query_id not in ("", reservation.query_id):
-        return Reason.QUERY_MISMATCH
+        return Refused(Reason.QUERY_MISMATCH)
     # One for a question that was paid for holds nothing, for nobody.
-    holds = reservation.holds
-    if holds and (request.blocks, request.purpose) != (blocks_of(holds), purpose_of(holds)):
-        return Reason.BLOCKS_MISMATCH
+    if (holds := reservation.holds) and (refusal := _other_payers(request, holds)) is not None:
+        return refusal
     recorded = (reservation.paid_release_id, _recorded_release(snapshot, draft))
-    return Reason.RELEASE_MISMATCH if any(_contradicts(request, each) for each in recorded) else None
+    return Refused(Reason.RELEASE_MISMATCH) if any(_contradicts(request, each) for each in recorded) else None
+
+
+def _other_payers(request: Charge, holds: tuple[Hold, ...]) -> Refused | None:
+    blocks, purpose = blocks_of(holds), purpose_of(holds)
+    if request.blocks != blocks:
+        return Refused(Reason.BLOCKS_MISMATCH, blocks, request.blocks)
+    if request.purpose != purpose:
+        return Refused(Reason.PURPOSE_MISMATCH, (purpose,), (request.purpose,))
+    return None
 
 
 def _cancel(snapshot: Snapshot, draft: Draft, request: CancelReservation) -> Outcome:

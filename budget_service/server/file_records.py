@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from gris_api.budget.v1 import admin_pb2 as pb
 
-from budget_service.configuration.budget_file import AccountUnknownError
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import LimitsSet
 from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.requests import RecordFile
 from budget_service.ledger.values import Account
+from budget_service.server import rpc_errors
 from budget_service.server.admin_messages import Administrator
 from budget_service.server.messages import parse_id
 from budget_service.server.service import success
@@ -24,16 +24,15 @@ async def record_file(
     """Record a file in the journals of roots.
 
     Raises:
-        AccountUnknownError: The ledger has not got one of them, or there are none.
         InvalidFieldError: A field is malformed.
-        RefusalError: The ledger refuses.
+        RefusalError: The ledger has not got one of them, or there are none, or it refuses.
         StoreError: The store failed.
     """
     request_id = parse_id(message.request_id, "request_id")
     file = RecordedFile.parse(message.file.kind, message.file.sha256, message.file.name)
     reason = sender.reason(message.reason)
     if not roots or not {*roots} <= {*await store.roots()}:
-        raise AccountUnknownError
+        raise rpc_errors.RefusalError(rpc_errors.no_journal(next(iter(roots), "")))
     replayed = True
     for root in roots:
         request = RecordFile(

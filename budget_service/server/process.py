@@ -107,6 +107,9 @@ def main(arguments: list[str] | None = None) -> int:
         for listen in filter(None, (options.listen, options.admin_listen)):
             security.require_safe(listen)
         if options.validate:
+            sys.stdout.writelines(
+                f"{options.config}: {each}\n" for each in settings.current.configuration.remarks()
+            )
             return 0
         if options.confirm_restored or options.renew_mark is not None:
             work = _confirm_restored if options.confirm_restored else _renew_mark

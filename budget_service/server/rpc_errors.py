@@ -2,8 +2,8 @@
 
 RESOURCE_EXHAUSTED   BUDGET_EXHAUSTED                     and QuotaFailure; RetryInfo if the wait is under an hour
 NOT_FOUND            ACCOUNT_UNKNOWN
-INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, QUERY_MISMATCH, SUM_OVERFLOW
-                                                          and BadRequest naming the field
+INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, QUERY_MISMATCH, BLOCKS_MISMATCH,
+                     PURPOSE_MISMATCH, SUM_OVERFLOW       and BadRequest naming the field
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, LIMIT_ENDED, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
@@ -96,7 +96,8 @@ _FIELDS: Mapping[Reason, tuple[str, str]] = {
     Reason.REQUEST_ID_REUSED: ("request_id", "was used before with other content"),
     Reason.COST_ABOVE_RESERVATION: ("cost", "is more than the reservation holds"),
     Reason.QUERY_MISMATCH: ("query_id", "is not the reservation's"),
-    Reason.BLOCKS_MISMATCH: ("cost.blocks", "or its purpose are not those that the reservation was made for"),
+    Reason.BLOCKS_MISMATCH: ("cost.blocks", "are not the reservation's"),
+    Reason.PURPOSE_MISMATCH: ("cost.purpose", "is not the reservation's"),
     Reason.SUM_OVERFLOW: ("cost", "cannot be added: the sum would not fit into 64 bits"),
 }
 
@@ -115,6 +116,9 @@ def refused(refusal: Refused) -> Status:
     if reason in _PRECONDITIONS:
         return _status(code_pb2.FAILED_PRECONDITION, _PRECONDITIONS[reason], _info(reason.value))
     field, problem = _FIELDS[reason]
+    if refusal.expected or refusal.got:
+        expected, got = (" ".join(each) or "none" for each in (refusal.expected, refusal.got))
+        problem = f"{problem}: expected {expected}, got {got}"
     return _bad_request(reason.value, field, problem)
 
 
@@ -157,6 +161,13 @@ def invalid_field(error: InvalidFieldError) -> Status:
 def account_unknown() -> Status:
     """Report that no such account exists."""
     return _status(code_pb2.NOT_FOUND, "no such account", _info("ACCOUNT_UNKNOWN"))
+
+
+def no_journal(root: str) -> Status:
+    """Report that the ledger has no journal of a root account, or none at all, in which a file could be recorded."""
+    whose = f"journal of {root}" if root else "journal"
+    message = f"the ledger has no {whose} yet: one begins with a root's first charge or stored limit; record again then"
+    return _status(code_pb2.NOT_FOUND, message, _info("ACCOUNT_UNKNOWN"))
 
 
 def target_unknown() -> Status:

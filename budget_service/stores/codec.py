@@ -71,7 +71,8 @@ def decode_outcome(text: str | bytes) -> Outcome:
         decided_at, missing = parts
         return _SHORTAGES[kind](int(decided_at), tuple(_shortfall(*each) for each in missing))
     if kind == "refused":
-        return Refused(Reason(parts[0]))
+        reason, *differs = parts
+        return Refused(Reason(reason), *map(tuple, differs))
     return _root_outcome(kind, *parts)
 
 
@@ -197,7 +198,8 @@ def _outcome_parts(
             kind = "exhausted" if isinstance(outcome, Exhausted) else "held"
             return [kind, str(outcome.decided_at), missing]
         case Refused():
-            return ["refused", outcome.reason.value]
+            differs = [outcome.expected, outcome.got] if outcome.expected or outcome.got else []
+            return ["refused", outcome.reason.value, *differs]
         case _:
             return _root_outcome_parts(outcome)
 

@@ -78,6 +78,15 @@ def _purpose(text: str) -> admin_pb2.PurposeLimit:
     return admin_pb2.PurposeLimit(purpose=name, information=int(information), calls=int(calls))
 
 
+def _without_effect(limit: admin_pb2.Limit) -> list[str]:
+    """Return the purposes that may take no less than the limit itself, which is allowed as below any other level."""
+    return [
+        each.purpose
+        for each in limit.purposes
+        if each.information >= limit.information and each.calls >= limit.calls
+    ]
+
+
 @with_flags
 def set_limit(
     *,
@@ -110,5 +119,13 @@ def set_limit(
     until = format_timestamp(limit.until) if limit is not None and limit.HasField("until") else None
     what = "removed" if remove else f"set until {until} (UTC)" if until else "set"
     done = f"the limit of {account} is {what} (version {version} of its root's limits)"
-    facts = {"account": account, "removed": remove, "until": until, "version": version}
+    if idle := [] if limit is None else _without_effect(limit):
+        done += f"; that of {', '.join(idle)} has no effect, for the limit itself is no higher"
+    facts = {
+        "account": account,
+        "removed": remove,
+        "until": until,
+        "version": version,
+        "without_effect": idle,
+    }
     print_done(done, facts, as_json=as_json)

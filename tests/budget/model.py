@@ -328,9 +328,9 @@ class Model:
         )
         if hold and hold.request.unit_id != request.unit_id:
             return ("UNIT_MISMATCH",)
-        paid_by = (request.blocks, request.purpose)
-        if hold and hold.windows and (hold.request.blocks, hold.request.purpose) != paid_by:
-            return ("BLOCKS_MISMATCH",)
+        for reason, name in (("BLOCKS_MISMATCH", "blocks"), ("PURPOSE_MISMATCH", "purpose")):
+            if hold and hold.windows and getattr(hold.request, name) != getattr(request, name):
+                return (reason,)
         if known - {request.release_id}:
             return ("RELEASE_MISMATCH",)
         if hold and hold.paid_release_id and not self._was_paid(request, levels[-1]):

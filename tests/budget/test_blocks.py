@@ -149,7 +149,7 @@ async def test_a_reservation_is_settled_by_the_blocks_that_it_was_made_for(any_s
     settling = charge("s", Cost(3, 1), on=ON, settles="r")
     for number, blocks in enumerate([(), (A,), (A, B, C)]):
         refused = await outcome(any_store, settling.but(request_id=f"s{number}", blocks=blocks))
-        assert refused == Refused(Reason.BLOCKS_MISMATCH)
+        assert refused == Refused(Reason.BLOCKS_MISMATCH, (A, B), blocks)
     assert isinstance(await outcome(any_store, settling.but(blocks=(A, B))), Charged)
     assert await left(any_store) == {"all": 7, "A": 7, "B": 7, "C": 10, "AB": 7}
     await assert_sound(any_store)

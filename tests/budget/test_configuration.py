@@ -20,6 +20,7 @@ from budget_service.configuration.budget_file import (
 from budget_service.configuration.errors import Fault
 from budget_service.ledger.values import Account, Cost, Limit, Mode, limits_for
 from budget_service.ledger.windows import Period, WindowRule
+from budget_service.server.process import main
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "budget.yaml"
 
@@ -101,6 +102,24 @@ def test_a_limit_may_say_what_purposes_take_of_it(tmp_path: Path) -> None:
         Limit(Cost(1, 1), limit.mode, limit.window),
     )
     assert whole.level == account("a")
+
+
+def test_a_purpose_that_may_take_the_whole_limit_is_said_to_have_no_effect(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is no fault: the level decides, as a level above another does. One that bounds a unit says something."""
+    own = {"equal": (9, 3), "calls": (10, 2), "more": (10, 4), "units": (8, 4)}
+    purposes = {name: {"information": units, "calls": calls} for name, (units, calls) in own.items()}
+    text = f"accounts: [{{path: [a], limit: {{information: 9, calls: 3}}, purposes: {purposes}}}]\n"
+    found = load(tmp_path, text).remarks()
+    assert [each.partition(":")[0] for each in found] == [
+        "accounts.0.purposes.equal",
+        "accounts.0.purposes.more",
+    ]
+    path = tmp_path / "said.yaml"
+    path.write_text(text)
+    assert main(["--config", str(path), "--store", f"sqlite:{tmp_path}/ledger.db", "--validate"]) == 0
+    assert capsys.readouterr().out.splitlines() == [f"{path}: {each}" for each in found]
 
 
 def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from google.rpc.error_details_pb2 import BadRequest
+from grpc import StatusCode
+from grpc.aio import AioRpcError, Metadata
 from msgspec.structs import replace
 
 from budget_service.ledger import rules
@@ -50,7 +53,10 @@ from budget_service.server.policy_statements import policy_statements_of
 from budget_service.server.refunds import with_charge, without_charge
 from budget_service.server.responses import ChargeResponseBuilders, budget_message
 from budget_service.server.rpc_errors import exhausted
+from budget_service.server.rpc_errors import refused as refused_by_rule
 from budget_service.stores.interface import Store
+from pinot_connector.errors import IntegrityError
+from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
@@ -184,8 +190,10 @@ async def test_what_is_reserved_is_settled_for_the_same_purpose(
     await any_store.apply(*reserve("r", Cost(4, 1), on=ON).but(purpose=PAYROLL))
     settling = charge("s", Cost(2, 1), on=ON, settles="r")
     for number, purpose in enumerate(("", SALES)):
-        refused = await outcome(any_store, settling.but(request_id=f"s{number}", purpose=purpose))
-        assert refused == Refused(Reason.BLOCKS_MISMATCH)
+        wrong = settling.but(request_id=f"s{number}", purpose=purpose)
+        refused = await outcome(any_store, wrong)
+        assert refused == Refused(Reason.PURPOSE_MISMATCH, (PAYROLL,), (purpose,))
+        assert await any_store.apply(*wrong) == Answer(refused, replayed=True)
     assert isinstance(await paid(any_store, "held", 2), Held)
     assert isinstance(await outcome(any_store, settling.but(purpose=PAYROLL)), Charged)
     assert await left(any_store, PAYROLL) == 3
@@ -380,6 +388,32 @@ def test_a_refusal_names_the_purpose() -> None:
     status = exhausted(Exhausted(NOON, (missing,)), ANALYST)
     assert "2 calls requested, 1 left for purpose payroll" in status.message
     assert any(b"acme*payroll*:calls" in each.value for each in status.details)
+
+
+@pytest.mark.parametrize(
+    ("refused", "field", "said"),
+    [
+        (
+            Refused(Reason.PURPOSE_MISMATCH, (PAYROLL,), (SALES,)),
+            "cost.purpose",
+            "expected payroll, got sales",
+        ),
+        (Refused(Reason.PURPOSE_MISMATCH, (PAYROLL,), ("",)), "cost.purpose", "expected payroll, got none"),
+        (Refused(Reason.BLOCKS_MISMATCH, (A, B), ()), "cost.blocks", f"expected {A} {B}, got none"),
+    ],
+)
+def test_a_mismatch_names_what_differs(refused: Refused, field: str, said: str) -> None:
+    """To the ledger's clients, and to those of a connector, which have an error of their own."""
+    status = refused_by_rule(refused)
+    assert status.message.startswith(f"{field} ")
+    assert status.message.endswith(f"the reservation's: {said}")
+    request = BadRequest()
+    assert status.details[1].Unpack(request)
+    assert [each.field for each in request.field_violations] == [field]
+    sent = Metadata(("grpc-status-details-bin", status.SerializeToString()))
+    failed = AioRpcError(StatusCode.INVALID_ARGUMENT, Metadata(), sent, status.message)
+    error = error_of_rpc(Service.BUDGET, failed)
+    assert (type(error), str(error)) == (IntegrityError, status.message)
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,11 @@ async def test_what_cannot_be_a_file_is_refused_by_field(clock: SteppedClock) ->
     """And so is a root that is not there, or none at all: nothing is written."""
     store = MemoryStore(clock)
     async with served(store) as stub:
-        for request in (recording(), recording("acme")):
-            assert "ACCOUNT_UNKNOWN" == (await failure(stub.RecordFile(request))).info.reason
+        for request, whose in ((recording(), "journal yet"), (recording("acme"), "journal of acme yet")):
+            refused = await failure(stub.RecordFile(request))
+            assert "ACCOUNT_UNKNOWN" == refused.info.reason
+            assert whose in refused.message
+            assert "first charge or stored limit; record again then" in refused.message
         await store.apply(*charge("a", Cost(1, 1)))
         for field, wrong in (
             ("kind", "Policy"), ("kind", ""), ("sha256", DIGEST.upper()), ("sha256", DIGEST[1:]), ("sha256", ""),

@@ -284,6 +284,10 @@ def test_a_limit_of_a_purpose_is_set_and_shown(ledger: Service, capsys: pytest.C
         assert "--purpose" in capsys.readouterr().err
     refused = reported(capsys, *change, "--purpose", "payroll=4/1", "--purpose", "payroll=5/1", code=2)
     assert "--purpose: must name each purpose once" in str(refused)
+    wide = [each for name in ("calls=10/1", "equal=10/2", "more=11/3") for each in ("--purpose", name)]
+    assert reported(capsys, *change, *wide)["without_effect"] == ["equal", "more"]
+    assert main(["budget", *change, *wide]) == 0
+    assert "that of equal, more has no effect" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_temporary_limit_is_shown_with_its_end(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:

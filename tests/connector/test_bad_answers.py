@@ -85,6 +85,11 @@ def _unit(release: dp_pb2.Release) -> None:
         part.cost.unit_id = "f" * 32
 
 
+def _purpose(release: dp_pb2.Release) -> None:
+    for part in (release.bill, release.shown, release.kept.bill):
+        part.cost.purpose = "payroll"
+
+
 def _query(release: dp_pb2.Release) -> None:
     for part in (release.bill, release.shown, release.kept.bill):
         part.query_id = "f" * 64
@@ -94,6 +99,7 @@ SPOILT: dict[str, Callable[[dp_pb2.Release], object]] = {
     "costs more": _cost,
     "more calls": _calls,
     "other unit": _unit,
+    "other purpose": _purpose,
     "other query": _query,
     "cheaper than shown": lambda release: setattr(release.bill.cost, "information", 0),
     "other confidence": lambda release: setattr(release.shown, "confidence", 0.9),
@@ -131,7 +137,8 @@ async def test_a_release_that_does_not_match_its_plan_is_never_shown(
         SPOILT[wrong](spoilt.release)
         async with asking_client(world, engine, dp=relay.address) as client:
             relay.replies["AddNoiseUnary"] = spoilt.SerializeToString()
-            with pytest.raises(IntegrityError):
+            said = "cost.purpose: expected none, got payroll" if wrong == "other purpose" else None
+            with pytest.raises(IntegrityError, match=said):
                 await client.top_k("feedback", "article_id", 5)
             assert await untouched(client)
             relay.replies["AddNoiseUnary"] = real.SerializeToString()

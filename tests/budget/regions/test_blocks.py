@@ -56,7 +56,7 @@ async def test_charges_of_a_purpose_are_made_at_the_home_alone() -> None:
     settling = pb.UpdateBudgetRequest(
         account=ANN, cost=worst, request_id="t", reservation_id=lent.reservation_id, release_id="of p"
     )
-    assert await region.asked("UpdateBudget", settling) == "BLOCKS_MISMATCH"
+    assert await region.asked("UpdateBudget", settling) == "PURPOSE_MISMATCH"
     region.is_cut = True
     reserving.request_id = reserving.query_id = "another"
     assert await region.asked("ReserveBudget", reserving) == "OUTCOME_UNKNOWN"

@@ -73,8 +73,8 @@ class BudgetServiceStub:
     FAILED_PRECONDITION with reason RESERVATION_OVER: the reservation was settled, cancelled or lapsed before, or the
     payment that made it free was refunded; RELEASE_MISMATCH: this question was paid for with another release.
     INVALID_ARGUMENT with reason COST_ABOVE_RESERVATION: the cost is more than the reservation holds; QUERY_MISMATCH:
-    the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks or another purpose; SUM_OVERFLOW as
-    for ReserveBudget.
+    the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; PURPOSE_MISMATCH: it is for another
+    purpose; SUM_OVERFLOW as for ReserveBudget.
     FAILED_PRECONDITION with reason TOO_MANY_BLOCKS as for ReserveBudget. PERMISSION_DENIED with reason
     TICKET_NOT_AUTHENTIC: dp_service did not make the ticket for this charge.
     """
@@ -160,8 +160,8 @@ class BudgetServiceAsyncStub:
     FAILED_PRECONDITION with reason RESERVATION_OVER: the reservation was settled, cancelled or lapsed before, or the
     payment that made it free was refunded; RELEASE_MISMATCH: this question was paid for with another release.
     INVALID_ARGUMENT with reason COST_ABOVE_RESERVATION: the cost is more than the reservation holds; QUERY_MISMATCH:
-    the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks or another purpose; SUM_OVERFLOW as
-    for ReserveBudget.
+    the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; PURPOSE_MISMATCH: it is for another
+    purpose; SUM_OVERFLOW as for ReserveBudget.
     FAILED_PRECONDITION with reason TOO_MANY_BLOCKS as for ReserveBudget. PERMISSION_DENIED with reason
     TICKET_NOT_AUTHENTIC: dp_service did not make the ticket for this charge.
     """
@@ -253,8 +253,8 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         FAILED_PRECONDITION with reason RESERVATION_OVER: the reservation was settled, cancelled or lapsed before, or the
         payment that made it free was refunded; RELEASE_MISMATCH: this question was paid for with another release.
         INVALID_ARGUMENT with reason COST_ABOVE_RESERVATION: the cost is more than the reservation holds; QUERY_MISMATCH:
-        the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks or another purpose; SUM_OVERFLOW as
-        for ReserveBudget.
+        the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; PURPOSE_MISMATCH: it is for another
+        purpose; SUM_OVERFLOW as for ReserveBudget.
         FAILED_PRECONDITION with reason TOO_MANY_BLOCKS as for ReserveBudget. PERMISSION_DENIED with reason
         TICKET_NOT_AUTHENTIC: dp_service did not make the ticket for this charge.
         """
