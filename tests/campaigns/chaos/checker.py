@@ -23,6 +23,7 @@ from tests.campaigns.chaos.history import (
     Reported,
     Sum,
     Truth,
+    counted,
 )
 
 
@@ -71,6 +72,7 @@ class Report:
     spent_information: int
     forfeited: int
     journal_lines: int
+    for_a_purpose: int
     findings: tuple[Finding, ...]
 
     def count(self, fault: Fault) -> int:
@@ -95,6 +97,7 @@ def check(history: History, truth: Truth) -> Report:
         spent_information=sum(entry.cost.information for entry in truth.journal),
         forfeited=sum(entry.is_forfeited for entry in truth.journal),
         journal_lines=len(truth.journal),
+        for_a_purpose=sum(entry.purpose != "" for entry in truth.journal),
         findings=tuple(_findings(history, charges, truth)),
     )
 
@@ -137,7 +140,8 @@ def _journal_findings(charges: Iterable[Reported], journal: Iterable[Entry]) -> 
 
 
 def _is_of(entry: Entry, reported: Reported, cost: Amount) -> bool:
-    return (entry.account, entry.cost, entry.blocks) == (reported.account, cost, reported.blocks)
+    asked = (reported.account, cost, reported.blocks, reported.purpose)
+    return (entry.account, entry.cost, entry.blocks, entry.purpose) == asked
 
 
 def _is_allowed(entry: Entry, reported: Reported | None) -> bool:
@@ -205,18 +209,18 @@ def _balance_findings(
     least: dict[Path, Sum] = defaultdict(Sum)
     most: dict[Path, Sum] = defaultdict(Sum)
     for reported in charges:
-        counted = reported.most if reported.fate is Fate.UNKNOWN else reported.spent
+        cost = reported.most if reported.fate is Fate.UNKNOWN else reported.spent
         for depth in range(1, len(reported.account) + 1):
-            path = reported.account[:depth]
-            is_shared = depth < len(reported.account) and counted != NOTHING
-            least[path].add(reported.spent, reported.blocks)
-            above = held.get(reported.reservation_id, counted) if is_shared else counted
-            most[path].add(above, reported.blocks)
+            is_shared = depth < len(reported.account) and cost != NOTHING
+            above = held.get(reported.reservation_id, cost) if is_shared else cost
+            for path in counted(reported.account[:depth], reported.purpose):
+                least[path].add(reported.spent, reported.blocks)
+                most[path].add(above, reported.blocks)
     for entry in forfeited:
         for depth in entry.depths:
-            path = entry.account[:depth]
-            least[path].add(entry.cost, entry.blocks)
-            most[path].add(entry.cost, entry.blocks)
+            for path in counted(entry.account[:depth], entry.purpose):
+                least[path].add(entry.cost, entry.blocks)
+                most[path].add(entry.cost, entry.blocks)
     for path, level in truth.levels.items():
         if not least[path].spent.within(level.spent):
             yield Finding(Fault.BELOW, "/".join(path))
@@ -247,8 +251,8 @@ def _rebuilt(journal: Iterable[Entry]) -> Mapping[Path, Amount]:
     sums: dict[Path, Sum] = defaultdict(Sum)
     for entry in journal:
         for depth in entry.depths:
-            path = entry.account[:depth]
-            sums[path].add(entry.cost_at(depth), entry.blocks)
+            for path in counted(entry.account[:depth], entry.purpose):
+                sums[path].add(entry.cost_at(depth), entry.blocks)
     return {path: each.spent for path, each in sums.items()}
 
 

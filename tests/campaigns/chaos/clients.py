@@ -19,10 +19,21 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.budget.v1 import budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
 
-from tests.campaigns.chaos.accounts import Accounts, Blocks
-from tests.campaigns.chaos.history import NOTHING, Amount, Fate, History, Level, Path, Replay, Reported
+from tests.campaigns.chaos.accounts import Accounts, Payers
+from tests.campaigns.chaos.history import (
+    NOTHING,
+    Amount,
+    Fate,
+    History,
+    Level,
+    Path,
+    Replay,
+    Reported,
+    counted,
+)
 
 UNIT = "0123456789abcdef" * 2
+EVERYBODY = Payers()
 ATTEMPT_SECONDS = 1.0
 TIMEOUT_SECONDS = 20.0
 INSISTENT_SHARE = 0.9
@@ -108,24 +119,24 @@ class Client:
     async def charge(self) -> None:
         """Deduct directly; now and then without waiting for the answer to be found out."""
         account, most = self.load.accounts.choose()
-        request = _charge(self.load, account, most, self.load.accounts.choose_blocks(account))
+        request = _charge(self.load, account, most, self.load.accounts.choose_payers(account))
         await self._ask(request, insistent=self.load.rng.random() < INSISTENT_SHARE)
 
     async def settle(self) -> None:
         """Reserve, think, and charge no more than was held."""
         account, most = self.load.accounts.choose()
-        blocks = self.load.accounts.choose_blocks(account)
-        if reservation_id := await self._reserve(account, most, HOLD_SECONDS, blocks):
+        payers = self.load.accounts.choose_payers(account)
+        if reservation_id := await self._reserve(account, most, HOLD_SECONDS, payers):
             await asyncio.sleep(self.load.rng.random() * 0.05)
             cost = Amount(self.load.rng.randint(1, most.information), most.calls)
-            request = _charge(self.load, account, cost, blocks, reservation_id)
+            request = _charge(self.load, account, cost, payers, reservation_id)
             await self._ask(request, insistent=self.load.rng.random() < INSISTENT_SHARE)
 
     async def give_back(self) -> None:
         """Reserve, and release or forget."""
         account, most = self.load.accounts.choose()
-        blocks = self.load.accounts.choose_blocks(account)
-        reservation_id = await self._reserve(account, most, SHORTEST_HOLD_SECONDS, blocks)
+        payers = self.load.accounts.choose_payers(account)
+        reservation_id = await self._reserve(account, most, SHORTEST_HOLD_SECONDS, payers)
         if reservation_id and self.load.rng.random() < 0.5:
             id_ = self.load.new_id()
             await self._ask(
@@ -168,7 +179,7 @@ class Client:
     async def charge_once(self, account: Path, cost: Amount) -> None:
         """Deduct directly from an account that nobody else charges."""
         self.load.accounts.used.add(account)
-        await self._ask(_charge(self.load, account, cost, ()))
+        await self._ask(_charge(self.load, account, cost, EVERYBODY))
 
     async def levels(self, account: Path, known: Collection[Path] = ()) -> list[tuple[Path, Level]]:
         """Return what the ledger says of an account and of the levels above it; raises AioRpcError.
@@ -176,20 +187,21 @@ class Client:
         What is reserved it tells each account of itself only. Levels above that are known are left out.
         """
         levels = await self._levels(account)
-        for path in [path for path in levels if path != account]:
-            if path in known:
+        for above in {account[: len(path)] for path in levels if len(path) < len(account)}:
+            told = {} if above in known else await self._levels(above)
+            for path in [path for path in levels if len(path) == len(above)]:
                 del levels[path]
-            else:
-                levels[path] = (await self._levels(path))[path]
+            levels |= {path: level for path, level in told.items() if len(path) == len(above)}
         return list(levels.items())
 
     async def _levels(self, account: Path) -> dict[Path, Level]:
         request = pb.GetBudgetRequest(account=pb.Account(path=account))
         answer = await self._stub().GetBudget(request, timeout=ATTEMPT_SECONDS)
-        return {tuple(each.path): _level(each) for each in answer.levels}
+        found = {tuple(each.path): _level(each) for each in answer.levels}
+        return found | {counted(tuple(each.path), each.purpose)[-1]: _level(each) for each in answer.purposes}
 
-    async def _reserve(self, account: Path, most: Amount, seconds: int, blocks: Blocks) -> str:
-        reported = await self._ask(_reservation(self.load, account, most, seconds, blocks))
+    async def _reserve(self, account: Path, most: Amount, seconds: int, payers: Payers) -> str:
+        reported = await self._ask(_reservation(self.load, account, most, seconds, payers))
         if reported.fate is not Fate.ACKNOWLEDGED:
             return ""
         return pb.ReserveBudgetResponse.FromString(reported.answer).reservation_id
@@ -234,11 +246,11 @@ async def connected(load: Load) -> AsyncIterator[Client]:
 
 
 def _reservation(
-    load: Load, account: Path, most: Amount, seconds: int, blocks: Blocks = ()
+    load: Load, account: Path, most: Amount, seconds: int, payers: Payers = EVERYBODY
 ) -> pb.ReserveBudgetRequest:
     request = pb.ReserveBudgetRequest(
         account=pb.Account(path=account),
-        max_cost=cost_message(most, blocks),
+        max_cost=cost_message(most, payers),
         query_id=f"query-{load.new_id()}",
         request_id=load.new_id(),
     )
@@ -247,12 +259,12 @@ def _reservation(
 
 
 def _charge(
-    load: Load, account: Path, cost: Amount, blocks: Blocks, reservation_id: str = ""
+    load: Load, account: Path, cost: Amount, payers: Payers, reservation_id: str = ""
 ) -> pb.UpdateBudgetRequest:
     request_id = load.new_id()
     return pb.UpdateBudgetRequest(
         account=pb.Account(path=account),
-        cost=cost_message(cost, blocks),
+        cost=cost_message(cost, payers),
         request_id=request_id,
         reservation_id=reservation_id,
         # Without a release, only the request id keeps a repeat from being charged again.
@@ -280,12 +292,16 @@ def _reported(request: Asked, fate: Fate, spent: Amount = NOTHING, answer: bytes
         held=_amount(request.max_cost) if isinstance(request, pb.ReserveBudgetRequest) else NOTHING,
         reservation_id="" if isinstance(request, pb.ReserveBudgetRequest) else request.reservation_id,
         blocks=tuple(request.cost.blocks) if isinstance(request, pb.UpdateBudgetRequest) else (),
+        purpose=request.cost.purpose if isinstance(request, pb.UpdateBudgetRequest) else "",
     )
 
 
-def cost_message(amount: Amount, blocks: Blocks = ()) -> cost_pb2.Cost:
+def cost_message(amount: Amount, payers: Payers = EVERYBODY) -> cost_pb2.Cost:
     """Return an amount in the currency of the campaign."""
-    return cost_pb2.Cost(information=amount.information, calls=amount.calls, unit_id=UNIT, blocks=blocks)
+    blocks, purpose = payers
+    return cost_pb2.Cost(
+        information=amount.information, calls=amount.calls, unit_id=UNIT, blocks=blocks, purpose=purpose
+    )
 
 
 def _amount(cost: cost_pb2.Cost) -> Amount:

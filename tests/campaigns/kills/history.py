@@ -35,6 +35,7 @@ class Line:
     release_id: str
     cost: Amount
     kind: str = "settled"
+    purpose: str = ""
 
 
 @dataclass(frozen=True)
