@@ -49,6 +49,11 @@ def three_budgets(stated: Budget) -> tuple[NamedBudget, ...]:
     )
 
 
+def shared_budget(level: str, budget: Budget) -> NamedBudget:
+    """Return the budget of a level that several accounts share, with the bounds that are in the cache."""
+    return NamedBudget(level, with_table(budget, quick=True))
+
+
 def typical_questions(policy: Policy) -> list[Query]:
     """Return a total of each table, and the ten largest elements of each column that may be grouped by."""
     found: list[Query] = []
@@ -99,15 +104,22 @@ def _fits(each: Answered, budget: Budget) -> int:
     return carried([each.cost], limit, Fraction(1)).fits if each.cost is not None else 0
 
 
-def odds_sheet(budgets: Sequence[NamedBudget], found: Sequence[Answered]) -> Sheet:
-    """Return by how much answers change the odds of an attacker who knows everything but one member's rows, at most."""
+def odds_sheet(
+    budgets: Sequence[NamedBudget], found: Sequence[Answered], shared: NamedBudget | None
+) -> Sheet:
+    """Return by how much answers change the odds of an attacker who knows everything but one member's rows, at most.
+
+    The last row is of all accounts that share a budget, if they do.
+    """
     rows = [_answer_row(each, budgets[-1].budget) for each in _cheapest_and_dearest(found)]
     rows += [
         _odds_row(f"one day, budget {each.name}, spent evenly", _day_of(each.budget)) for each in budgets
     ]
-    for each in budgets:
-        units, calls = each.budget.information, formats.counted(each.budget.calls, "call")
-        rows.append(_odds_row(f"one month, budget {each.name}: {units:,} units and {calls}", each.budget))
+    months = [(f"budget {each.name}", each.budget) for each in budgets]
+    months += [] if shared is None else [(f"all accounts of {shared.name} together", shared.budget)]
+    for name, budget in months:
+        units, calls = budget.information, formats.counted(budget.calls, "call")
+        rows.append(_odds_row(f"one month, {name}: {units:,} units and {calls}", budget))
     return Sheet(
         (
             Column("answers", "all that is shown in", is_text=True),

@@ -42,22 +42,33 @@ _PARTS = {
 }
 
 
-def brief_sheets(budgets: Sequence[NamedBudget], found: Sequence[Answered]) -> dict[str, Sheet]:
-    """Return the tables of the page; the middle budget is the one that was stated."""
+_SHARED = (
+    " These are bounds of what one account is given. What is left of the budget that accounts share shows what the "
+    "others' answers cost, and analysts may put together what they know: the last row holds for all of that."
+)
+
+
+def brief_sheets(
+    budgets: Sequence[NamedBudget], found: Sequence[Answered], shared: NamedBudget | None
+) -> dict[str, Sheet]:
+    """Return the tables of the page; the middle budget is the one that was stated, and others may share one."""
     stated = budgets[len(budgets) // 2].budget
     return {
-        "odds": odds_sheet(budgets, found),
+        "odds": odds_sheet(budgets, found, shared),
         "attacks": known_attacks_sheet(stated, found),
         "questions": questions_sheet(found, budgets),
         "deployments": deployments_sheet(stated),
     }
 
 
-def brief_page(sheets: Mapping[str, Sheet], policy: str, stated: Budget) -> str:
+def brief_page(sheets: Mapping[str, Sheet], policy: str, stated: Budget, shared: NamedBudget | None) -> str:
     """Return the page in HTML."""
     text = (
         f"By the policy {policy} and a budget of {stated.information:,} units and {stated.calls:,} calls a "
         f"month for an account. One unit is worth epsilon_per = {float(stated.epsilon_per):g}. No data were read."
     )
-    parts = [Part(*_PARTS[name], sheet) for name, sheet in sheets.items()]
+    more = {} if shared is None else {"odds": _SHARED}
+    parts = [
+        Part(_PARTS[name][0], _PARTS[name][1] + more.get(name, ""), sheet) for name, sheet in sheets.items()
+    ]
     return page("Before anybody is let in: privacy and use of three budgets", text, parts)

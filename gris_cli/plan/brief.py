@@ -15,6 +15,7 @@ from gris_cli.plan.flags import SLACK, AudienceFlag, domains_of, is_gaussian, ti
 if TYPE_CHECKING:
     from dp_service.queries.tables import Policy
     from gris_lab.budgets import Budget
+    from gris_lab.workload import Limit
 
 _PolicyArgument = Annotated[Path, typer.Argument(metavar="POLICY", help="The policy.", dir_okay=False)]
 _BudgetArgument = Annotated[
@@ -56,23 +57,24 @@ def brief(
     from gris_lab.workload import answers
 
     named = policy_of(policy)
-    stated = _stated(named, budget)
+    limit, above = _limits(budget)
+    stated = _in_a_month(named, limit)
     with named_errors():
         budgets = lab.three_budgets(stated)
+        shared = None if above is None else lab.shared_budget(above.name, _in_a_month(named, above))
     found = answers(policy, lab.typical_questions(named), audience_of(audience), now=int(time.time()))
-    sheets = brief_sheets(budgets, found)
+    sheets = brief_sheets(budgets, found, shared)
     with file_errors(out, "--out"):
-        out.write_text(brief_page(sheets, policy.name, stated), encoding="utf-8")
+        out.write_text(brief_page(sheets, policy.name, stated, shared), encoding="utf-8")
     if as_json:
         print_sheets(sheets, {"written": str(out)}, as_json=True)
     else:
         print_written(out, as_json=False)
 
 
-def _stated(policy: Policy, path: Path) -> Budget:
-    """Return what the accounts with the longest path may spend in a month, as the policy's currency makes it worth."""
+def _limits(path: Path) -> tuple[Limit, Limit | None]:
+    """Return the limit of the accounts with the longest path, and the widest above them, which they share."""
     from gris_cli.plan.workload import budgets_of
-    from gris_lab.budgets import Budget
 
     # What is recorded alone bounds nothing, and what is for a purpose bounds nothing more.
     limits = [each for each in budgets_of(path, "BUDGET") if each.is_enforced and not each.purpose]
@@ -82,6 +84,21 @@ def _stated(policy: Policy, path: Path) -> Budget:
     account = max(
         (each for each in limits if each.name.count("/") == deepest), key=lambda each: "*" in each.name
     )
+    above = [each for each in limits if _is_above(each.name, account.name)]
+    return account, min(above, key=lambda each: each.name.count("/"), default=None)
+
+
+def _is_above(level: str, account: str) -> bool:
+    names, path = level.split("/"), account.split("/")
+    return len(names) < len(path) and all(
+        name in (segment, "*") for name, segment in zip(names, path, strict=False)
+    )
+
+
+def _in_a_month(policy: Policy, account: Limit) -> Budget:
+    """Return what a limit lets be spent in a month, as the policy's currency makes it worth."""
+    from gris_lab.budgets import Budget
+
     windows = _MOST_WINDOWS.get(account.window) or math.ceil(_LONGEST_MONTH / account.days)
     currency = policy.currency
     return Budget(

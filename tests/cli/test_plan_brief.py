@@ -50,9 +50,10 @@ def worth(information: int, calls: int) -> float:
 
 
 def test_odds_are_those_of_the_accountant(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Of the cheapest and the dearest answer, of a thirtieth of each budget, and of each budget."""
+    """Of the cheapest and the dearest answer, of a thirtieth of each budget, of each budget, and of the shared one."""
     rows = briefed(capsys, tmp_path / "brief.html")["odds"]
     spent = ((1, 0), (21, 1), (34, 4), (100, 10), (300, 30), (1000, 100), (3000, 300), (9000, 900))
+    spent += ((9000, 900),)
     for row, (information, calls) in zip(rows, spent, strict=True):
         assert row["epsilon"] == pytest.approx(worth(information, calls), rel=1e-9)
         assert row["odds"] == pytest.approx(math.exp(row["epsilon"]))
@@ -108,7 +109,25 @@ def test_a_month_has_all_windows_that_it_touches(capsys: pytest.CaptureFixture[s
             f"{top}  - {{path: [a, b], limit: {{information: 30, calls: 3}}, window: {window}}}\n"
         )
         odds = briefed(capsys, out, POLICY, budget)["odds"]
-        assert odds[-2]["epsilon"] == pytest.approx(worth(30 * months, 3 * months), rel=1e-9)
+        assert odds[-3]["epsilon"] == pytest.approx(worth(30 * months, 3 * months), rel=1e-9)
+        assert odds[-1]["epsilon"] == pytest.approx(worth(7, 7), rel=1e-9)
+        assert "one month, all accounts of a together: 7 units and 7 calls" == odds[-1]["answers"]
+
+
+def test_accounts_share_the_widest_limit_above_them(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """What each is shown tells what the others' answers cost; without such a limit nothing is said of others."""
+    budget, out = tmp_path / "budget.yaml", tmp_path / "brief.html"
+    entry = "  - {{path: {}, limit: {{information: {}, calls: 3}}}}\n"
+    paths = (["b"], ["a", "*"], ["a", "b", "*"], ["a"])
+    budget.write_text("accounts:\n" + "".join(entry.format(path, 10 + n) for n, path in enumerate(paths)))
+    shared = briefed(capsys, out, POLICY, budget)["odds"][-1]
+    assert "one month, all accounts of a together: 13 units and 3 calls" == shared["answers"]
+    assert "the last row holds for all of that" in out.read_text()
+    budget.write_text("accounts:\n" + entry.format(["b"], 7) + entry.format(["a", "c"], 7))
+    assert "together" not in str(briefed(capsys, out, POLICY, budget)["odds"])
+    assert "the last row holds" not in out.read_text()
 
 
 def test_a_limit_that_is_recorded_alone_bounds_nothing(
