@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 # In the order in which they build on each other; the last one prints.
-FILES = ("adaptive", "calls", "prices", "newcomers", "blocks", "statements")
+FILES = ("adaptive", "calls", "prices", "newcomers", "blocks", "convex", "table", "coarse", "statements")
 
 # Those of the reals in Coq's standard library.
 AXIOMS = frozenset(

@@ -1,6 +1,6 @@
 (* What is proved, and on which axioms: printed by `make proofs`. *)
 Require Import Reals.
-From Gris Require Import adaptive blocks calls newcomers prices.
+From Gris Require Import adaptive blocks calls newcomers prices convex table coarse.
 
 Print law.
 Print bounded_range.
@@ -8,9 +8,11 @@ Print convex.
 Print gaussian.
 Print allowed.
 Print keeps.
+Print event.
 Check theorem_A.
 Check private.
 Check range_and_mean.
+Print no_gaussian.
 Check pure_composition.
 Print admitted.
 Print released.
@@ -40,6 +42,21 @@ Print newcomers.newcomers.
 Print with_newcomers.
 Print without_newcomers.
 Check unk_gumb_admitted.
+Print grid.
+Print value.
+Print above_parabola.
+Print above_lines.
+Print above_recursion.
+Print above_first_line.
+Print proper.
+Print above_start.
+Print steps.
+Print checked.
+Print ratio.
+Print point.
+Print told.
+Check checked_table.
+Check thirty_units.
 Print Assumptions private.
 Print Assumptions pure_composition.
 Print Assumptions private_with_calls.
@@ -54,3 +71,5 @@ Print Assumptions unk_gumb_admitted.
 Print Assumptions known_lap_keeps.
 Print Assumptions known_gumb_keeps.
 Print Assumptions admitted_more.
+Print Assumptions checked_table.
+Print Assumptions thirty_units.

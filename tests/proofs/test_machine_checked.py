@@ -33,6 +33,8 @@ QUICK = {
     "the index is forgotten",
     "nothing is counted",
     "a choice has no factor",
+    "only the ends of cells are checked",
+    "a number is smaller",
 }
 
 
@@ -50,7 +52,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_strangers_see_statements_and_their_axioms(compiled: Path) -> None:
     """The theorems, what they take, and no other axioms than those of the reals."""
     printed = (compiled / PRINTED).read_text()
-    for name in ("bounded_range =", "theorem_A\n", "theorem_C\n", "private_with_calls\n"):
+    for name in ("bounded_range =", "theorem_A\n", "theorem_C\n", "private_with_calls\n", "thirty_units\n"):
         assert f"\n{name}" in printed
     assert check.AXIOMS == check.axioms_in(printed)
 
