@@ -58,7 +58,7 @@ def _cells(past: PastResult) -> Iterator[str]:
     yield f"{past.released_at:%Y-%m-%d %H:%M} UTC"
     yield _format_question(past.question)
     yield _format_elements(past)
-    yield formats.cost(past.result.charged)
+    yield "" if past.not_offered else formats.cost(past.result.charged)
 
 
 def _format_question(question: question_pb2.Question) -> str:
@@ -72,6 +72,8 @@ def _format_question(question: question_pb2.Question) -> str:
 
 
 def _format_elements(past: PastResult) -> str:
+    if past.not_offered:
+        return "not offered any more"
     if past.elements_omitted:
         return "too many to keep"
     rows = past.result.rows

@@ -28,7 +28,8 @@ class Answer:
     """A question with its answer.
 
     `name` is how pages call it: the request's id, or the release's where the request had none. `released_at` is None
-    where it was given just now. `is_omitted`: the gateway lists it without its elements, for it has too many.
+    where it was given just now. `is_omitted`: the gateway lists it without its elements, for it has too many, or the
+    account is not offered the question any more.
     """
 
     name: str
@@ -36,13 +37,14 @@ class Answer:
     result: PrivateResult
     released_at: datetime.datetime | None = None
     is_omitted: bool = False
+    not_offered: bool = False
 
     @classmethod
     def of(cls, message: app_pb2.PastRelease) -> Answer:
         """Return an answer of the history."""
         past = PastResult.of(message)
         name = past.request_id or past.result.release_id
-        return cls(name, past.question, past.result, past.released_at, past.elements_omitted)
+        return cls(name, past.question, past.result, past.released_at, past.elements_omitted, past.not_offered)
 
 
 class RecentAnswers:

@@ -54,7 +54,9 @@ async def without_others(client: AsyncPrivateClient, levels: MutableSequence[bud
 
 def without_numbers(past: app_pb2.PastRelease) -> app_pb2.PastRelease:
     """Return what is listed of a result that the audience of the caller is not offered: that there was one."""
-    named = app_pb2.PastRelease(request_id=past.request_id, elements_omitted=True, confidence=past.confidence)
+    named = app_pb2.PastRelease(
+        request_id=past.request_id, elements_omitted=True, not_offered=True, confidence=past.confidence
+    )
     named.released_at.CopyFrom(past.released_at)
     named.question.CopyFrom(past.question)
     named.result.shown.CopyFrom(past.result.shown)

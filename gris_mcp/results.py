@@ -237,6 +237,11 @@ class PastAnswer(BaseModel):
     question: dict[str, Any] = Field(description="Data: what was asked, as ask takes it.")
     answer: Answer
     rows_not_kept: bool = Field(validation_alias="elements_omitted")
+    not_offered: bool = Field(
+        default=False,
+        exclude_if=lambda value: not value,
+        description="Whether the account is not offered the question any more: then neither rows nor costs are shown.",
+    )
 
 
 class History(BaseModel):

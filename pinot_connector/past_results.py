@@ -23,7 +23,8 @@ class PastResult:
         question: What was asked.
         request_id: The request's name; empty: it had none.
         result: The result; without rows if there were too many to keep.
-        elements_omitted: Whether there were.
+        elements_omitted: Whether there were, or the question is not offered.
+        not_offered: Whether the audience of the caller is not offered the question: what is said of it is its name.
     """
 
     released_at: datetime.datetime
@@ -31,6 +32,7 @@ class PastResult:
     request_id: str
     result: PrivateResult
     elements_omitted: bool
+    not_offered: bool = False
 
     @classmethod
     def of(cls, message: app_pb2.PastRelease) -> PastResult:
@@ -47,6 +49,7 @@ class PastResult:
             request_id=message.request_id,
             result=result_of(chunks, end),
             elements_omitted=message.elements_omitted,
+            not_offered=message.not_offered,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,5 +59,6 @@ class PastResult:
             "question": MessageToDict(self.question, preserving_proto_field_name=True),
             "request_id": self.request_id,
             "elements_omitted": self.elements_omitted,
+            **({"not_offered": True} if self.not_offered else {}),
             "result": self.result.to_dict(),
         }

@@ -20,7 +20,10 @@ from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import question_pb2
 
 from dp_service.queries.blocks import Blocks
+from gris_cli.past_results import print_past_results
+from gris_mcp.results import past_answer_of
 from gris_postgres.catalogue_process import programs
+from pinot_connector.past_results import PastResult
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE
 from tests.support.embedded import embedded
@@ -274,7 +277,9 @@ def test_tools_of_postgresql_find_what_their_caller_is_offered(services: World, 
 
 
 @pytest.mark.slow
-def test_old_answers_are_shown_to_whom_they_are_still_offered(services: World, tmp_path: Path) -> None:
+def test_old_answers_are_shown_to_whom_they_are_still_offered(
+    services: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An account that is of another audience by now is listed what it asked, without numbers, and asks anew."""
 
     async def listed(asked: Asked) -> app_pb2.PastRelease:
@@ -290,8 +295,9 @@ def test_old_answers_are_shown_to_whom_they_are_still_offered(services: World, t
         assert list(first) == list(again) == list(kept.elements.noisy_counts)
     with gateway(services, tmp_path, [{"accounts": ["t"], "audience": "germany"}]) as asked:
         past = asyncio.run(listed(asked))
-        assert (past.question.sql, past.elements_omitted) == (SQL, True)
+        assert (past.question.sql, past.elements_omitted, past.not_offered) == (SQL, True, True)
         assert not past.elements.noisy_counts
+        require_named_alone(PastResult.of(past), capsys)
         assert not past.result.shown.HasField("bottom")
         with pytest.raises(grpc.aio.AioRpcError, match="by an audience that was offered other rows"):
             asyncio.run(answer(asked, "t9", request_id="one"))
@@ -302,3 +308,13 @@ def test_old_answers_are_shown_to_whom_they_are_still_offered(services: World, t
         assert asyncio.run(listed(asked)).elements_omitted
         with pytest.raises(grpc.aio.AioRpcError, match="the policy answers audiences alone"):
             asyncio.run(answer(asked, "t9"))
+
+
+def require_named_alone(past: PastResult, capsys: pytest.CaptureFixture[str]) -> None:
+    """Assert that a result is not said to be too large, or to have cost nothing."""
+    print_past_results([past], as_json=False)
+    printed = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "not offered" in printed
+    assert "0 calls" not in printed
+    assert past.to_dict()["not_offered"]
+    assert past_answer_of(past).model_dump()["not_offered"]

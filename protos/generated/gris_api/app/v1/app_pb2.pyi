@@ -172,7 +172,7 @@ class ListReleasesResponse(_message.Message):
     def __init__(self, releases: _Optional[_Iterable[_Union[PastRelease, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class PastRelease(_message.Message):
-    __slots__ = ("released_at", "question", "request_id", "elements", "elements_omitted", "result", "confidence", "refusal")
+    __slots__ = ("released_at", "question", "request_id", "elements", "elements_omitted", "result", "confidence", "not_offered", "refusal")
     RELEASED_AT_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
@@ -180,6 +180,7 @@ class PastRelease(_message.Message):
     ELEMENTS_OMITTED_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    NOT_OFFERED_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     released_at: _timestamp_pb2.Timestamp
     question: _question_pb2.Question
@@ -188,8 +189,9 @@ class PastRelease(_message.Message):
     elements_omitted: bool
     result: Result
     confidence: float
+    not_offered: bool
     refusal: Refusal
-    def __init__(self, released_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., request_id: _Optional[str] = ..., elements: _Optional[_Union[_dp_pb2.ShownElements, _Mapping]] = ..., elements_omitted: bool = ..., result: _Optional[_Union[Result, _Mapping]] = ..., confidence: _Optional[float] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
+    def __init__(self, released_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., request_id: _Optional[str] = ..., elements: _Optional[_Union[_dp_pb2.ShownElements, _Mapping]] = ..., elements_omitted: bool = ..., result: _Optional[_Union[Result, _Mapping]] = ..., confidence: _Optional[float] = ..., not_offered: bool = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("reason", "message", "shortfalls", "largest_k")
