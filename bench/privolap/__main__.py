@@ -98,8 +98,9 @@ def print_scores(results: Results, systems: Sequence[System], setting: Setting) 
     print(f"| | {' | '.join(setting.scripts)} | runs |\n|---|{'---|' * len(setting.scripts)}---|")
     for system in systems:
         found = [results.of(system.name, script, setting) for script in setting.scripts]
-        runs = sorted({len(each) for each in found})
-        print(f"| {system.name} | {' | '.join(map(_cell, found))} | {' to '.join(map(str, runs))} |")
+        runs = [len(each) for each in found]
+        of_each = runs[:1] if len(set(runs)) == 1 else runs
+        print(f"| {system.name} | {' | '.join(map(_cell, found))} | {', '.join(map(str, of_each))} |")
 
 
 def _cell(found: Sequence[int]) -> str:

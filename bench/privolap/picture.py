@@ -26,7 +26,7 @@ def draw(results: Results, systems: Sequence[System], setting: Setting, path: Pa
             )
             names = ["not measured" if math.isnan(mean) else f"{mean:.3g}" for mean, _ in found]
             axes.bar_label(bars, names, padding=3)
-            axes.set(title=script, xlim=(0, 1.2 * setting.most))
+            axes.set(title=script, xlim=(0, 1.3 * setting.most))
             axes.grid(visible=True, axis="x", alpha=0.3)
         panels[0].set(yticks=range(len(systems)), yticklabels=[system.name for system in systems])
         panels[0].invert_yaxis()

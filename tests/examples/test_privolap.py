@@ -16,6 +16,7 @@ from _pytest.mark.structures import ParameterSet
 from bench.privolap import __main__ as command
 from bench.privolap.neighbours import distinguished
 from bench.privolap.questions import Answer, Budget, Data, Kind, Question, System
+from bench.privolap.results import Results, Setting
 from bench.privolap.scoring import is_useful
 from bench.privolap.scripts import QUESTIONS, SCRIPTS
 from bench.privolap.systems.gris import Gris
@@ -23,6 +24,7 @@ from bench.privolap.systems.smartnoise import COMMAND, PYTHON, SmartNoise
 from bench.privolap.systems.suppressing import Suppressing
 from bench.privolap.traps import TRAPS, Trap
 
+ROOT = Path(__file__).parents[2]
 DAYS = datetime.date(2020, 1, 1), datetime.date(2020, 2, 1)
 TRUE = {f"item {place}": 100.0 - place for place in range(20)}
 TOP = {name: TRUE[name] for name in list(TRUE)[:10]}
@@ -141,6 +143,17 @@ def test_a_run_is_kept_and_measured_once(capsys: pytest.CaptureFixture[str], tmp
     assert capsys.readouterr().out.splitlines()[-1] == "| k >= 50 | 2.0 ± 0.0 | 2 |"
     last, before = (tmp_path / "kept").read_text().removeprefix(kept), kept.splitlines()[-1]
     assert json.loads(last) == {**json.loads(before), "run": 1}
+
+
+@pytest.mark.parametrize("epsilon", [10])
+def test_the_page_shows_what_the_kept_scores_say(epsilon: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each of its tables has a row for every system with scores, as the command prints it."""
+    setting = Setting(epsilon, 1e-6, tuple(SCRIPTS), QUESTIONS)
+    results = Results(ROOT / "bench/privolap/scores.jsonl")
+    measured = [each for each, _ in command.SYSTEMS if results.of(each.name, "audience", setting)]
+    assert {"Gris", "OpenDP, tuned"} <= {each.name for each in measured}
+    command.print_scores(results, measured, setting)
+    assert capsys.readouterr().out in (ROOT / "docs/privolap.md").read_text()
 
 
 def test_a_system_without_its_interpreter_is_left_out_by_name(
