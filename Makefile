@@ -332,9 +332,12 @@ $(PRIVOLAP)/.ready: pyproject.toml Makefile | $(VENV)/.dev
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(PRIVOLAP)-smartnoise
 	$(BIN)/uv pip install --quiet --python $(PRIVOLAP)-smartnoise/bin/python smartnoise-sql==1.0.10 \
 		|| rm -r $(PRIVOLAP)-smartnoise
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(PRIVOLAP)-tumult
+	$(BIN)/uv pip install --quiet --python $(PRIVOLAP)-tumult/bin/python tmlt.analytics==0.21.0 tmlt.core==0.19.1 \
+		pyspark==3.5.9 || rm -r $(PRIVOLAP)-tumult
 	@touch $@
 
-bench-privolap: $(PRIVOLAP)/.ready ## useful answers of four scripts beside OpenDP, PipelineDP, SmartNoise SQL and k >= 50, and twelve traps; BENCH="--runs 5 --epsilon 3"
+bench-privolap: $(PRIVOLAP)/.ready ## useful answers of four scripts beside OpenDP, PipelineDP, SmartNoise SQL and k >= 50, and twelve traps; BENCH="--all --runs 5 --epsilon 3", --all for Tumult Analytics too
 	$(PRIVOLAP)/bin/python -m bench.privolap $(BENCH)
 
 bench-bound: $(VENV)/.dev ## pairs per second and memory of `gris bound`; BENCH="--pairs 30000000"

@@ -22,11 +22,14 @@ from bench.privolap.picture import draw
 from bench.privolap.questions import System
 from bench.privolap.results import Results, Setting, mean_and_error
 from bench.privolap.scripts import QUESTIONS, SCRIPTS
+from bench.privolap.systems import dpsqlplus, smartnoise, tumult
+from bench.privolap.systems.dpsqlplus import DPSQLPlus
 from bench.privolap.systems.gris import Gris
 from bench.privolap.systems.opendp import OpenDP
 from bench.privolap.systems.pipelinedp import PipelineDP
-from bench.privolap.systems.smartnoise import PYTHON, SmartNoise
+from bench.privolap.systems.smartnoise import SmartNoise
 from bench.privolap.systems.suppressing import Suppressing
+from bench.privolap.systems.tumult import Tumult
 from bench.privolap.traps import TRAPS
 
 SYSTEMS: tuple[tuple[System, str | Path], ...] = (
@@ -36,17 +39,22 @@ SYSTEMS: tuple[tuple[System, str | Path], ...] = (
     (OpenDP(tuned=True), "opendp"),
     (PipelineDP(), "pipeline_dp"),
     (PipelineDP(tuned=True), "pipeline_dp"),
-    (SmartNoise(), PYTHON),
-    (SmartNoise(tuned=True), PYTHON),
+    (SmartNoise(), smartnoise.PYTHON),
+    (SmartNoise(tuned=True), smartnoise.PYTHON),
+    (DPSQLPlus(), dpsqlplus.PYTHON),
+    (DPSQLPlus(tuned=True), dpsqlplus.PYTHON),
     (Suppressing(), "duckdb"),
 )
 """What is measured, and the package, or the interpreter that has it, that it needs."""
+
+SLOW: tuple[tuple[System, str | Path], ...] = ((Tumult(), tumult.PYTHON), (Tumult(tuned=True), tumult.PYTHON))
+"""What takes hours, and is measured with `--all`, or where it is named."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
     options = _options(arguments)
-    systems = [each for each in _installed() if not options.systems or each.name in options.systems]
+    systems = list(_installed(_chosen(options)))
     setting = Setting(options.epsilon, options.delta, tuple(options.scripts), options.most)
     results = Results(options.kept)
     if options.only != "traps":
@@ -69,7 +77,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--epsilon", type=float, default=10)
     parser.add_argument("--delta", type=float, default=1e-6)
-    parser.add_argument("--systems", nargs="+", choices=[each.name for each, _ in SYSTEMS])
+    parser.add_argument("--systems", nargs="+", choices=[each.name for each, _ in (*SYSTEMS, *SLOW)])
+    parser.add_argument("--all", action="store_true", help="measure slow systems too")
     parser.add_argument("--scripts", nargs="+", choices=SCRIPTS, default=[*SCRIPTS])
     parser.add_argument(
         "--most", type=int, default=QUESTIONS, help="how many questions of each script are asked"
@@ -85,8 +94,14 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _installed() -> Iterator[System]:
-    for system, needed in SYSTEMS:
+def _chosen(options: argparse.Namespace) -> list[tuple[System, str | Path]]:
+    if options.systems:
+        return [each for each in (*SYSTEMS, *SLOW) if each[0].name in options.systems]
+    return [*SYSTEMS, *(SLOW if options.all else ())]
+
+
+def _installed(chosen: Sequence[tuple[System, str | Path]]) -> Iterator[System]:
+    for system, needed in chosen:
         if needed.exists() if isinstance(needed, Path) else find_spec(needed) is not None:
             yield system
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import random
 import subprocess
 from collections.abc import Iterator
@@ -19,9 +20,12 @@ from bench.privolap.questions import Answer, Budget, Data, Kind, Question, Syste
 from bench.privolap.results import Results, Setting
 from bench.privolap.scoring import is_useful
 from bench.privolap.scripts import QUESTIONS, SCRIPTS
+from bench.privolap.systems import dpsqlplus, tumult
 from bench.privolap.systems.gris import Gris
 from bench.privolap.systems.smartnoise import COMMAND, PYTHON, SmartNoise
 from bench.privolap.systems.suppressing import Suppressing
+from bench.privolap.systems.tumult import Tumult
+from bench.privolap.systems.worker import Worker
 from bench.privolap.traps import TRAPS, Trap
 
 ROOT = Path(__file__).parents[2]
@@ -150,7 +154,9 @@ def test_the_page_shows_what_the_kept_scores_say(epsilon: int, capsys: pytest.Ca
     """Each of its tables has a row for every system with scores, as the command prints it."""
     setting = Setting(epsilon, 1e-6, tuple(SCRIPTS), QUESTIONS)
     results = Results(ROOT / "bench/privolap/scores.jsonl")
-    measured = [each for each, _ in command.SYSTEMS if results.of(each.name, "audience", setting)]
+    measured = [
+        each for each, _ in (*command.SYSTEMS, *command.SLOW) if results.of(each.name, "audience", setting)
+    ]
     assert {"Gris", "OpenDP, tuned"} <= {each.name for each in measured}
     command.print_scores(results, measured, setting)
     assert capsys.readouterr().out in (ROOT / "docs/privolap.md").read_text()
@@ -191,3 +197,65 @@ def test_smartnoise_drops_rare_groups_and_an_error_ends_nothing() -> None:
     first, second = map(json.loads, said.splitlines())
     assert "KeyError" in first["error"]
     assert second["found"] == {"often": pytest.approx(1000, abs=2)}
+
+
+def test_slow_systems_are_measured_where_all_are_or_where_they_are_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Tumult Analytics takes hours."""
+    monkeypatch.setattr(command, "SYSTEMS", ((Suppressing(), "duckdb"),))
+    monkeypatch.setattr(command, "SLOW", ((Tumult(), "duckdb"),))
+    common = ["--runs", "0", "--only", "scores", "--kept", str(tmp_path / "kept")]
+    named = ["--systems", "Tumult Analytics"]
+    for further, slow, quick in ([], False, True), (["--all"], True, True), (named, True, False):
+        command.main([*common, *further])
+        out = capsys.readouterr().out
+        assert ("| Tumult Analytics |" in out, "| k >= 50 |" in out) == (slow, quick)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("starts_processes")
+def test_tumult_finds_names_for_a_session_of_their_own_and_an_error_ends_nothing() -> None:
+    """A name of one member stays hidden but once in 10^8 runs, and noise of a name that is shown is less than 20."""
+    if not tumult.PYTHON.exists():
+        pytest.skip("make bench-privolap installs Tumult Analytics")
+    asked = {
+        "rows": {
+            "member": [f"m{place}" for place in range(1001)],
+            "key": ["often"] * 1000 + ["rare"],
+        },
+        "keys": None,
+        "measure": "members",
+        "groups": 1,
+        "names": {"apart": True, "budget": {"epsilon": 1.0, "delta": 1e-9}, "groups": 1},
+        "budget": {"rho": 0.5},
+    }
+    worker = Worker(tumult.COMMAND)
+    try:
+        assert "KeyError" in worker.say({})["error"]
+        assert worker.say(asked)["found"] == {"often": pytest.approx(1000, abs=20)}
+    finally:
+        worker.close()
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_dpsqlplus_hides_rare_groups_and_an_error_ends_nothing() -> None:
+    """A group of one member is below a threshold of 100, and noise of another one is less than 20."""
+    if not os.environ.get(dpsqlplus.VARIABLE):
+        pytest.skip(f"{dpsqlplus.VARIABLE} names an interpreter that has DPSQL+")
+    asked = {
+        "rows": {
+            "member": [f"m{place}" for place in range(1001)],
+            "key": ["often"] * 1000 + ["rare"],
+        },
+        "measure": "COUNT(DISTINCT member)",
+        "by_key": True,
+        "account": dpsqlplus.INFINITE,
+        "params": {"contribution_bound": 1, "sigmas": [1.0], "tau": 100.0, "sigma_for_thresholding": 1.0},
+    }
+    worker = Worker(dpsqlplus.COMMAND)
+    try:
+        assert "KeyError" in worker.say({})["error"]
+        assert worker.say(asked)["found"] == {"often": pytest.approx(1000, abs=20)}
+    finally:
+        worker.close()

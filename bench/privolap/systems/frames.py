@@ -39,6 +39,25 @@ def keyed_rows(question: Question, data: Data) -> Any:
     return rows.unique(["member", "key"], maintain_order=False) if counts_members else rows
 
 
+def added_up(rows: Any, question: Question, data: Data) -> dict[str, list[Any]]:
+    """Return each member's rows or amount, of which all that a member may count with is 1."""
+    import polars as pl  # noqa: PLC0415 - no part of the project needs it
+
+    amount = pl.col("amount").fill_nan(0.0).fill_null(0.0).clip(-data.row, data.row).sum().clip(0, data.total)
+    counted = pl.len().clip(0, data.rows) / data.rows if question.kind is Kind.ROWS else amount / data.total
+    found: dict[str, list[Any]] = rows.group_by("member").agg(amount=counted).to_dict(as_series=False)
+    return found
+
+
+def with_nobody(rows: Any, keys: list[str] | None, number: int = 1) -> Any:
+    """Return rows with so many of nobody in each key."""
+    import polars as pl  # noqa: PLC0415 - no part of the project needs it
+
+    made = [(f"nobody {key} {place}", key) for key in keys or () for place in range(number)]
+    nobody = pl.DataFrame(made, schema={"member": pl.String, "key": pl.String}, orient="row")
+    return pl.concat([rows.select("member", "key"), nobody])
+
+
 def known_keys(question: Question) -> list[str] | None:
     """Return the keys that follow from the question; None: they have to be found."""
     if question.kind is Kind.TOP:

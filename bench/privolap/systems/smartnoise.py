@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from bench.privolap.questions import MEMBERS, ROWS, SUM, Budget, CannotAnswerError, Data, Kind, Question
-from bench.privolap.systems.frames import Library, keyed_rows, keys_of_a_member, known_keys
+from bench.privolap.systems.frames import (
+    Library,
+    added_up,
+    keyed_rows,
+    keys_of_a_member,
+    known_keys,
+    with_nobody,
+)
 from bench.privolap.systems.opendp import epsilon_of, rho_of
+from bench.privolap.systems.worker import Worker, command_of
 
 PYTHON = Path("build/privolap-smartnoise/bin/python")
-# Isolated: modules beside the worker are called like libraries.
-COMMAND = (str(PYTHON), "-I", "-W", "ignore", str(Path(__file__).with_name("smartnoise_worker.py")))
+COMMAND = command_of(PYTHON, "smartnoise_worker.py")
 MEASURES = {Kind.ROWS: ROWS, Kind.SUM: SUM}
 
 
@@ -33,8 +37,7 @@ class SmartNoise(Library):
 
     def __init__(self, *, tuned: bool = False) -> None:
         super().__init__("SmartNoise SQL", tuned=tuned)
-        self._worker: subprocess.Popen[str] | None = None
-        self._lock = Lock()
+        self._worker = Worker(COMMAND)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process has a worker of its own.
@@ -42,34 +45,19 @@ class SmartNoise(Library):
 
     def close(self) -> None:
         """End the worker."""
-        if self._worker is not None:
-            self._worker.communicate()
-            self._worker = None
+        self._worker.close()
 
     def release(self, question: Question, data: Data, budget: Budget, share: float) -> dict[str, float]:
         """Answer a question by the worker."""
         made = _tuned if self.tuned else _documented
         asked = {"by_key": known_keys(question) != ["0"], **made(question, data, budget, share)}
-        said = self._say(json.dumps(asked))
+        said = self._worker.say(asked)
         if "error" in said:
             # Depends on bounds and epsilon alone.
             refused = CannotAnswerError if "Noise scale is too large" in said["error"] else RuntimeError
             raise refused(said["error"])
         nobody, unit = asked.get("of_nobody", 0), asked.get("unit", 1)
         return {key: unit * value - nobody for key, value in said["found"].items()}
-
-    def _say(self, line: str) -> dict[str, Any]:
-        with self._lock:
-            if self._worker is None:
-                self._worker = subprocess.Popen(
-                    COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-                )
-            assert self._worker.stdin is not None  # noqa: S101 - for mypy
-            assert self._worker.stdout is not None  # noqa: S101
-            self._worker.stdin.write(line + "\n")
-            self._worker.stdin.flush()
-            said: dict[str, Any] = json.loads(self._worker.stdout.readline())
-            return said
 
 
 def _documented(question: Question, data: Data, budget: Budget, share: float) -> dict[str, Any]:
@@ -96,9 +84,9 @@ def _tuned(question: Question, data: Data, budget: Budget, share: float) -> dict
     delta = budget.delta * budget.share_of_a_list
     by_group = keys not in (None, ["0"])
     return {
-        "rows": _added_up(rows, question, data)
+        "rows": added_up(rows, question, data)
         if question.kind in MEASURES
-        else _keys(_with_nobody(rows, keys) if by_group else rows),
+        else _keys(with_nobody(rows, keys) if by_group else rows),
         "of_nobody": 1 if by_group else 0,
         "unit": {Kind.ROWS: data.rows, Kind.SUM: data.total}.get(question.kind, 1),
         "measure": SUM if question.kind in MEASURES else MEMBERS,
@@ -113,20 +101,4 @@ def _tuned(question: Question, data: Data, budget: Budget, share: float) -> dict
 
 def _keys(rows: Any) -> dict[str, list[str]]:
     found: dict[str, list[str]] = rows.select("member", "key").to_dict(as_series=False)
-    return found
-
-
-def _with_nobody(rows: Any, keys: list[str] | None) -> Any:
-    import polars as pl  # noqa: PLC0415 - an extra
-
-    nobody = pl.DataFrame({"member": [f"nobody {key}" for key in keys or ()], "key": keys})
-    return pl.concat([rows.select("member", "key"), nobody])
-
-
-def _added_up(rows: Any, question: Question, data: Data) -> dict[str, list[Any]]:
-    import polars as pl  # noqa: PLC0415 - an extra
-
-    amount = pl.col("amount").fill_nan(0.0).fill_null(0.0).clip(-data.row, data.row).sum().clip(0, data.total)
-    counted = pl.len().clip(0, data.rows) / data.rows if question.kind is Kind.ROWS else amount / data.total
-    found: dict[str, list[Any]] = rows.group_by("member").agg(amount=counted).to_dict(as_series=False)
     return found

@@ -1,0 +1,43 @@
+"""A library that answers in an interpreter of its own, a line of JSON for each question and one for each answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+
+def command_of(python: Path, module: str) -> tuple[str, ...]:
+    """Return how a worker beside this module is started: isolated, for modules here are called like libraries."""
+    return str(python), "-I", "-W", "ignore", str(Path(__file__).with_name(module))
+
+
+class Worker:
+    """A process that starts with the first question, and answers one after the other."""
+
+    def __init__(self, command: tuple[str, ...]) -> None:
+        self._command = command
+        self._process: subprocess.Popen[str] | None = None
+        self._lock = Lock()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+    def say(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return what is said to a question: `found`, or `error`."""
+        with self._lock:
+            if self._process is None:
+                self._process = subprocess.Popen(
+                    self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                )
+            assert self._process.stdin is not None  # noqa: S101 - for mypy
+            assert self._process.stdout is not None  # noqa: S101
+            self._process.stdin.write(json.dumps(asked) + "\n")
+            self._process.stdin.flush()
+            said: dict[str, Any] = json.loads(self._process.stdout.readline())
+            return said
