@@ -44,7 +44,9 @@ class Answer:
         """Return an answer of the history."""
         past = PastResult.of(message)
         name = past.request_id or past.result.release_id
-        return cls(name, past.question, past.result, past.released_at, past.elements_omitted, past.not_offered)
+        return cls(
+            name, past.question, past.result, past.released_at, past.elements_omitted, past.not_offered
+        )
 
 
 class RecentAnswers:

@@ -22,7 +22,7 @@ LINES = {
     "budget_service": 23_367,
     "pinot_connector": 22_155,
     "gris_gateway": 3_801,
-    "gris_console": 4_552,
+    "gris_console": 4_554,
     "gris_mcp": 2_752,
     "gris_broker": 577,
     "gris_postgres": 3_204,
