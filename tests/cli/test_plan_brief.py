@@ -52,9 +52,9 @@ def worth(information: int, calls: int) -> float:
 def test_odds_are_those_of_the_accountant(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Of the cheapest and the dearest answer, of a thirtieth of each budget, of each budget, and of the shared one."""
     rows = briefed(capsys, tmp_path / "brief.html")["odds"]
-    spent = ((1, 0), (21, 1), (34, 4), (100, 10), (300, 30), (1000, 100), (3000, 300), (9000, 900))
-    spent += ((9000, 900),)
-    for row, (information, calls) in zip(rows, spent, strict=True):
+    spent = ((1, 0), (21, 1), (34, 4), (100, 10), (300, 30), (1000, 100), (3000, 300))
+    largest = (9000, 900)
+    for row, (information, calls) in zip(rows, (*spent, largest, largest), strict=True):
         assert row["epsilon"] == pytest.approx(worth(information, calls), rel=1e-9)
         assert row["odds"] == pytest.approx(math.exp(row["epsilon"]))
         assert row["half"] == pytest.approx(row["odds"] / (1 + row["odds"]))
