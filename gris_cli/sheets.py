@@ -35,4 +35,8 @@ def _table(sheet: Sheet) -> Table:
     columns = sheet.columns
     rows = ([each.format_cell(cell) for each, cell in zip(columns, row, strict=True)] for row in sheet.rows)
     numbers = [position for position, each in enumerate(columns) if not each.is_text]
-    return grid([each.heading for each in columns], rows, numbers=numbers)
+    table = grid([each.heading for each in columns], rows, numbers=numbers)
+    for column in table.columns:
+        # An id that is cut off is of no use.
+        column.overflow = "fold"
+    return table

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
+import typer
+
 from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, RootFlag
 from gris_cli.flag_groups import flag, with_flags
 
@@ -28,11 +30,16 @@ def journal(
     from gris_cli.budget.reports import entry_facts
     from gris_cli.terminal import print_done, printable
 
+    is_first = not after
     while True:
         request = admin_pb2.ListChargesRequest(account=budget_pb2.Account(path=[root]), after=after)
         found = charges_of(admin, request, PAGE)
         for facts in map(entry_facts, found):
             print_done(printable("  ".join(map(str, filter(None, facts.values())))), facts, as_json=as_json)
+        if is_first and not found:
+            # Most likely its name is misspelt, and who follows it would wait for good.
+            typer.echo(f"{printable(root)} has no entry yet: is it a root account of this ledger?", err=True)
+        is_first = False
         # What reads a pipe should not wait for more.
         sys.stdout.flush()
         after = found[-1].position if found else after

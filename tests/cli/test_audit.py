@@ -796,6 +796,7 @@ def test_nothing_is_written_over_and_a_failed_export_leaves_nothing(
         capsys, company.typed("audit", "export", tmp_path / "not" / "new")
     )
     nobody = company.typed("audit", "export", new, "--root", "nobody")
+    assert "--root: nobody: expected a root account with a journal" in refused(capsys, nobody)
     for file, said in (
         ("policy", "--file: expected KIND=FILE, where KIND is policy, budget, console, "),
         ("secret=x", "--file: expected KIND=FILE"),
