@@ -17,7 +17,8 @@ from tests.campaigns.chaos.history import Amount
 
 PEOPLE_OF_A_NAME = 3
 TEAM = ("roomy", "leavers")
-PAUSE_SECONDS = 0.2
+# Each changes the limits of a root that is charged, which everybody then looks up again.
+PAUSE_SECONDS = 1.0
 
 
 @dataclass
@@ -37,8 +38,8 @@ class Leavers:
             for _ in range(PEOPLE_OF_A_NAME):
                 await self.client.touch_unseen(account)
                 await self._leave(budget_pb2.Account(path=account))
+                await asyncio.sleep(PAUSE_SECONDS)
             await self.client.charge_once(account, Amount(1, 1))
-            await asyncio.sleep(PAUSE_SECONDS)
 
     async def _leave(self, account: budget_pb2.Account) -> None:
         ids = [self.client.load.new_id() for _ in range(2)]
