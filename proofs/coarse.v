@@ -251,7 +251,7 @@ Qed.
 
 Theorem thirty_units t S : keeps (1 / 4) no_gaussian t 30 -> event S -> P t S <= exp (67 / 20) * P' t S + 1 / 1000000.
 Proof.
-  intros Hk HS. apply Rle_trans with (exp (67 / 20) * P' t S + told coarse numbers 30 67).
+  intros Hk HS. apply Rle_trans with (exp (67 / 20) * P' t S + entry coarse numbers 30 67).
   - apply (checked_table coarse numbers coarse_checked (1 / 4)); try assumption.
     + replace (1 / 4) with (INR 250 * (1 / 1000)) by (rewrite INR_IZR_INZ; simpl; lra).
       apply exp_below; try reflexivity; [discriminate|]. apply Z.leb_le. vm_compute. reflexivity.

@@ -54,7 +54,7 @@ Print steps.
 Print checked.
 Print ratio.
 Print point.
-Print told.
+Print entry.
 Check checked_table.
 Check thirty_units.
 Print Assumptions private.

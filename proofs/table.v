@@ -83,7 +83,7 @@ Hypothesis ok : checked s rows = true.
 Notation m := (unit s).
 Definition ratio : R := IZR (up s) / IZR (down s).
 Definition row (k : nat) : list Z := nth k rows [].
-Definition told (k i : nat) : R := IZR (value s (row k) i) / IZR (whole s).
+Definition entry (k i : nat) : R := IZR (value s (row k) i) / IZR (whole s).
 Notation x := (point ratio (one s)).
 
 Lemma parts : (0 < down s < up s)%Z /\ (0 < m)%nat /\ (0 < whole s)%Z /\ above_start s (hd [] rows) = true /\
@@ -106,8 +106,8 @@ Lemma up_power n : IZR (pow (up s) n) = ratio ^ n * IZR (down s) ^ n.
 Proof.
   rewrite IZR_power, <- Rpow_mult_distr. f_equal. unfold ratio. field. pose proof down_positive. lra.
 Qed.
-Lemma told_is k i : IZR (value s (row k) i) = told k i * IZR (whole s).
-Proof. unfold told. field. pose proof whole_positive. lra. Qed.
+Lemma entry_is k i : IZR (value s (row k) i) = entry k i * IZR (whole s).
+Proof. unfold entry. field. pose proof whole_positive. lra. Qed.
 
 Lemma row_cases k : row k = [] \/ In (row k) rows.
 Proof. unfold row. destruct (nth_in_or_default k rows []); auto. Qed.
@@ -116,26 +116,26 @@ Proof.
   intros H. unfold value. destruct (nth_in_or_default i r (last r (whole s))) as [Hn|Hn]; [exact Hn|rewrite Hn].
   pattern r at 2. rewrite (app_removelast_last (whole s) H). apply in_or_app. right. left. reflexivity.
 Qed.
-Lemma told_nothing k i : row k = [] -> told k i = 1.
+Lemma entry_nothing k i : row k = [] -> entry k i = 1.
 Proof.
-  intros H. unfold told, value. rewrite H.
+  intros H. unfold entry, value. rewrite H.
   replace (nth i [] (last [] (whole s))) with (whole s) by (destruct i; reflexivity). field. pose proof whole_positive. lra.
 Qed.
-Lemma told_positive k i : 0 <= told k i.
+Lemma entry_positive k i : 0 <= entry k i.
 Proof.
-  destruct (row_cases k) as [H|H]; [rewrite told_nothing by exact H; lra|].
+  destruct (row_cases k) as [H|H]; [rewrite entry_nothing by exact H; lra|].
   destruct parts as [_ [_ [_ [_ [Hp _]]]]]. specialize (Hp _ H). unfold proper in Hp. rewrite !andb_true_iff in Hp.
   destruct Hp as [[Hl Hp] _]. rewrite forallb_forall in Hp.
   assert (Hn : row k <> []) by (intros E; rewrite E in Hl; apply PeanoNat.Nat.ltb_lt in Hl; simpl in Hl; lia).
   specialize (Hp _ (value_in _ i Hn)). apply Z.leb_le in Hp. apply IZR_le in Hp.
-  unfold told. apply Rmult_le_pos; [exact Hp|left; apply Rinv_0_lt_compat, whole_positive].
+  unfold entry. apply Rmult_le_pos; [exact Hp|left; apply Rinv_0_lt_compat, whole_positive].
 Qed.
 
-Definition V (k : nat) : R -> R := largest x (told k) (told_positive k).
+Definition V (k : nat) : R -> R := largest x (entry k) (entry_positive k).
 
 (* A function is below a row if it is where steps are checked: up to the first point behind the row. *)
 Lemma below_at_points k f : convex f -> falling f -> f 0 <= 1 -> row k <> [] ->
-  (forall i, (m <= i <= length (row k))%nat -> f (x i) <= told k i) -> below x (told k) f.
+  (forall i, (m <= i <= length (row k))%nat -> f (x i) <= entry k i) -> below x (entry k) f.
 Proof.
   intros Hf Hd H0 Hn H. destruct parts as [_ [_ [_ [_ [Hp _]]]]].
   destruct (row_cases k) as [E|Hin]; [contradiction|]. specialize (Hp _ Hin). unfold proper in Hp.
@@ -147,26 +147,26 @@ Proof.
   - apply Rle_trans with (f (x (length (row k)))).
     + apply Hd; [left; apply point_positive; exact Hg|apply point_rises; [exact Hg|lia]].
     + apply Rle_trans with (1 := H (length (row k)) (conj (PeanoNat.Nat.lt_le_incl _ _ Hl) (le_n _))).
-      unfold told, value. rewrite !nth_overflow by lia. apply Rle_refl.
+      unfold entry, value. rewrite !nth_overflow by lia. apply Rle_refl.
   - unfold above_first_line in Hline. rewrite forallb_forall in Hline.
     assert (Hs : In i (seq 0 m)) by (apply in_seq; lia).
     specialize (Hline i Hs). apply Z.leb_le, IZR_le in Hline.
-    rewrite !mult_IZR, !minus_IZR, !told_is, up_power, IZR_power in Hline.
+    rewrite !mult_IZR, !minus_IZR, !entry_is, up_power, IZR_power in Hline.
     pose proof (H m ltac:(lia)) as Hm. replace m with (i + (m - i))%nat in Hm at 1 by lia.
     rewrite point_plus in Hm by exact Hg. set (n := (m - i)%nat) in *.
     assert (Hgn : 1 < ratio ^ n) by (apply Rlt_pow_R1; [exact Hg|unfold n; lia]).
     assert (Hdn : 0 < IZR (down s) ^ n) by (apply pow_lt, down_positive). pose proof whole_positive as Hw.
-    assert (Hline' : (1 - told k i) * ratio ^ n <= 1 - told k m).
+    assert (Hline' : (1 - entry k i) * ratio ^ n <= 1 - entry k m).
     { apply Rmult_le_reg_r with (IZR (whole s) * IZR (down s) ^ n); [apply Rmult_lt_0_compat; assumption|]. lra. }
     assert (Hxn : x i * 1 < x i * ratio ^ n) by (apply Rmult_lt_compat_l; assumption).
-    pose proof (below_line f 0 (x i * ratio ^ n) (x i) 1 (told k m) Hf) as Hb.
+    pose proof (below_line f 0 (x i * ratio ^ n) (x i) 1 (entry k m) Hf) as Hb.
     apply Rmult_le_reg_l with (x i * ratio ^ n); [lra|].
-    apply Rle_trans with ((x i * ratio ^ n - x i) * 1 + (x i - 0) * told k m).
+    apply Rle_trans with ((x i * ratio ^ n - x i) * 1 + (x i - 0) * entry k m).
     + replace (x i * ratio ^ n) with (x i * ratio ^ n - 0) at 1 by ring. apply Hb; lra.
     + apply Rmult_le_compat_l with (r := x i) in Hline'; lra.
 Qed.
 
-Lemma V_below k i : V k (x i) <= told k i.
+Lemma V_below k i : V k (x i) <= entry k i.
 Proof.
   apply largest_least; [left; apply point_positive, ratio_large|]. intros f [_ [_ [_ Hf]]]. apply Hf.
 Qed.
@@ -185,7 +185,7 @@ Qed.
 
 (* The check of one cell, in reals. *)
 Lemma above_cell k i d : row (S k) <> [] -> (0 < d <= m)%nat -> (m <= i <= length (row (S k)))%nat ->
-  let w := told (S k) i in let v j := told k j in let j := (i - d)%nat in let g := ratio in
+  let w := entry (S k) i in let v j := entry k j in let j := (i - d)%nat in let g := ratio in
   forall r, 0 <= r <= 1 -> 0 <=
     ((g ^ m - g ^ d) * (w - v j) + (g ^ d - 1) * (w - v (j + m)%nat)) * ((1 - r) * (1 - r)) +
     ((g ^ m - g ^ d) * (w - v (S j)) + (g * g ^ m - g ^ d) * (w - v j) + (g ^ d - 1) * (w - v (S (j + m)))
@@ -222,8 +222,8 @@ Proof.
   set (b := (pow (up s) d * pow (down s) (S m - d) - pow (down s) (S m))%Z) in *.
   set (b' := (pow (up s) d * pow (down s) (S m - d) - up s * pow (down s) m)%Z) in *.
   assert (Hterm : forall c cr k' i', IZR c = cr * q ^ S m ->
-    IZR (c * (value s (row (S k)) i - value s (row k') i')) = z * (cr * (w - told k' i'))).
-  { intros c cr k' i' Hc. rewrite mult_IZR, minus_IZR, !told_is, Hc. unfold z, w. ring. }
+    IZR (c * (value s (row (S k)) i - value s (row k') i')) = z * (cr * (w - entry k' i'))).
+  { intros c cr k' i' Hc. rewrite mult_IZR, minus_IZR, !entry_is, Hc. unfold z, w. ring. }
   rewrite plus_IZR, (Hterm _ _ _ _ Za), (Hterm _ _ _ _ Zb) in Hc0.
   rewrite plus_IZR, (Hterm _ _ _ _ Za'), (Hterm _ _ _ _ Zb') in Hc2.
   rewrite <- Rmult_plus_distr_l in Hc0, Hc2.
@@ -259,7 +259,7 @@ Proof.
   split; apply Rmult_le_reg_r with (exp span - 1); try lra; unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; lra.
 Qed.
 
-Lemma after_below k t : 0 <= t <= span -> below x (told (S k)) (after k t).
+Lemma after_below k t : 0 <= t <= span -> below x (entry (S k)) (after k t).
 Proof.
   intros Ht. pose proof (chance_between t Ht) as Hp. pose proof (exp_pos (- t)) as E1.
   pose proof (exp_pos (span - t)) as E2.
@@ -282,7 +282,7 @@ Proof.
   { intros y Hy. unfold after. fold c c'.
     pose proof (V_at_most_1 k (y * c) ltac:(nra)). pose proof (V_at_most_1 k (y * c') ltac:(nra)). nra. }
   destruct (row (S k)) as [|z r] eqn:E.
-  - repeat split; auto; [apply H1; lra|]. intros i. rewrite told_nothing by exact E.
+  - repeat split; auto; [apply H1; lra|]. intros i. rewrite entry_nothing by exact E.
     apply H1. left. apply point_positive. exact Hg.
   - assert (Hn : row (S k) <> []) by (rewrite E; discriminate).
     apply below_at_points; try assumption; [apply H1; lra|]. intros i Hi.
@@ -303,7 +303,7 @@ Proof.
     pose proof (above_cell k (j + d) d Hn ltac:(unfold d; lia) ltac:(unfold j, d; lia)) as Hcell. simpl in Hcell.
     rewrite Hj in Hcell.
     apply (above_in_cell ratio (one s) Hg span m (V k) _
-             (told k j) (told k (S j)) (told k (j + m)) (told k (S (j + m))));
+             (entry k j) (entry k (S j)) (entry k (j + m)) (entry k (S (j + m))));
       try apply V_below; try assumption; [apply span_is|apply largest_convex|unfold d; lia].
 Qed.
 
@@ -321,15 +321,15 @@ Proof.
   rewrite Hp, Ropp_0, exp_0, Rmult_1_r in H. lra.
 Qed.
 
-Lemma start_told i : 1 - x i <= told 0 i.
+Lemma start_told i : 1 - x i <= entry 0 i.
 Proof.
   pose proof ratio_large as Hg. destruct parts as [_ [_ [_ [Hs _]]]].
-  assert (H : forall j, (j <= length (row 0))%nat -> 1 - x j <= told 0 j).
+  assert (H : forall j, (j <= length (row 0))%nat -> 1 - x j <= entry 0 j).
   { intros j Hj. replace (hd [] rows) with (row 0) in Hs by (unfold row; destruct rows; reflexivity).
     unfold above_start in Hs. rewrite forallb_forall in Hs. specialize (Hs j).
     assert (Hin : In j (seq 0 (S (length (row 0))))) by (apply in_seq; lia).
     specialize (Hs Hin). apply Z.leb_le, IZR_le in Hs.
-    rewrite !mult_IZR, minus_IZR, !mult_IZR, told_is, !up_power, !IZR_power in Hs.
+    rewrite !mult_IZR, minus_IZR, !mult_IZR, entry_is, !up_power, !IZR_power in Hs.
     pose proof whole_positive as Hw. pose proof down_positive as Hd.
     pose proof (pow_lt _ j Hd) as Hj'. pose proof (pow_lt _ (one s) Hd) as Ho.
     assert (Hr : 0 < ratio ^ one s) by (apply pow_lt; lra).
@@ -342,7 +342,7 @@ Proof.
   destruct (Compare_dec.le_lt_dec i (length (row 0))) as [Hi|Hi]; [apply H; exact Hi|].
   apply Rle_trans with (1 - x (length (row 0))).
   - pose proof (point_rises ratio (one s) Hg (length (row 0)) i ltac:(lia)). lra.
-  - apply Rle_trans with (1 := H _ (le_n _)). unfold told, value. rewrite !nth_overflow by lia. apply Rle_refl.
+  - apply Rle_trans with (1 := H _ (le_n _)). unfold entry, value. rewrite !nth_overflow by lia. apply Rle_refl.
 Qed.
 
 Lemma table_above k y : 0 <= y -> Rmax 0 (1 - y) <= V k y.
@@ -351,15 +351,15 @@ Proof.
   (* max(0, 1 - x) is pure composition of no units. *)
   assert (Hplain : forall z, plain 1 0 z = Rmax 0 (1 - z)).
   { intros z. unfold plain. simpl. rewrite Rmult_0_l, Ropp_0, exp_0, Rmult_1_r. reflexivity. }
-  rewrite <- Hplain. apply (below_largest x (told 0) (told_positive 0)); [|exact Hy].
+  rewrite <- Hplain. apply (below_largest x (entry 0) (entry_positive 0)); [|exact Hy].
   split; [apply plain_convex|]. split; [apply plain_falling|]. split.
   - rewrite Hplain. apply Rmax_lub; lra.
-  - intros i. rewrite Hplain. apply Rmax_lub; [apply told_positive|apply start_told].
+  - intros i. rewrite Hplain. apply Rmax_lub; [apply entry_positive|apply start_told].
 Qed.
 
 (* Where point i is at most exp(epsilon), row K tells delta. *)
 Theorem checked_table e t K i A epsilon : exp e <= ratio ^ m -> x i <= exp epsilon ->
-  keeps e no_gaussian t K -> event A -> P t A <= exp epsilon * P' t A + told K i.
+  keeps e no_gaussian t K -> event A -> P t A <= exp epsilon * P' t A + entry K i.
 Proof.
   intros Hm Hx Hk HA.
   assert (Hspan : e <= span).

@@ -189,8 +189,8 @@ MUTANTS = {
         "behind a row there is 0": ("nth i row (last row (whole s))", "nth i row 0"),
         "units are a step longer": ("exp e <= ratio ^ m ->", "exp e <= ratio ^ S m ->"),
         "epsilon is before the point": ("x i <= exp epsilon ->", "exp epsilon <= x i ->"),
-        "the last unit is forgotten": ("P' t A + told K i.", "P' t A + told (pred K) i."),
-        "the next point is told": ("P' t A + told K i.", "P' t A + told K (S i)."),
+        "the last unit is forgotten": ("P' t A + entry K i.", "P' t A + entry (pred K) i."),
+        "the next point is taken": ("P' t A + entry K i.", "P' t A + entry K (S i)."),
     },
     "coarse": {
         "a number is smaller": ("687095464", "687095450"),

@@ -188,10 +188,10 @@ class Client:
         """
         levels = await self._levels(account)
         for above in {account[: len(path)] for path in levels if len(path) < len(account)}:
-            told = {} if above in known else await self._levels(above)
+            above_it = {} if above in known else await self._levels(above)
             for path in [path for path in levels if len(path) == len(above)]:
                 del levels[path]
-            levels |= {path: level for path, level in told.items() if len(path) == len(above)}
+            levels |= {path: level for path, level in above_it.items() if len(path) == len(above)}
         return list(levels.items())
 
     async def _levels(self, account: Path) -> dict[Path, Level]:
