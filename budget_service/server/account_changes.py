@@ -65,8 +65,8 @@ async def forget_account(request: ForgetAccount, configuration: Configuration, s
         names = (account, *stored.states.get(account, UNTOUCHED).former(account))
         rows = await store.rows_of(names)
         if not any(each.level == account for each in rows):
-            # What an earlier call has left when it was interrupted.
-            await store.drop_names(account.root, ())
+            # What an earlier call has left when it was interrupted, and persons who asked for a level above alone.
+            await store.drop_persons(account)
             await _look_up_anew(request, stored, store)
             raise AccountUnknownError
         limits = filter(None, map(configuration.limit_of, names))

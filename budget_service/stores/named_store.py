@@ -259,6 +259,13 @@ class NamedStore:
         for each in rows:
             self._known.pop(each.level, None)
 
+    async def drop_persons(self, account: Account) -> None:
+        """Remove the rows of persons who asked for an account that has none itself, and of names never used."""
+        below = await self.ledger.names_below(account.root, account.text)
+        persons = [each for each in below if each.startswith(f"{account.text}{PERSON}")]
+        rows = chain.from_iterable([await self.ledger.named(account.root, some) for some in _pages(persons)])
+        await self.ledger.drop_names(account.root, [*rows])
+
     async def rows_for(self, root: str, ids: Iterable[str]) -> list[NameRow]:
         """Return the rows of ids, of those that are not forgotten."""
         pages = [await self.ledger.names_of(root, some) for some in _pages(sorted({*ids}))]

@@ -207,6 +207,16 @@ async def test_persons_below_an_unused_account_are_forgotten_with_the_level(ledg
     assert [] == await ledger.verified()
 
 
+async def test_who_asked_for_a_level_above_alone_is_forgotten(ledger: Ledger) -> None:
+    """Also if a retry brings the name again; that there is no such account is said when nothing is left of it."""
+    asking = budget_pb2.RequestLimitRequest(account=named(BELOW), path=BELOW[:2], asked_by=[ASKER])
+    asking.information, asking.calls, asking.reason, asking.request_id = 40, 5, "audit", "ask"
+    for _ in range(2):
+        await ledger.budget.RequestLimit(asking)
+        assert "ACCOUNT_UNKNOWN" == await ledger.refused(*BELOW)
+        assert [] == await ledger.store.names_below("acme", "acme/team")
+
+
 async def test_what_is_held_or_lies_below_is_not_forgotten(ledger: Ledger, clock: SteppedClock) -> None:
     """A root, a level that has accounts or had, and an account with a reservation until that ends."""
     await ledger.budget.ReserveBudget(reserving(cost(1, 1), BELOW, ttl_seconds=60))
