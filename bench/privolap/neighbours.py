@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import duckdb
@@ -114,14 +115,14 @@ def outcome(session: Session, question: Question) -> Outcome:
 def number(found: Outcome) -> float:
     """Return a number alone; none at all, or an error, is less than any."""
     if isinstance(found, Exception):
-        return -math.inf
+        return -1e302
     value = found.get(0, -1e300)
     return -1e301 if math.isnan(value) else value
 
 
 def distinguished(first: Sequence[float], second: Sequence[float], promised: float) -> float | None:
     """Return a lower bound of epsilon by a threshold of the first few, if it is more than promised."""
-    tried = sorted({*first[:TRIED], *second[:TRIED]})
+    tried = _thresholds(sorted({*first[:TRIED], *second[:TRIED]}))
     tests = list(zip(first[TRIED:], second[TRIED:], strict=True))
     best = max(tried, key=lambda at: abs(_above(first[:TRIED], at) - _above(second[:TRIED], at)))
     hits = [sum(pair[side] >= best for pair in tests) for side in (0, 1)]
@@ -132,6 +133,12 @@ def distinguished(first: Sequence[float], second: Sequence[float], promised: flo
         for more, less in ((one, other), (n - other, n - one))
     )
     return bound if bound > promised else None
+
+
+def _thresholds(values: Sequence[float]) -> list[float]:
+    # Between two values: at one of them, a later answer of the same table would be below it as often as not.
+    middles = [(low, high, low / 2 + high / 2) for low, high in pairwise(values)]
+    return [middle if low < middle else high for low, high, middle in middles] or [values[0]]
 
 
 def _above(values: Sequence[float], at: float) -> int:

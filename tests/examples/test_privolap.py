@@ -133,6 +133,8 @@ def test_tables_are_distinguished_only_by_more_than_was_paid() -> None:
     assert distinguished(high, low, 0.25) is not None
     assert distinguished(low, high, 0.5) is None
     assert distinguished(low, low, 0.25) is None
+    # Far from the other table's, and each time lower.
+    assert distinguished([-1e301] * 15, [float(-place) for place in range(15)], 0.25) is not None
 
 
 @pytest.mark.usefixtures("starts_processes")

@@ -28,6 +28,7 @@ from bench.privolap.questions import (
 from dp_service.accounting.solving import Split, Target, information_for, split_of
 from dp_service.mechanisms import Currency
 from gris_data.bound.source import Columns
+from gris_data.errors import InputError
 from gris_lab.bound.contributions import DataFile, counts_of_file
 from gris_lab.bound.looks import Question as ListQuestion
 from gris_lab.bound.proposal import policy_block, proposal, trade_off
@@ -142,7 +143,11 @@ def _documented(data: Data, units: int) -> str:
 def _planned(data: Data, units: int, split: Split) -> str:
     asked = ListQuestion(Currency(EPSILON_PER, split.delta), K, 1, D_BAR)
     source = DataFile(data.path, Columns("member", ("item",)), drops_nulls=True, memory="2GB")
-    counts = counts_of_file(source, asked.k, asked.most_names)
+    try:
+        counts = counts_of_file(source, asked.k, asked.most_names)
+    except InputError:
+        # A trap's table has too few items to plan for.
+        return _documented(data, units)
     made = trade_off(counts, asked, (units,), TRIALS, Draws(1), seed=1)
     return policy_block(proposal(made, counts, asked).proposed.look, asked)
 
