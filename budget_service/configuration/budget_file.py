@@ -335,15 +335,6 @@ class Configuration(Strict):
     def _kept(self) -> dict[Account, tuple[LevelLimit, ...]]:
         return {}
 
-    def remarks(self) -> list[str]:
-        """Return what is allowed and has no effect: limits of purposes that are no less than that of their level."""
-        return [
-            f"accounts.{number}.purposes.{name}: has no effect, for the limit of its level is no higher"
-            for number, entry in enumerate(self.accounts)
-            for name, most in sorted(entry.purposes.items())
-            if entry.limit.cost.within(most.cost)
-        ]
-
     def is_written_out(self, account: Account) -> bool:
         """Return whether an entry has exactly this path."""
         return self._written_out(account) is not None

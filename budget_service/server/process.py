@@ -31,18 +31,12 @@ import grpc
 from budget_service.configuration.budget_file import Configuration, ConfigurationError
 from budget_service.configuration.errors import Fault
 from budget_service.configuration.region_file import RegionConfiguration, load_region
+from budget_service.configuration.remarks import remarks
 from budget_service.server.actors import local_actor
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.deferred_store import DeferredStore, opened_in_time
 from budget_service.server.failure_detector import FailureDetector
-from budget_service.server.hosting import (
-    METHODS,
-    ListenError,
-    administering,
-    cancelled,
-    new_server,
-    serving,
-)
+from budget_service.server.hosting import METHODS, ListenError, administering, cancelled, new_server, serving
 from budget_service.server.options import parser, require_reason, store_address, worker_arguments
 from budget_service.server.regional_process import RegionParts, require_possible, running
 from budget_service.server.service import MAX_REQUEST_BYTES
@@ -107,9 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
         for listen in filter(None, (options.listen, options.admin_listen)):
             security.require_safe(listen)
         if options.validate:
-            sys.stdout.writelines(
-                f"{options.config}: {each}\n" for each in settings.current.configuration.remarks()
-            )
+            sys.stdout.writelines(remarks(options.config, settings.current.configuration))
             return 0
         if options.confirm_restored or options.renew_mark is not None:
             work = _confirm_restored if options.confirm_restored else _renew_mark

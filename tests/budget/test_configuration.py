@@ -18,6 +18,7 @@ from budget_service.configuration.budget_file import (
     load_configuration,
 )
 from budget_service.configuration.errors import Fault
+from budget_service.configuration.remarks import remarks
 from budget_service.ledger.values import Account, Cost, Limit, Mode, limits_for
 from budget_service.ledger.windows import Period, WindowRule
 from budget_service.server.process import main
@@ -111,15 +112,15 @@ def test_a_purpose_that_may_take_the_whole_limit_is_said_to_have_no_effect(
     own = {"equal": (9, 3), "calls": (10, 2), "more": (10, 4), "units": (8, 4)}
     purposes = {name: {"information": units, "calls": calls} for name, (units, calls) in own.items()}
     text = f"accounts: [{{path: [a], limit: {{information: 9, calls: 3}}, purposes: {purposes}}}]\n"
-    found = load(tmp_path, text).remarks()
-    assert [each.partition(":")[0] for each in found] == [
+    path = tmp_path / "said.yaml"
+    found = "".join(remarks(path, load(tmp_path, text)))
+    assert [each.split(": ")[1] for each in found.splitlines()] == [
         "accounts.0.purposes.equal",
         "accounts.0.purposes.more",
     ]
-    path = tmp_path / "said.yaml"
     path.write_text(text)
     assert main(["--config", str(path), "--store", f"sqlite:{tmp_path}/ledger.db", "--validate"]) == 0
-    assert capsys.readouterr().out.splitlines() == [f"{path}: {each}" for each in found]
+    assert found == capsys.readouterr().out
 
 
 def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:

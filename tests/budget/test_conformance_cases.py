@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.outcomes import Answer, Charged
 from budget_service.ledger.requests import Request
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, Period
@@ -42,6 +42,12 @@ class Both:
         assert await self.rules.read(ACCOUNT, on) == await self.store.read(ACCOUNT, on)
 
 
+def is_free(answer: Answer) -> bool:
+    """Return whether a charge was paid for before; each has to fit."""
+    assert isinstance(answer.outcome, Charged)
+    return answer.outcome.already_paid
+
+
 def at_midnight(clock: SteppedClock, *, days: int = 0, seconds: int = 0) -> None:
     """Move the clock to the next midnight, and on."""
     clock.now += DAY - clock.now % DAY
@@ -58,11 +64,13 @@ async def test_what_is_settled_after_midnight_is_paid_for_on_the_day_before(
     await both.apply(reserve("r", account=ACCOUNT, on=on, query_id="q"))
     at_midnight(clock, seconds=10)
     await both.apply(charge("s", account=ACCOUNT, on=on, settles="r", release_id="rel"))
+    free = []
     for day in range(3):
         again = charge(f"again {day}", Cost(1, 1), account=ACCOUNT, on=on, release_id="rel", query_id="q")
-        await both.apply(again)
+        free.append(is_free(await both.apply(again)))
         await both.read(*on)
         at_midnight(clock)
+    assert [True, False, True] == free
 
 
 async def test_what_is_settled_where_a_level_was_added_is_paid_for_in_its_span(
@@ -73,14 +81,19 @@ async def test_what_is_settled_where_a_level_was_added_is_paid_for_in_its_span(
     company, with_own = levels(ACCOUNT.level(1), own=ABOVE), levels(ACCOUNT, own=DAYS, above=ABOVE)
     await both.apply(reserve("r", account=ACCOUNT, on=company, query_id="q"))
     await both.apply(charge("s", account=ACCOUNT, on=with_own, settles="r", release_id="rel"))
+    free: list[tuple[bool, bool]] = []
     for day in range(4):
+        of_day = []
         for on in (with_own, company):
             again = charge(
                 f"{day} {len(on)}", Cost(1, 1), account=ACCOUNT, on=on, release_id="rel", query_id="q"
             )
-            await both.apply(again)
+            of_day.append(is_free(await both.apply(again)))
             await both.read(*on)
+        free.append((of_day[0], of_day[1]))
         at_midnight(clock)
+    # With the analyst's level, whose windows are two days, and by the company's alone, whose are three.
+    assert [(True, False), (True, True), (False, True), (True, False)] == free
 
 
 async def test_a_root_that_is_charged_nothing_has_no_entry_though_worst_cases_count_above(

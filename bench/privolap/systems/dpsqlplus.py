@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.privolap.questions import MEMBERS, ROWS, SUM, Budget, Data, Kind, Question
 from bench.privolap.systems.frames import (
-    Library,
     added_up,
     keyed_rows,
     keys_of_a_member,
@@ -18,7 +16,7 @@ from bench.privolap.systems.frames import (
     with_nobody,
 )
 from bench.privolap.systems.opendp import rho_of
-from bench.privolap.systems.worker import Worker, command_of
+from bench.privolap.systems.worker import LibraryElsewhere, command_of
 
 VARIABLE = "GRIS_PRIVOLAP_DPSQLPLUS"
 PYTHON = Path(os.environ.get(VARIABLE, f"${VARIABLE}"))
@@ -32,7 +30,7 @@ OF_NOBODY, NEXT_TO_NO_NOISE = 2, 1e-3
 """Members that every known group has, and how far what they are compared with is from 1: noise may not be 0."""
 
 
-class DPSQLPlus(Library):
+class DPSQLPlus(LibraryElsewhere):
     """As the documentation has it: a part of epsilon and delta for each question.
 
     Each answer pays for a threshold as well, one without groups too. Groups of few members are dropped, known ones too.
@@ -43,17 +41,8 @@ class DPSQLPlus(Library):
     library, and groups that are known have two rows of nobody each, so that a threshold of 1 drops none of them.
     """
 
-    def __init__(self, *, tuned: bool = False) -> None:
-        super().__init__("DPSQL+", tuned=tuned)
-        self._worker = Worker(COMMAND)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Another process has a worker of its own.
-        return partial(DPSQLPlus, tuned=self.tuned), ()
-
-    def close(self) -> None:
-        """End the worker."""
-        self._worker.close()
+    title = "DPSQL+"
+    command = COMMAND
 
     def release(self, question: Question, data: Data, budget: Budget, share: float) -> dict[str, float]:
         """Answer a question by the worker."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.privolap.questions import MEMBERS, ROWS, SUM, Budget, CannotAnswerError, Data, Kind, Question
 from bench.privolap.systems.frames import (
-    Library,
     added_up,
     keyed_rows,
     keys_of_a_member,
@@ -16,14 +14,14 @@ from bench.privolap.systems.frames import (
     with_nobody,
 )
 from bench.privolap.systems.opendp import epsilon_of, rho_of
-from bench.privolap.systems.worker import Worker, command_of
+from bench.privolap.systems.worker import LibraryElsewhere, command_of
 
 PYTHON = Path("build/privolap-smartnoise/bin/python")
 COMMAND = command_of(PYTHON, "smartnoise_worker.py")
 MEASURES = {Kind.ROWS: ROWS, Kind.SUM: SUM}
 
 
-class SmartNoise(Library):
+class SmartNoise(LibraryElsewhere):
     """As the documentation has it: a part of epsilon and delta for each question, by Laplace noise.
 
     Groups of few members are dropped, known ones too, for none can be given to it. A number alone has no groups: its
@@ -35,17 +33,8 @@ class SmartNoise(Library):
     given to the library, and groups that are known have a row of nobody each, so that none has to be dropped.
     """
 
-    def __init__(self, *, tuned: bool = False) -> None:
-        super().__init__("SmartNoise SQL", tuned=tuned)
-        self._worker = Worker(COMMAND)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Another process has a worker of its own.
-        return partial(SmartNoise, tuned=self.tuned), ()
-
-    def close(self) -> None:
-        """End the worker."""
-        self._worker.close()
+    title = "SmartNoise SQL"
+    command = COMMAND
 
     def release(self, question: Question, data: Data, budget: Budget, share: float) -> dict[str, float]:
         """Answer a question by the worker."""

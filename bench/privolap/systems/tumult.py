@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.privolap.questions import Budget, Data, Kind, Question
-from bench.privolap.systems.frames import Library, added_up, keyed_rows, keys_of_a_member, known_keys
+from bench.privolap.systems.frames import added_up, keyed_rows, keys_of_a_member, known_keys
 from bench.privolap.systems.opendp import rho_of
-from bench.privolap.systems.worker import Worker, command_of
+from bench.privolap.systems.worker import LibraryElsewhere, command_of
 
 PYTHON = Path("build/privolap-tumult/bin/python")
 COMMAND = command_of(PYTHON, "tumult_worker.py")
@@ -19,7 +18,7 @@ SHARE_OF_NAMES = 2 / 3
 """Which part of a list's rho its names get, tuned, for which a member has one: best of 18 settings with Cofacts."""
 
 
-class Tumult(Library):
+class Tumult(LibraryElsewhere):
     """As the documentation has it: a session for each question, with its part of epsilon and delta.
 
     Keys are given where they are known; those of a list are found for half of the session's epsilon, by `get_groups`.
@@ -30,17 +29,8 @@ class Tumult(Library):
     take a part of delta. A member's rows or amounts are added up before they are given to the library.
     """
 
-    def __init__(self, *, tuned: bool = False) -> None:
-        super().__init__("Tumult Analytics", tuned=tuned)
-        self._worker = Worker(COMMAND)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Another process has a worker of its own.
-        return partial(Tumult, tuned=self.tuned), ()
-
-    def close(self) -> None:
-        """End the worker."""
-        self._worker.close()
+    title = "Tumult Analytics"
+    command = COMMAND
 
     def release(self, question: Question, data: Data, budget: Budget, share: float) -> dict[str, float]:
         """Answer a question by the worker."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
+
+from bench.privolap.systems.frames import Library
 
 
 def command_of(python: Path, module: str) -> tuple[str, ...]:
@@ -41,3 +44,22 @@ class Worker:
             self._process.stdin.flush()
             said: dict[str, Any] = json.loads(self._process.stdout.readline())
             return said
+
+
+class LibraryElsewhere(Library):
+    """A library that answers by a worker; `title` is what it is called."""
+
+    title: ClassVar[str]
+    command: ClassVar[tuple[str, ...]]
+
+    def __init__(self, *, tuned: bool = False) -> None:
+        super().__init__(self.title, tuned=tuned)
+        self._worker = Worker(self.command)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process has a worker of its own.
+        return partial(type(self), tuned=self.tuned), ()
+
+    def close(self) -> None:
+        """End the worker."""
+        self._worker.close()
