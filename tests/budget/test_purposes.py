@@ -37,11 +37,13 @@ from budget_service.ledger.outcomes import (
 )
 from budget_service.ledger.requests import MoveAccount, SetLimits, WriteOff
 from budget_service.ledger.values import (
+    MAX_AMOUNT,
     Account,
     Cost,
     InvalidFieldError,
     LevelLimit,
     Limit,
+    Mode,
     Unit,
     parse_purpose,
     purpose_of,
@@ -170,6 +172,51 @@ async def test_a_charge_tells_what_its_levels_have_left(any_store: Store) -> Non
     (shown,) = message.purposes
     amounts = [each.information for each in (shown.limit, shown.spent, shown.reserved, shown.remaining)]
     assert (shown.purpose, [*shown.path], amounts) == (PAYROLL, ["acme"], [5, 4, 0, 1])
+
+
+async def test_each_level_has_a_limit_of_its_own_for_a_purpose(any_store: Store) -> None:
+    """The account's may be the only one, or the smaller one; the state of the account has both."""
+    own = LevelLimit(ANALYST, with_purposes(OWN, payroll=3))
+    alone, both = (LevelLimit(COMPANY, limit(30, 30)), own), (ON[0], own)
+    assert isinstance(await paid(any_store, "p", 2, on=alone), Charged)
+    assert [await left(any_store, PAYROLL, on=on) for on in (alone, both)] == [1, 1]
+    found = await any_store.read(ANALYST, both)
+    assert [(each.depth, each.remaining.information) for each, _ in found.purposes] == [(1, 3), (2, 1)]
+    for on in (alone, both):
+        refused = await paid(any_store, "q", 2, on=on)
+        assert isinstance(refused, Exhausted)
+        assert [(each.depth, each.purpose) for each in refused.shortfalls] == [(2, PAYROLL)]
+    await assert_sound(any_store)
+
+
+async def test_a_purpose_of_a_level_that_only_tracks_is_recorded(any_store: Store) -> None:
+    """It has the mode of its level: nothing is refused, and what was spent above its limit is shown."""
+    tracked = with_purposes(limit(1, 1, mode=Mode.TRACK), payroll=1)
+    on = (LevelLimit(COMPANY, tracked), ON[1])
+    assert isinstance(await paid(any_store, "p", 9, on=on), Charged)
+    ((purpose, _),) = (await any_store.read(ANALYST, on)).purposes
+    assert (purpose.mode, purpose.spent, purpose.is_over_limit) == (Mode.TRACK, Cost(9, 0), True)
+    await assert_sound(any_store)
+
+
+async def test_sums_of_purposes_and_blocks_without_a_limit_fit_into_64_bits(any_store: Store) -> None:
+    """Where they would not, the charge is refused, and the ledger goes on."""
+    on = [(LevelLimit(each, limit(MAX_AMOUNT, 1)),) for each in (ANALYST, COLLEAGUE)]
+    assert isinstance(await paid(any_store, "p", MAX_AMOUNT - 1, PAYROLL, A, on=on[0]), Charged)
+    assert await paid(any_store, "q", 2, PAYROLL, A, on=on[1]) == Refused(Reason.SUM_OVERFLOW)
+    assert isinstance(await paid(any_store, "r", 1, PAYROLL, A, on=on[1]), Charged)
+    await assert_sound(any_store)
+
+
+async def test_what_a_block_has_settled_for_a_purpose_is_paid_for(any_store: Store) -> None:
+    """By the account, whose release it is: for nothing under another request."""
+    await any_store.apply(*reserve("r", Cost(4, 1), on=ON).but(purpose=PAYROLL, blocks=(A,)))
+    settling = charge("s", Cost(3, 1), on=ON, settles="r", release_id="release")
+    await any_store.apply(*settling.but(purpose=PAYROLL, blocks=(A,)))
+    again = charge("t", Cost(3, 1), on=ON, release_id="release").but(purpose=PAYROLL, blocks=(A,))
+    found = await outcome(any_store, again)
+    assert isinstance(found, Charged)
+    assert (found.charged, found.already_paid) == (Cost(0, 0), True)
 
 
 async def test_of_two_at_once_at_the_limit_of_a_purpose_one_is_granted(any_store: Store) -> None:
@@ -339,8 +386,12 @@ async def test_invented_purposes_keep_out_none_that_has_a_limit(
     monkeypatch.setattr(rules, "MAX_BLOCKS_OF_ROOT", 1)
     await any_store.apply(*reserve("r", on=ON).but(purpose="invented"))
     await any_store.apply(*cancel("c", ends="r", on=ON))
-    assert await paid(any_store, "s", 1, SALES) == Refused(Reason.TOO_MANY_BLOCKS)
+    own = (LevelLimit(COMPANY, limit(30, 30)), LevelLimit(ANALYST, with_purposes(OWN, audit=5)))
+    for on in (ON, own):
+        assert await paid(any_store, "s", 1, SALES, on=on) == Refused(Reason.TOO_MANY_BLOCKS)
     assert isinstance(await paid(any_store, "p", 1), Charged)
+    # Wherever its limit is.
+    assert isinstance(await paid(any_store, "a", 1, "audit", on=own), Charged)
 
 
 @pytest.mark.parametrize("make", [reserve, charge])
