@@ -233,8 +233,9 @@ def test_the_next_practice_has_its_budget_again_and_other_noise(
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     answers = []
-    # The second by closing the terminal.
-    for end in (signal.SIGINT, signal.SIGHUP):
+    # The second by closing the terminal, unless this session ignores that, as nohup does.
+    closing = signal.SIGHUP if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else signal.SIGTERM
+    for end in (signal.SIGINT, closing):
         with serving(tmp_path, "--practice", *PORTS, end=end) as said:
             assert list(temporary.glob("gris-practice-*"))
             answers.append(asked_in_a_shell(said))
