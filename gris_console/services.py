@@ -70,13 +70,13 @@ class OwnerClient:
         response = await _called(self._budget.GetBudget, request, Service.BUDGET)
         return levels_of(response), tuple(response.closed_level)
 
-    async def set_limit(self, change: admin_pb2.LimitChange, request_id: str) -> bool:
+    async def set_limit(self, change: admin_pb2.LimitChange, request_id: str, reason: str) -> bool:
         """Set or remove a limit; return whether an earlier request of this id had done so already.
 
         Raises:
             GrisError: As for `levels`.
         """
-        request = admin_pb2.SetLimitsRequest(changes=[change], request_id=request_id)
+        request = admin_pb2.SetLimitsRequest(changes=[change], request_id=request_id, reason=reason)
         return bool((await _called(self._admin.SetLimits, request, Service.BUDGET)).replayed)
 
     async def requests(self) -> Sequence[admin_pb2.LimitRequest]:

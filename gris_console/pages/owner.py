@@ -86,7 +86,7 @@ async def set_limit(page_request: PageRequest) -> Response:
     form = page_request.form
     try:
         change = _limit_change(form)
-        await page_request.owner.set_limit(change, form.get("request_id"))
+        await page_request.owner.set_limit(change, form.get("request_id"), form.get("reason"))
     except GrisError as error:
         if ends_log_in(error):
             raise
@@ -289,6 +289,8 @@ def _limit_change(form: Form) -> admin_pb2.LimitChange:
             purposes=map(_purpose, form.get("purposes").replace(",", " ").split()),
         )
     )
+    if form.get("until"):
+        change.limit.until.FromDatetime(_begin(day("until", form.get("until"))))
     return change
 
 
@@ -319,8 +321,7 @@ def _usage_request(form: Form) -> admin_pb2.GetUsageReportRequest:
     )
     if not request.information_limits and not request.call_limits:
         raise InvalidQuestion("limits", "expected at least one limit, in information units or in calls")
-    since = day("since", form.get("since"))
-    request.start_time.FromDatetime(datetime.datetime.combine(since, datetime.time(), datetime.UTC))
+    request.start_time.FromDatetime(_begin(day("since", form.get("since"))))
     return request
 
 
@@ -345,6 +346,10 @@ def _solve_request(form: Form) -> dp_pb2.SolveParametersRequest:
 
 def _path(text: str) -> list[str]:
     return text.split("/")
+
+
+def _begin(day_: datetime.date) -> datetime.datetime:
+    return datetime.datetime.combine(day_, datetime.time(), datetime.UTC)
 
 
 def _first_of_month() -> str:

@@ -114,6 +114,10 @@ async def test_a_limit_has_purposes_as_by_the_command_line(visitors: Visitors, o
         ({"information": "1", "calls": "1", "period": "sliding", "sliding_days": "1"}, "period"),
         ({"information": "1", "calls": "1", "mode": "maybe"}, "mode"),
         ({"information": "1", "calls": "1", "zone": "Moon/Base"}, "zone"),
+        ({"information": "1", "calls": "1", "until": "tomorrow"}, "until"),
+        ({"information": "1", "calls": "1", "until": "2020-01-01"}, "should hold is over"),
+        ({"information": "1", "calls": "1", "reason": "why? " * 60}, "reason"),
+        ({"remove": "yes", "reason": "why? " * 60}, "reason"),
     ],
 )
 async def test_wrong_limits_are_named(owner: Person, fields: dict[str, str], said: str) -> None:
