@@ -303,15 +303,19 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def _list(self, message: pb.ListChargesRequest) -> pb.ListChargesResponse:
         listing = messages.parse_listing(message)
-        found: list[pb.ChargeEntry] = []
+        response = pb.ListChargesResponse()
+        if not message.page_token:
+            asked = (listing.account.root, listing.after, listing.start)
+            response.archived = await audit.is_archived(self._named.ledger, *asked)
         position = listing.after
         async for each, entry in audit.entries_of(self._store, listing.account, listing.after, self._tuning):
             if listing.matches(entry):
-                if len(found) == listing.most:
-                    return pb.ListChargesResponse(charges=found, next_page_token=listing.token(position))
-                found.append(messages.entry_message(entry, each))
+                if len(response.charges) == listing.most:
+                    response.next_page_token = listing.token(position)
+                    break
+                response.charges.append(messages.entry_message(entry, each))
             position = each
-        return pb.ListChargesResponse(charges=found)
+        return response
 
     async def _report(self, message: pb.GetUsageReportRequest) -> pb.GetUsageReportResponse:
         account = parse_account(message.account)

@@ -18,6 +18,7 @@ from budget_service.ledger.verification import (
     held_by_level,
     next_digest,
 )
+from budget_service.ledger.windows import Microseconds
 from budget_service.server.former_names import names_of
 from budget_service.server.pacing import in_turns
 from budget_service.stores.interface import Store, StoreUnavailableError
@@ -207,6 +208,19 @@ async def measure(store: Store, account: Account, usage: Usage, tuning: Tuning =
     """Add the charges of an account and of those below it to a usage report. Raises StoreError."""
     async for _, entry in entries_of(store, account, "", tuning):
         usage.add(entry)
+
+
+async def is_archived(store: Store, root: str, after: str, start: Microseconds) -> bool:
+    """Return whether entries of a root after a position, from a time on, may be in archives alone.
+
+    Raises StoreError.
+    """
+    checkpoint = await store.checkpoint(root, ())
+    last = checkpoint.position
+    if last in ("", after) or 0 < checkpoint.time < start:
+        return False
+    # The oldest go first: as long as an entry before is there, those after it are.
+    return not await store.journal(root, "", after or last, 1)
 
 
 async def entries_of(

@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.server.archives import check_archives
-from budget_service.server.audit import Verification, verify
+from budget_service.server.audit import Verification, is_archived, verify
 from budget_service.server.checkpoints import (
     ArchiveMissingError,
     JournalChangedError,
@@ -91,6 +91,24 @@ async def test_an_entry_that_was_forged_after_its_checkpoint_is_not_archived(
             await archived(store, folder)
         assert len(await store.journal("acme", "", "", 10)) == 6
     assert files_in(folder) == []
+
+
+async def test_who_reads_a_journal_hears_what_is_in_archives_alone(
+    any_store: Store, clock: SteppedClock, tmp_path: Path
+) -> None:
+    """Nobody who resumes after an entry misses others without a word, and nobody who has read all hears of it."""
+    await play(any_store, "a")
+    first, _, last = [position for position, _ in await any_store.journal("acme", "", "", 10)]
+    await make_checkpoint(any_store, "acme")
+    assert not any([await is_archived(any_store, "acme", each, 0) for each in ("", first, last)])
+    await archived(any_store, tmp_path)
+    clock.step(days=1)
+    await play(any_store, "b")
+    ((newest, entry), *_) = await any_store.journal("acme", "", "", 10)
+    found = [await is_archived(any_store, "acme", each, 0) for each in ("", first, last, newest)]
+    assert [True, True, False, False] == found
+    assert not await is_archived(any_store, "acme", "", entry.time)
+    assert not await is_archived(any_store, "other", "", 0)
 
 
 async def test_an_entry_that_was_forged_in_redis_is_not_archived(

@@ -447,9 +447,18 @@ def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.Capture
         assert "--archive" in "".join(capsys.readouterr())
     with service(tmp_path, store, *admin, "--archive", str(folder)) as running:
         assert running.admin_address is not None
+        journal = ["budget", "journal", "--root", "acme", "--json", "--admin", running.admin_address]
+        assert main(journal) == 0
+        lines, said = capsys.readouterr()
+        first, _, last = map(json.loads, lines.splitlines())
+        assert "" == said
         assert main(["budget", "seal", "--root", "acme", "--archive", "--admin", running.admin_address]) == 0
         (path,) = folder.iterdir()
         said = capsys.readouterr().out
+        for position, heard in ((first["position"], "they are in archives"), (last["position"], "")):
+            assert main([*journal, "--from", position]) == 0
+            assert heard in (found := capsys.readouterr()).err
+            assert ("", bool(heard)) == (found.out, bool(found.err))
         assert f"checkpoint of acme: 3 entries, moved to {path.name}" in said
         assert checkpointed["digest"] in said
         (sound,) = reported(capsys, "verify", "--archive", str(path))["archives"]

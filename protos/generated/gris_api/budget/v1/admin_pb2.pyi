@@ -256,12 +256,14 @@ class ListChargesRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., after: _Optional[str] = ...) -> None: ...
 
 class ListChargesResponse(_message.Message):
-    __slots__ = ("charges", "next_page_token")
+    __slots__ = ("charges", "next_page_token", "archived")
     CHARGES_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    ARCHIVED_FIELD_NUMBER: _ClassVar[int]
     charges: _containers.RepeatedCompositeFieldContainer[ChargeEntry]
     next_page_token: str
-    def __init__(self, charges: _Optional[_Iterable[_Union[ChargeEntry, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+    archived: bool
+    def __init__(self, charges: _Optional[_Iterable[_Union[ChargeEntry, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., archived: bool = ...) -> None: ...
 
 class GetUsageReportRequest(_message.Message):
     __slots__ = ("account", "depth", "start_time", "days", "information_limits", "call_limits")
