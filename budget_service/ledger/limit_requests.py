@@ -22,7 +22,7 @@ from budget_service.ledger.limits import (
     parse_limit,
 )
 from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
-from budget_service.ledger.pseudonyms import ids_in
+from budget_service.ledger.pseudonyms import ASKED_BY, ids_in
 from budget_service.ledger.requests import (
     ANY_VERSION,
     ApproveLimit,
@@ -146,7 +146,7 @@ def _approved(
         request_id=request.request_id,
         actor=" ".join(filter(None, (found.approved_by, request.actor))),
         changes=((request.account, parse_limit(found.wanted)),),
-        reason=f"{found.reason} (asked for by {found.asked_by}, request {found.id})",
+        reason=f"{found.reason}{ASKED_BY}{found.asked_by}, request {found.id})",
     )
     decided = set_limits(snapshot, act, limits, now)
     change = decided.change

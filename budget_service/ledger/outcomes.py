@@ -232,3 +232,8 @@ class Answer(Struct, frozen=True, gc=False):
 
     outcome: Outcome
     replayed: bool
+
+    @property
+    def is_without_effect(self) -> bool:
+        """Whether nothing that was asked for is done now."""
+        return self.replayed or isinstance(self.outcome, Exhausted | Held | Refused)

@@ -15,13 +15,15 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from budget_service.ledger.values import Account
+from budget_service.ledger.values import PSEUDONYM, Account
 
 KEY_BYTES = 16
 _ID_BYTES = 16
-_ID = re.compile(r"~[A-Za-z0-9_-]{22}(?![^\s,])")
+_ID = re.compile(rf"(?<!\S){PSEUDONYM.pattern}(?![^\s,])")
 # No path has two slashes in a row.
 PERSON = "//"
+ASKED_BY = " (asked for by "
+"""What is between the reason for a limit that was asked for, and who has asked."""
 
 
 def bounds_below(name: str) -> tuple[str, str]:

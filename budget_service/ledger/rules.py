@@ -85,7 +85,8 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         now: The ledger's time, `snapshot.root.now(clock)`.
 
     Returns:
-        The answer, and what has to be written before it is given; without an answer, decide again then.
+        The answer, and what has to be written before it is given; without an answer, decide again then. Nothing has to
+        be written for what is only foreseen.
 
     Raises:
         LimitsChangedError: The root's stored limits have changed since the limits were found, or one has ended.
@@ -94,6 +95,12 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
     remembered = snapshot.remembered
     if remembered is not None and now < remembered.keep_until:
         return Decision(_replay(remembered, request), None)
+    found = _decision(snapshot, request, limits, now)
+    # Without an answer it is decided again.
+    return Decision(found.answer, None) if limits.foresees and found.answer is not None else found
+
+
+def _decision(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Microseconds) -> Decision:
     if isinstance(request, LimitAct):
         return act_on_limit(snapshot, request, limits, now)
     if isinstance(request, SetLimits | ResumeClock | RecordFile | AccountRequest):

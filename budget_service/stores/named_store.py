@@ -18,10 +18,11 @@ from msgspec import structs
 from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.limit_requests import UNAUTHENTICATED
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
+from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
 from budget_service.ledger.pseudonyms import KEY_BYTES, PERSON, NameRow, ids_in, with_persons
 from budget_service.ledger.requests import (
+    ANY_VERSION,
     ApproveLimit,
     CancelReservation,
     Charge,
@@ -121,11 +122,18 @@ class NamedStore:
         """
         if (reason := _ENDING.get(type(request))) and not await self._has_row(request.account):
             return Answer(Refused(reason), replayed=False)
-        if limits.levels:
-            levels, by_ids = await self._of_account(request, limits)
+        known = self._known.get(request.account)
+        if known is not None and known.limits is limits:
+            self._known.move_to_end(request.account)
+            levels, by_ids = known.levels, known.by_ids
         else:
-            adds = isinstance(request, _BEGINNING)
-            levels, by_ids = await self._levels(accounts_of(request), adds=adds), limits
+            levels, by_ids = await self._of_request(request, limits, adds=False)
+            if _begins(request, limits) and not self._are_known(levels):
+                # A name comes into the ledger with what is granted: who is refused may have invented it.
+                answer = await self._foreseen(request_by_ids(request, levels), by_ids)
+                if answer.is_without_effect:
+                    return answer
+                levels, by_ids = await self._of_request(request, limits, adds=True)
         renamed = request_by_ids(request, levels)
         if isinstance(renamed, RequestLimit):
             return await self._ask(renamed, by_ids)
@@ -142,17 +150,25 @@ class NamedStore:
         return Answer(structs.replace(outcome, lent=lent), replayed=answer.replayed)
 
     async def _ask(self, request: RequestLimit, limits: AppliedLimits) -> Answer:
-        """Ask for another limit as a person who has not asked for one of this level under another account."""
-        for _ in range(MAX_ATTEMPTS):
-            version, waiting = await self._waiting(request.account)
-            same = tuple([each for each, names in waiting.items() if names == request.actor])
-            actor = await self._asker(request.actor, request.asking, adds=not same)
-            asking = structs.replace(request, actor=actor, known_as=same, as_of=version)
-            try:
-                return await self.ledger.apply(asking, limits)
-            except LimitsChangedError:
-                continue
-        raise StoreUnavailableError("the limits of this root are being changed without pause")
+        """Ask for another limit as a person who has not asked for one of this level under another account.
+
+        Raises:
+            LimitsChangedError: The request is as of another version, or somebody else has asked meanwhile.
+        """
+        version, waiting = await self._waiting(request.account)
+        same = tuple([each for each, names in waiting.items() if names == request.actor])
+        as_of = version if request.as_of == ANY_VERSION else request.as_of
+        asking = structs.replace(request, known_as=same, as_of=as_of)
+        if not same:
+            answer = await self._foreseen(asking, limits)
+            if answer.is_without_effect:
+                return answer
+        actor = await self._asker(request.actor, request.asking, adds=not same)
+        return await self.ledger.apply(structs.replace(asking, actor=actor), limits)
+
+    async def _foreseen(self, request: Request, limits: AppliedLimits) -> Answer:
+        """Return the answer that a request would get, which is given only if it is without effect."""
+        return await self.ledger.apply(request, structs.replace(limits, foresees=True))
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
@@ -280,29 +296,36 @@ class NamedStore:
             for level in levels
         }
 
-    async def _of_account(self, request: Request, limits: AppliedLimits) -> tuple[Levels, AppliedLimits]:
-        account = request.account
-        known = self._known.get(account)
-        if known is not None and known.limits is limits:
-            self._known.move_to_end(account)
-            return known.levels, known.by_ids
+    async def _of_request(
+        self, request: Request, limits: AppliedLimits, *, adds: bool
+    ) -> tuple[Levels, AppliedLimits]:
+        """Return the levels that a request names and its limits by ids; with `adds`, names that are new get one."""
+        if not limits.levels:
+            return await self._levels(accounts_of(request), adds=adds), limits
         paid_as = () if not limits.paid_as else (Account.of_text(limits.paid_as),)
-        # Nothing begins below a closed level, but what a region has charged has happened.
-        begins = limits.closed is None or isinstance(request, ReportCharge)
-        adds = begins and isinstance(request, _BEGINNING) and limits.version >= 0
-        named = (account, *paid_as)
-        levels = await self._levels(named, adds=adds)
+        levels = await self._levels((request.account, *paid_as), adds=adds)
         by_ids = structs.replace(
             limits,
             levels=tuple([LevelLimit(levels[each.level], each.limit) for each in limits.levels]),
             closed=None if limits.closed is None else levels[limits.closed],
             paid_as="".join(levels[each].text for each in paid_as),
         )
-        if adds:
-            self._known[account] = _Known(levels, limits, by_ids)
+        if _begins(request, limits) and self._are_known(levels):
+            self._known[request.account] = _Known(levels, limits, by_ids)
             if len(self._known) > KNOWN_ACCOUNTS:
                 self._known.popitem(last=False)
         return levels, by_ids
+
+    def _are_known(self, levels: Levels) -> bool:
+        """Whether each of these has an id in the ledger."""
+        return all(
+            level.depth == 1 or by_ids.path[-1] != self._unknown(level.text).id
+            for level, by_ids in levels.items()
+        )
+
+    def _unknown(self, name: str) -> NameRow:
+        """Return the row that stands for a name that has none."""
+        return NameRow.made(name, self._own_key)
 
     async def _levels(self, accounts: Iterable[Account], *, adds: bool = False) -> Levels:
         """Return all levels of accounts of one root by ids; with `adds`, those that are new get one.
@@ -324,7 +347,7 @@ class NamedStore:
                 ]
                 found |= {each.name: each for each in await self.ledger.add_names(root, new)}
             rows |= found
-        return {each: (rows.get(each) or NameRow.made(each, self._own_key)).id for each in names}
+        return {each: (rows.get(each) or self._unknown(each)).id for each in names}
 
     async def _asker(self, actor: str, asking: Account, *, adds: bool) -> str:
         """Return the ids of who asks for another limit; with `adds` they are kept."""
@@ -368,6 +391,13 @@ class NamedStore:
         ids = [id_ for _, each in entries for id_ in persons_in(each)]
         persons = {each.id: each for each in await self.rows_for(root, ids)}
         return [(position, entry_with_names(each, names, persons)) for position, each in entries]
+
+
+def _begins(request: Request, limits: AppliedLimits) -> bool:
+    """Return whether a request may be the first that the ledger hears of an account."""
+    # Nothing begins below a closed level, but what a region has charged has happened.
+    is_open = limits.closed is None or isinstance(request, ReportCharge)
+    return isinstance(request, _BEGINNING) and is_open and limits.version >= 0
 
 
 def _pages(texts: Sequence[str]) -> list[Sequence[str]]:

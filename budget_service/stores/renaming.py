@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import structs
 
 from budget_service.ledger.account_states import AccountState
-from budget_service.ledger.pseudonyms import NameRow, ids_in, with_persons
+from budget_service.ledger.pseudonyms import ASKED_BY, NameRow, ids_in, with_persons
 from budget_service.ledger.requests import MoveAccount, Request, RequestLimit, SetLimits
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account
@@ -52,8 +52,17 @@ def levels_in(entry: JournalEntry) -> tuple[Account, ...]:
 
 def persons_in(entry: JournalEntry) -> list[str]:
     """Return the ids of persons in an entry: of who has asked for the limit that it is about."""
-    is_asked = entry.kind.is_of_limit and bool(entry.query_id)
-    return ids_in(f"{entry.actor} {entry.reason}") if is_asked else []
+    if not (entry.kind.is_of_limit and entry.query_id):
+        return []
+    return ids_in(f"{entry.actor} {_parts(entry)[1]}")
+
+
+def _parts(entry: JournalEntry) -> tuple[str, str]:
+    """Return what a person wrote in an entry's reason, and what the ledger wrote after it, with ids."""
+    if entry.kind is not EntryKind.LIMIT:
+        return entry.reason, ""
+    head, between, tail = entry.reason.rpartition(ASKED_BY)
+    return f"{head}{between}", tail
 
 
 def state_with_names(
@@ -72,5 +81,6 @@ def entry_with_names(entry: JournalEntry, names: Levels, persons: Mapping[str, N
         return structs.replace(entry, account=account, change=names[Account.of_text(entry.change)].text)
     if not persons_in(entry):
         return structs.replace(entry, account=account)
-    said = {"actor": with_persons(entry.actor, persons), "reason": with_persons(entry.reason, persons)}
+    written, asked_by = _parts(entry)
+    said = {"actor": with_persons(entry.actor, persons), "reason": written + with_persons(asked_by, persons)}
     return structs.replace(entry, account=account, **said)

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.pseudonyms import PERSON, NameRow, ids_in
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import Account, InvalidFieldError
+from budget_service.ledger.values import PSEUDONYM, Account, InvalidFieldError
 from budget_service.stores.renaming import levels_in, persons_in
 from gris_cli.audit.bundle import MOST_LINE_CHARACTERS, NAMES
 from gris_cli.audit.checked import Checked
@@ -28,7 +28,7 @@ from gris_serving.documents import Strict
 class _Line(Strict):
     root: str
     name: str
-    id: Annotated[str, Field(pattern="^~[A-Za-z0-9_-]{22}$")]
+    id: Annotated[str, Field(pattern=f"^{PSEUDONYM.pattern}$")]
     key: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 
     @property
@@ -110,7 +110,7 @@ def read_names(checked: Checked) -> Names:
 class Named:
     """What of journals has names: levels, and persons by root and id, each with the levels that they asked for.
 
-    `words` may be ids too: somebody may have typed what looks like one as a reason.
+    `words` are all ids of persons, also of who has asked for what was approved.
     """
 
     levels: set[Account] = field(default_factory=set)

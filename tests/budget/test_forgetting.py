@@ -208,7 +208,7 @@ async def test_persons_below_an_unused_account_are_forgotten_with_the_level(ledg
 
 
 async def test_who_asked_for_a_level_above_alone_is_forgotten(ledger: Ledger) -> None:
-    """Also if a retry brings the name again; that there is no such account is said when nothing is left of it."""
+    """With a retry too; that there is no such account is said when nothing is left of it."""
     asking = budget_pb2.RequestLimitRequest(account=named(BELOW), path=BELOW[:2], asked_by=[ASKER])
     asking.information, asking.calls, asking.reason, asking.request_id = 40, 5, "audit", "ask"
     for _ in range(2):

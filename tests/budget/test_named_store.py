@@ -9,13 +9,20 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, LimitsChangedError, StoredLimits
-from budget_service.ledger.outcomes import Answer, LimitsSet, Reason, Refused
+from budget_service.ledger.limits import (
+    NO_LIMITS,
+    AppliedLimits,
+    LimitsChangedError,
+    StoredLimits,
+    TemporaryLimit,
+)
+from budget_service.ledger.outcomes import Answer, Charged, Exhausted, LimitsSet, Reason, Refused
 from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.requests import (
     ApproveLimit,
     CloseAccount,
     ForgetAccount,
+    MoveAccount,
     RefuseLimit,
     ReopenAccount,
     ReportCharge,
@@ -24,7 +31,7 @@ from budget_service.ledger.requests import (
     ReturnLease,
     SetLimits,
 )
-from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.values import Account, Cost, Mode
 from budget_service.server.account_changes import forget_account
 from budget_service.server.refunds import without_charge
 from budget_service.stores.interface import Store
@@ -130,12 +137,97 @@ async def test_who_asks_twice_at_once_is_one(any_store: Store, monkeypatch: pyte
             before=limit(10, 5),
             wanted=limit(40, 5),
         )
-        return await NamedStore(any_store).apply(asking, NO_LIMITS)
+        try:
+            return await NamedStore(any_store).apply(asking, NO_LIMITS)
+        except LimitsChangedError:
+            # The service looks again.
+            return await NamedStore(any_store).apply(asking, NO_LIMITS)
 
     monkeypatch.setattr(any_store, "limits", together)
     answers = [each.outcome for each in await asyncio.gather(ask("a"), ask("b"))]
     assert 1 == answers.count(Refused(Reason.TOO_MANY_REQUESTS))
     assert 1 == len((await limits(level)).states[level].requests)
+
+
+def asking(**fields: Any) -> RequestLimit:
+    """Ask for more for the root account, as the account."""
+    given: dict[str, Any] = {
+        "account": ACCOUNT.level(1),
+        "request_id": "ask",
+        "actor": ASKER,
+        "asking": ACCOUNT,
+    }
+    given |= {"reason": "audit", "stated": ("40",), "before": limit(10, 5), "wanted": limit(40, 5)}
+    return RequestLimit(**(given | fields))
+
+
+async def test_a_name_comes_with_what_is_granted(any_store: Store) -> None:
+    """Who is refused may have invented it, and be so at will; all that begins an account is granted later."""
+    store, target = NamedStore(any_store), ACCOUNT._replace(path=("acme", "new"))
+    dear = charge("dear", Cost(10**6, 1), account=ACCOUNT, on=LEVELS)
+    held = reserve("held", Cost(10**6, 1), account=ACCOUNT, on=LEVELS)
+    outcomes = [(await store.apply(*each)).outcome for each in (dear, held, dear)]
+    assert [Exhausted] * 3 == [*map(type, outcomes)]
+    move = MoveAccount(request_id="move", target=target, **ADMIN)
+    ended = TemporaryLimit(Cost(1, 1), Mode.ENFORCE, limit(1, 1).window, until=1)
+    lapsed = ((ACCOUNT, ended),)
+    setting = SetLimits(account=ACCOUNT.level(1), request_id="set", actor="ops", changes=lapsed)
+    for refused in (move, setting, asking(account=ACCOUNT, wanted=ended), asking(wanted=ended)):
+        assert isinstance((await store.apply(refused, NO_LIMITS)).outcome, Refused), refused
+    assert [] == await any_store.names_below("acme", "acme")
+    granted = await store.apply(*charge("dear", Cost(1, 1), account=ACCOUNT, on=LEVELS))
+    assert isinstance(granted.outcome, Charged)
+    assert [ACCOUNT.text] == await any_store.names_below("acme", "acme")
+    assert Cost(1, 1) == (await NamedStore(any_store).read(ACCOUNT, LEVELS)).levels[-1].spent
+
+
+async def test_a_retry_brings_no_forgotten_name_again(any_store: Store) -> None:
+    """It is answered as before, and approved by nobody: who asked is not known any more."""
+    store = NamedStore(any_store)
+    answer = await store.apply(asking(), NO_LIMITS)
+    await store.drop_persons(ACCOUNT)
+    again = await store.apply(asking(), NO_LIMITS)
+    assert (again.outcome, again.replayed) == (answer.outcome, True)
+    assert [] == await any_store.names_below("acme", "acme")
+
+
+async def test_nobody_asks_for_an_account_that_is_closed_meanwhile(any_store: Store) -> None:
+    """Nor for one that is forgotten: either is another version of the limits."""
+    store = NamedStore(any_store)
+    await store.apply(*charge("before", Cost(1, 1), account=ACCOUNT, on=LEVELS))
+    as_of = (await store.read(ACCOUNT, LEVELS)).limits_version
+    await store.apply(CloseAccount(request_id="close", **ADMIN), NO_LIMITS)
+    with pytest.raises(LimitsChangedError):
+        await store.apply(asking(as_of=as_of), NO_LIMITS)
+    assert [ACCOUNT.text] == await any_store.names_below("acme", "acme")
+    now = (await store.read(ACCOUNT, LEVELS)).limits_version
+    assert isinstance((await store.apply(asking(as_of=now), NO_LIMITS)).outcome, LimitsSet)
+
+
+async def test_what_looks_like_an_id_is_a_reason_as_it_was_written(any_store: Store) -> None:
+    """Only who has asked stands for an id there."""
+    store = NamedStore(any_store)
+    await store.apply(asking(), NO_LIMITS)
+    (found,) = (await any_store.limits(ACCOUNT)).states[ACCOUNT.level(1)].requests
+    reason = f"as {found.asked_by} (asked for by {found.asked_by}"
+    other = asking(actor="sub:other", request_id="other", reason=reason)
+    await store.apply(other, NO_LIMITS)
+    approval = ApproveLimit(
+        account=other.account,
+        request_id="yes",
+        actor=f"sub:{found.asked_by}",
+        id=other.id,
+        stored=None,
+        present=other.before,
+        of_two=False,
+    )
+    assert isinstance((await store.apply(approval, NO_LIMITS)).outcome, LimitsSet)
+    (_, approved), (_, asked) = await store.latest("acme", "", 2)
+    assert (reason, "sub:other") == (asked.reason, asked.actor)
+    assert (f"{reason} (asked for by sub:other, request {other.id})", approval.actor) == (
+        approved.reason,
+        approved.actor,
+    )
 
 
 @pytest.mark.parametrize(
