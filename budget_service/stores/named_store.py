@@ -46,6 +46,7 @@ from budget_service.stores.interface import (
     BalancePage,
     GroupedEntries,
     MatchingEntries,
+    OutcomeUnknownError,
     Store,
     StoreUnavailableError,
 )
@@ -168,7 +169,11 @@ class NamedStore:
 
     async def _foreseen(self, request: Request, limits: AppliedLimits) -> Answer:
         """Return the answer that a request would get, which is given only if it is without effect."""
-        return await self.ledger.apply(request, structs.replace(limits, foresees=True))
+        try:
+            return await self.ledger.apply(request, structs.replace(limits, foresees=True))
+        except OutcomeUnknownError as error:
+            # Whatever became of it, nothing of the request was done.
+            raise StoreUnavailableError(str(error)) from None
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
