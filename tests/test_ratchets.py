@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_077,
-    "budget_service": 23_475,
+    "budget_service": 23_536,
     "pinot_connector": 22_155,
     "gris_gateway": 3_801,
     "gris_console": 4_562,
@@ -28,15 +28,15 @@ LINES = {
     "gris_postgres": 3_204,
     "gris_data": 8_621,
     "gris_lab": 5_795,
-    "gris_cli": 12_429,
+    "gris_cli": 12_441,
     "gris_serving": 4_266,
 }
-LINES_OF_TESTS = 148_947
+LINES_OF_TESTS = 149_010
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 153_532
+WORDS = 153_569
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

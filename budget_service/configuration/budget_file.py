@@ -9,6 +9,7 @@
     administration:
       requires_reason: true                     # every change by an administrator says why; default false
       two_persons: true                         # who approve a request for another limit; default false
+      archive_days: 3650                        # what is older leaves the archives; default 0: nothing does
     alerts: {share: 0.8, url: "https://alerts.example.org/gris"}     # called when a level has spent this share
     accounts:
       - path: [acme]
@@ -194,10 +195,14 @@ class Leases(Strict):
 
 
 class Administration(Strict):
-    """What administrators do: say why, if `requires_reason`, and approve requests as `two_persons`."""
+    """What administrators do: say why, if `requires_reason`, and approve requests as `two_persons`.
+
+    Archives keep an entry for `archive_days`; 0: for good.
+    """
 
     requires_reason: bool = False
     two_persons: bool = False
+    archive_days: int = Field(default=0, ge=0, le=36_525)
 
 
 class Alerts(Strict):

@@ -116,7 +116,7 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     of the account that is closed; the account itself `is_moved` if that is an earlier name, or one that is forgotten.
     `paid_as` is the first name of an account that was moved: its payments are kept under it. In a region the one level
     is a `lease`, whose share is the limit. Before `since` and from `ends_at` on, times of the ledger, a level has
-    another limit. With `foresees` a request is answered as it would be now, and nothing is done: the answer is for who
+    another limit. A `dry_run` is answered as the request would be now, and nothing is done: the answer is for who
     asked only if it is without effect.
     """
 
@@ -130,7 +130,7 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     lease: LeaseBounds | None = None
     since: Microseconds = 0
     ends_at: Microseconds = NO_END
-    foresees: bool = False
+    dry_run: bool = False
 
     def hold(self, version: int, now: Microseconds) -> bool:
         """Return whether these are the limits of a ledger with this version of them, at its time."""

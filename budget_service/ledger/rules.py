@@ -86,7 +86,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
 
     Returns:
         The answer, and what has to be written before it is given; without an answer, decide again then. Nothing has to
-        be written for what is only foreseen.
+        be written for a dry run.
 
     Raises:
         LimitsChangedError: The root's stored limits have changed since the limits were found, or one has ended.
@@ -97,7 +97,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         return Decision(_replay(remembered, request), None)
     found = _decision(snapshot, request, limits, now)
     # Without an answer it is decided again.
-    return Decision(found.answer, None) if limits.foresees and found.answer is not None else found
+    return Decision(found.answer, None) if limits.dry_run and found.answer is not None else found
 
 
 def _decision(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Microseconds) -> Decision:

@@ -379,11 +379,15 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
                     checkpoint = await checkpoints.make_checkpoint(self._named.ledger, root, self._tuning)
             except checkpoints.LedgerDiffersError:
                 raise rpc_errors.RefusalError(rpc_errors.ledger_differs()) from None
-            path = None
+            path, emptied = None, 0
             if message.archive and self._archive is not None:
-                path = await self._archived(root, self._archive)
-        name = "" if path is None else path.name
-        return pb.SealJournalResponse(entries=checkpoint.entries, digest=checkpoint.digest, archive=name)
+                path, emptied = await self._archived(root, self._archive)
+        return pb.SealJournalResponse(
+            entries=checkpoint.entries,
+            digest=checkpoint.digest,
+            archive="" if path is None else path.name,
+            emptied=emptied,
+        )
 
     async def _back_up(self) -> pb.BackUpLedgerResponse:
         if self._backups is None:
@@ -394,9 +398,11 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             raise rpc_errors.RefusalError(rpc_errors.backup_unwritable(str(error))) from None
         return pb.BackUpLedgerResponse(file=path.name, bytes=path.stat().st_size)
 
-    async def _archived(self, root: str, folder: Path) -> Path | None:
+    async def _archived(self, root: str, folder: Path) -> tuple[Path | None, int]:
+        days, store = self._settings.current.configuration.administration.archive_days, self._named.ledger
         try:
-            return await checkpoints.archive(self._named.ledger, root, folder, self._tuning)
+            path = await checkpoints.archive(store, root, folder, self._tuning)
+            return path, await checkpoints.empty_old(store, root, folder, days) if days else 0
         except checkpoints.JournalChangedError as error:
             raise rpc_errors.RefusalError(rpc_errors.journal_changed(error.first, error.last)) from None
         except checkpoints.ArchiveMissingError as error:

@@ -1,14 +1,15 @@
 """The files of archived journals: how entries are written, and whether they still have their digests.
 
 A file has one line of JSON for each entry, and a last line with the number of all entries of the root up to there and
-the digest of all of them. So the digest of a file continues that of the file before it.
+the digest of all of them. So the digest of a file continues that of the file before it. Of one whose entries are older
+than archives keep them only the last line is left, from which the next file goes on.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +20,8 @@ from budget_service.ledger.digests import digest
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.verification import next_digest
+from budget_service.ledger.windows import Microseconds
+from budget_service.stores.mark_file import write_whole
 
 SUFFIX = ".jsonl"
 # How much of a root is in the names of its files. With all else they have at most 255 characters.
@@ -41,13 +44,22 @@ class NoArchiveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """An archive by its last line: entries `first` to `last` of a root, and the digest of all up to the last."""
+    """An archive by its last line: entries `first` to `last` of a root, and the digest of all up to the last.
+
+    `time` is that of its newest entry. In an emptied one the first is the one after the last.
+    """
 
     path: Path
     root: str
     first: int
     last: int
     digest: str
+    time: Microseconds = field(default=0, compare=False)
+
+    @property
+    def is_emptied(self) -> bool:
+        """Whether no entry is left."""
+        return self.first > self.last
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +95,49 @@ def entry_line(entry: JournalEntry) -> str:
     return json.dumps(fields) + "\n"
 
 
-def last_line(entries: int, last_digest: str) -> str:
-    """Return the last line of a file."""
-    return json.dumps({"entries": entries, "digest": last_digest}) + "\n"
+def last_line(entries: int, last_digest: str, root: str = "") -> str:
+    """Return the last line of a file; it names the `root` where no entry does."""
+    named = {"root": root} if root else {}
+    return json.dumps({**named, "entries": entries, "digest": last_digest}) + "\n"
+
+
+def empty_before(time: Microseconds, folder: Path, root: str) -> int:
+    """Remove the entries of all archives of a root that have none as new as a time; return how many archives.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    emptied = 0
+    for path in archives_of(folder, root):
+        try:
+            found = read_archive(path)
+        except NoArchiveError:
+            # Who verifies the archives hears what is wrong with it.
+            continue
+        if found.root == root and not found.is_emptied and found.time < time:
+            write_whole(path, last_line(found.last, found.digest, root))
+            emptied += 1
+    return emptied
 
 
 def read_archive(path: Path) -> Archive:
     """Return what a file says of itself. Raises NoArchiveError."""
-    count, root, end = 0, "", None
+    count, root, newest, end = 0, "", 0, None
     try:
         for _, line in _lines(path):
             if end is not None:
                 raise NoArchiveError("has something after its last line")
             if "digest" in line:
                 end = int(line["entries"]), str(line["digest"])
+                root = root or str(line["root"])
             else:
-                count, root = count + 1, str(line["account"][0])
+                count, root, newest = count + 1, str(line["account"][0]), max(newest, int(line["time"]))
     except (KeyError, TypeError, ValueError, IndexError):
         raise NoArchiveError("has a line that is no entry") from None
-    if end is None or not 0 < count <= end[0]:
+    if end is None or not 0 <= count <= end[0] or not end[0]:
         raise NoArchiveError("is no archive, or not a whole one")
     last, last_digest = end
-    return Archive(path, root, last - count + 1, last, last_digest)
+    return Archive(path, root, last - count + 1, last, last_digest, newest)
 
 
 def read_entries(path: Path) -> Iterator[JournalEntry]:
@@ -148,9 +181,13 @@ class Chain:
         """Return the digest of all entries up to a point: several of several pasts, none where it is not known."""
         if not number:
             return frozenset(("",))
-        files = [each for each in self._of(root) if each.first <= number <= each.last]
+        files = self._of(root)
         ends = {each.digest for each in files if each.last == number}
-        within = (self._followed(each).get(number, frozenset()) for each in files if each.last > number)
+        within = (
+            self._followed(each).get(number, frozenset())
+            for each in files
+            if each.first <= number < each.last
+        )
         return frozenset(ends).union(*within) or self._believed_at(root, number)
 
     def problem(self, path: Path) -> str:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from budget_service.ledger.verification import Checkpoint
+from budget_service.ledger.windows import DAY
 from budget_service.server import audit
 from budget_service.server.archives import (
     NAMED_BY,
     SUFFIX,
     Chain,
     archives_of,
+    empty_before,
     entry_line,
     last_line,
     name_of,
@@ -99,6 +101,17 @@ async def archive(store: Store, root: str, folder: Path, tuning: Tuning = DEFAUL
     while await store.drop_checkpointed(root, tuning.dropped_at_once):
         pass
     return path
+
+
+async def empty_old(store: Store, root: str, folder: Path, days: int) -> int:
+    """Empty the archives of which no entry is of the last days of the ledger; return how many.
+
+    Raises:
+        OSError: A file cannot be written.
+        StoreError: The store failed.
+    """
+    now = (await store.balances(root, "", 1)).clock
+    return await asyncio.to_thread(empty_before, now - days * DAY, folder, root)
 
 
 @dataclass

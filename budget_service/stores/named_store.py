@@ -131,7 +131,7 @@ class NamedStore:
             levels, by_ids = await self._of_request(request, limits, adds=False)
             if _begins(request, limits) and not self._are_known(levels):
                 # A name comes into the ledger with what is granted: who is refused may have invented it.
-                answer = await self._foreseen(request_by_ids(request, levels), by_ids)
+                answer = await self._dry_run(request_by_ids(request, levels), by_ids)
                 if answer.is_without_effect:
                     return answer
                 levels, by_ids = await self._of_request(request, limits, adds=True)
@@ -161,16 +161,16 @@ class NamedStore:
         as_of = version if request.as_of == ANY_VERSION else request.as_of
         asking = structs.replace(request, known_as=same, as_of=as_of)
         if not same:
-            answer = await self._foreseen(asking, limits)
+            answer = await self._dry_run(asking, limits)
             if answer.is_without_effect:
                 return answer
         actor = await self._asker(request.actor, request.asking, adds=not same)
         return await self.ledger.apply(structs.replace(asking, actor=actor), limits)
 
-    async def _foreseen(self, request: Request, limits: AppliedLimits) -> Answer:
+    async def _dry_run(self, request: Request, limits: AppliedLimits) -> Answer:
         """Return the answer that a request would get, which is given only if it is without effect."""
         try:
-            return await self.ledger.apply(request, structs.replace(limits, foresees=True))
+            return await self.ledger.apply(request, structs.replace(limits, dry_run=True))
         except OutcomeUnknownError as error:
             # Whatever became of it, nothing of the request was done.
             raise StoreUnavailableError(str(error)) from None

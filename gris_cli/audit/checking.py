@@ -70,7 +70,8 @@ def check(
             if without_archives
         },
     )
-    _check_chain(checked, chain, None if earlier is None else earlier.directory)
+    folder_before = None if earlier is None else earlier.directory
+    _check_chain(checked, chain, folder_before, without_archives=without_archives)
     if earlier is not None:
         _check_earlier(checked, earlier.manifest, chain)
     if not checked.problems:
@@ -143,12 +144,15 @@ def _journal_files(checked: Checked) -> list[Path]:
     return [checked.directory / each.file for each in checked.manifest.journals if each.file]
 
 
-def _check_chain(checked: Checked, chain: Chain, before: Path | None) -> None:
+def _check_chain(checked: Checked, chain: Chain, before: Path | None, *, without_archives: bool) -> None:
     """Check that the entries of every file have its digest, and the checkpoints."""
     own = _journal_files(checked)
     for path in chain.paths:
         name = f"--before: {path.name}" if path.parent == before else path.name
-        checked.note(name, chain.problem(path))
+        problem = chain.problem(path)
+        if not problem and chain.archives[path].is_emptied and not without_archives:
+            problem = "has no entries any more: they were older than archives keep them"
+        checked.note(name, problem)
     for each in checked.manifest.journals:
         path, root = checked.directory / each.file, each.root
         if path in own and chain.problem(path):

@@ -314,7 +314,7 @@ def archives_sheet(checked: Sequence[CheckedArchive]) -> Sheet:
     """Return what each archive holds, the digest of all entries up to its last, and what is wrong with it."""
     rows = [
         (each.path.name, *(("", None, None, "") if (found := each.archive) is None else (
-            found.root, found.first, found.last, found.digest
+            found.root, None if found.is_emptied else found.first, found.last, found.digest
         )), each.problem)
         for each in checked
     ]  # fmt: skip

@@ -24,5 +24,13 @@ def seal(
     made = administered(admin, "SealJournal", request, seconds=READ_SECONDS)
     moved = f", moved to {made.archive}" if made.archive else ""
     done = f"checkpoint of {root}: {made.entries} entries{moved}; their digest is {made.digest}"
-    facts = {"root": root, "entries": made.entries, "digest": made.digest, "archive": made.archive}
+    if made.emptied:
+        done += f"; {made.emptied} older archives were emptied"
+    facts = {
+        "root": root,
+        "entries": made.entries,
+        "digest": made.digest,
+        "archive": made.archive,
+        "emptied": made.emptied,
+    }
     print_done(done, facts, as_json=as_json)

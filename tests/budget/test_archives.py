@@ -15,23 +15,26 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 from redis.asyncio import Redis
 
+from budget_service.configuration.budget_file import Administration
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
-from budget_service.server.archives import check_archives
+from budget_service.server.archives import check_archives, last_line, read_archive
 from budget_service.server.audit import Verification, is_archived, verify
 from budget_service.server.checkpoints import (
     ArchiveMissingError,
     JournalChangedError,
     archive,
+    empty_old,
     make_checkpoint,
 )
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
+from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store
 from budget_service.stores.redis.store import RedisStore
 from budget_service.stores.sqlite.store import SqliteStore
 from tests.budget.conftest import closing, empty
-from tests.budget.limit_settings import SETTINGS
+from tests.budget.limit_settings import CONFIGURATION, SETTINGS
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_client import failure
 from tests.support.budget_samples import SteppedClock, charge, levels, limit
@@ -194,6 +197,56 @@ async def test_archives_are_checked_by_their_digests(
         each.problem for each in check_archives([paths[1], other])
     ]
     assert "cannot be read: No such file or directory" == check_archives([tmp_path / "none"])[0].problem
+
+
+async def test_what_is_older_than_archives_keep_it_leaves_them(
+    any_store: Store, clock: SteppedClock, tmp_path: Path
+) -> None:
+    """The digest goes on from the line that is left, and neither younger entries nor other roots' are touched."""
+    paths = []
+    for name in "abc":
+        await play(any_store, name)
+        paths.append(await archived(any_store, tmp_path))
+        clock.step(days=10)
+    other = tmp_path / paths[0].name.replace("acme", "other")
+    other.write_bytes(paths[0].read_bytes())
+    # One that was written for another root, or cut off, says so to who verifies it.
+    for name, text in (("acme.1-3.0.jsonl", "{"), ("acme.1-1.0.jsonl", '{"account": ["x"], "time": 0}\n')):
+        (tmp_path / name).write_text(text + last_line(1, "0"))
+    before = {each: each.read_bytes() for each in files_in(tmp_path)}
+    for days, count in ((30, 0), (29, 1), (29, 0)):
+        assert count == await empty_old(any_store, "acme", tmp_path, days)
+    left = read_archive(paths[0])
+    assert (left.is_emptied, left.root, left.last) == (True, "acme", 3)
+    assert last_line(3, left.digest, "acme") == paths[0].read_text()
+    assert before.keys() - {paths[0]} == {each for each in before if each.read_bytes() == before[each]}
+    await play(any_store, "d")
+    paths.append(await archived(any_store, tmp_path))
+    assert 2 == await empty_old(any_store, "acme", tmp_path, 5)
+    assert ["", "", "", ""] == [each.problem for each in check_archives(paths)]
+    paths[2].write_text(last_line(9, left.digest, "acme"))
+    assert "has entries that do not have its digest" == check_archives(paths)[-1].problem
+    paths[2].write_text(last_line(0, "", "acme"))
+    assert "is no archive, or not a whole one" == check_archives(paths)[2].problem
+
+
+async def test_an_administrator_seals_and_what_is_old_goes(tmp_path: Path, clock: SteppedClock) -> None:
+    """As the configuration in force says, also when there is nothing new to archive."""
+    configuration = CONFIGURATION.model_copy(update={"administration": Administration(archive_days=7)})
+    settings, folder = LiveSettings(Settings(configuration)), tmp_path / "archive"
+    folder.mkdir()
+    async with (
+        closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store,
+        administering(store, settings, "127.0.0.1:0", folder, detector=FailureDetector(store)) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+        asked = pb.SealJournalRequest(account={"path": ["acme"]}, archive=True)
+        await play(store, "a")
+        assert 0 == (await stub.SealJournal(asked)).emptied
+        clock.step(days=8)
+        later = await stub.SealJournal(asked)
+        assert ("", 1) == (later.archive, later.emptied)
 
 
 async def test_the_administrator_is_told_which_entries_differ(tmp_path: Path, clock: SteppedClock) -> None:

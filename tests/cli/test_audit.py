@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import next_digest
-from budget_service.server.archives import entry_line, last_line, read_entries
+from budget_service.server.archives import entry_line, last_line, read_archive, read_entries
 from gris_cli.__main__ import main
 from gris_cli.audit.bundle import (
     LABEL,
@@ -563,6 +563,16 @@ def test_what_was_archived_before_is_read_from_its_files(
     missing = "needs the file that ends with entry 4 of acme"
     wrong = [(archives[1][1].name, missing), (JOURNAL, missing)]
     assert wrong == problems(found)
+    # One that has nothing any more is missing too, and no forgery.
+    emptied, whole_text = read_archive(archives[0][1]), archives[0][1].read_text()
+    archives[0][1].write_text(last_line(emptied.last, emptied.digest, "acme"))
+    found = verified(capsys, later, company, *archives[0], *archives[1], sound=False)
+    assert [
+        (emptied.path.name, "has no entries any more: they were older than archives keep them")
+    ] == problems(found)
+    found = verified(capsys, later, company, "--without-archives", *archives[0], *archives[1])
+    assert (5, 6) == (found["journals"][0]["first"], found["journals"][0]["last"])
+    archives[0][1].write_text(whole_text)
     changed_in(archives[0][1], "r0", "r9")
     found = verified(capsys, later, company, *archives[0], sound=False)
     assert [(archives[0][1].name, "has entries that do not have its digest")] == problems(found)

@@ -376,14 +376,16 @@ class SealJournalRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., archive: bool = ...) -> None: ...
 
 class SealJournalResponse(_message.Message):
-    __slots__ = ("entries", "digest", "archive")
+    __slots__ = ("entries", "digest", "archive", "emptied")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     ARCHIVE_FIELD_NUMBER: _ClassVar[int]
+    EMPTIED_FIELD_NUMBER: _ClassVar[int]
     entries: int
     digest: str
     archive: str
-    def __init__(self, entries: _Optional[int] = ..., digest: _Optional[str] = ..., archive: _Optional[str] = ...) -> None: ...
+    emptied: int
+    def __init__(self, entries: _Optional[int] = ..., digest: _Optional[str] = ..., archive: _Optional[str] = ..., emptied: _Optional[int] = ...) -> None: ...
 
 class BackUpLedgerRequest(_message.Message):
     __slots__ = ()
