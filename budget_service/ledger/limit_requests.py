@@ -87,7 +87,8 @@ def _asked(
     if request.as_of not in (ANY_VERSION, snapshot.root.limits_version):
         raise LimitsChangedError(now)
     reason, swept = None, _swept(snapshot, request, now)
-    if state.is_closed:
+    # Also an account that was forgotten since it was looked up.
+    if any(snapshot.states.get(each, UNTOUCHED).is_closed for each in request.asking.levels):
         reason = Reason.ACCOUNT_CLOSED
     elif ends_at((request.wanted,)) <= now:
         reason = Reason.LIMIT_ENDED

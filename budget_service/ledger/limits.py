@@ -106,6 +106,10 @@ class LeaseBounds(Struct, frozen=True, gc=False):
     window_end: Microseconds | None
 
 
+class WouldChangeError(Exception):
+    """What was decided without being done has another answer than one without effect."""
+
+
 class AppliedLimits(Struct, frozen=True, gc=False):
     """The limits that a request is decided by, and the version of the root's stored limits that they were found with.
 
@@ -116,8 +120,7 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     of the account that is closed; the account itself `is_moved` if that is an earlier name, or one that is forgotten.
     `paid_as` is the first name of an account that was moved: its payments are kept under it. In a region the one level
     is a `lease`, whose share is the limit. Before `since` and from `ends_at` on, times of the ledger, a level has
-    another limit. A `dry_run` is answered as the request would be now, and nothing is done: the answer is for who
-    asked only if it is without effect.
+    another limit. A `dry_run` changes nothing, and its answer is without effect.
     """
 
     levels: tuple[LevelLimit, ...] = ()

@@ -327,9 +327,9 @@ class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
     """Ask for another limit of an account. `before` is the one that it has, which is not part of the fingerprint.
 
     `stated` is what was sent; the `wanted` limit is made of it and of `before`, which may be another one at a retry.
-    `asking` is the account for which somebody asks, which is the account or below it. `expired` are accounts of the
-    root whose expired requests are forgotten meanwhile. `known_as` are those who ask by ids and have the actor's name,
-    as of a version of the root's limits; without ids, of any.
+    `asking` is the account for which somebody asks, which is the account or below it, and not closed. `expired` are
+    accounts of the root whose expired requests are forgotten meanwhile. `known_as` are those who ask by ids and have
+    the actor's name, as of a version of the root's limits; without ids, of any.
     """
 
     account: Account

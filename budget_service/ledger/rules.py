@@ -23,7 +23,7 @@ from budget_service.ledger.draft import Draft
 from budget_service.ledger.lease_reports import record_report, return_lease
 from budget_service.ledger.leases import is_lease
 from budget_service.ledger.limit_requests import act_on_limit
-from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError
+from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError, WouldChangeError
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -85,19 +85,22 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         now: The ledger's time, `snapshot.root.now(clock)`.
 
     Returns:
-        The answer, and what has to be written before it is given; without an answer, decide again then. Nothing has to
-        be written for a dry run.
+        The answer, and what has to be written before it is given; without an answer, decide again then.
 
     Raises:
         LimitsChangedError: The root's stored limits have changed since the limits were found, or one has ended.
         HistoryNeededError: The snapshot needs the past days too.
+        WouldChangeError: This is a dry run, and the request would be granted, or more has to be done first.
     """
     remembered = snapshot.remembered
     if remembered is not None and now < remembered.keep_until:
         return Decision(_replay(remembered, request), None)
     found = _decision(snapshot, request, limits, now)
-    # Without an answer it is decided again.
-    return Decision(found.answer, None) if limits.dry_run and found.answer is not None else found
+    if not limits.dry_run:
+        return found
+    if found.answer is None or not found.answer.is_without_effect:
+        raise WouldChangeError
+    return Decision(found.answer, None)
 
 
 def _decision(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Microseconds) -> Decision:

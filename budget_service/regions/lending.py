@@ -162,10 +162,11 @@ class Lending:
 
 
 def _no_loan(account: Account, region: str, lease_id: str) -> Reserve:
-    """Return a request for a lease of nothing; once it is granted, no other one is under this id."""
+    """Return a request for a lease of nothing; once it was asked for, no other one is granted under this id."""
     name = lease_part(lease_id, 0)
     return Reserve(
-        account=account,
+        # The ledger remembers no refusal of an account of which it has never heard.
+        account=account.level(1),
         request_id=name,
         max_cost=NOTHING,
         unit_id="",

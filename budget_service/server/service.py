@@ -17,7 +17,7 @@ from msgspec import structs
 from budget_service.configuration.budget_file import Expired
 from budget_service.ledger.account_statement import AccountStatement, check
 from budget_service.ledger.limit_requests import UNAUTHENTICATED
-from budget_service.ledger.limits import NO_LIMITS, LimitsChangedError, in_force
+from budget_service.ledger.limits import NO_LIMITS, in_force
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -34,7 +34,7 @@ from budget_service.ledger.outcomes import (
 from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve
 from budget_service.ledger.values import Account, Cost, Mode, parse_blocks, parse_purpose
 from budget_service.server import messages, responses, rpc_errors
-from budget_service.server.limit_cache import MAX_ATTEMPTS, LimitCache
+from budget_service.server.limit_cache import LimitCache
 from budget_service.server.limit_requests import Requesting
 from budget_service.server.policy_statements import (
     ArchivedStatementsError,
@@ -46,7 +46,7 @@ from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.settings import LiveSettings
 from budget_service.server.share_alerts import ShareAlerts
 from budget_service.server.tickets import Release, TicketVerifier
-from budget_service.stores.interface import Store, StoreUnavailableError
+from budget_service.stores.interface import Store
 from budget_service.stores.named_store import NamedStore
 from budget_service.tuning import Tuning
 
@@ -151,23 +151,16 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         account, asker = messages.parse_account(message.account), self._asker_of(context)
         # Of callers who show no names nobody can tell who approves their own request.
         names = [] if asker == UNAUTHENTICATED else asker.split()
+        statement = await self._limits.read(account)
+        if statement.closed is not None:
+            raise rpc_errors.RefusalError(rpc_errors.refused(Refused(Reason.ACCOUNT_CLOSED)))
         requesting = Requesting(self._store, self._settings.current.configuration)
-        for _ in range(MAX_ATTEMPTS):
-            statement = await self._limits.read(account)
-            if statement.closed is not None:
-                raise rpc_errors.RefusalError(rpc_errors.refused(Refused(Reason.ACCOUNT_CLOSED)))
-            # It may count the requests of a whole root.
-            async with self._reader_slot():
-                request = await requesting.asked(message, names, statement.time)
-            # Of an account that is closed or forgotten meanwhile nobody asks.
-            request = structs.replace(request, as_of=statement.limits_version)
-            try:
-                answer = await self._store.apply(request, NO_LIMITS)
-            except LimitsChangedError:
-                continue
-            success(answer, LimitsSet, request)
-            return pb.RequestLimitResponse(id=request.id, replayed=answer.replayed)
-        raise StoreUnavailableError("the limits of this root are being changed without pause")
+        # It may count the requests of a whole root.
+        async with self._reader_slot():
+            request = await requesting.asked(message, names, statement.time)
+        answer = await self._store.apply(request, NO_LIMITS)
+        success(answer, LimitsSet, request)
+        return pb.RequestLimitResponse(id=request.id, replayed=answer.replayed)
 
     async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse:
         account = messages.parse_account(request.account)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.account_statement import AccountStatement, account_statement
 from budget_service.ledger.leases import is_lease
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, WouldChangeError
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
@@ -49,6 +49,8 @@ FAILED_BEFORE = "the store gave no good answer to those before"
 # What regions held when their leases ended, of all that this process has committed: for its metrics alone.
 RECLAIMED: Counter[Unit] = Counter()
 
+# What a request gets, and what says that it has to be asked in another way.
+Result: TypeAlias = Answer | LimitsChangedError | WouldChangeError
 Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Asked]
 
 
@@ -213,10 +215,8 @@ class Attempt:
         return self.decided > 0 or self.has_ended
 
 
-def _decide(
-    batch: Iterable[Waiting], view: View, loaded: Loaded
-) -> tuple[list[Answer | LimitsChangedError], Attempt]:
-    results: list[Answer | LimitsChangedError] = []
+def _decide(batch: Iterable[Waiting], view: View, loaded: Loaded) -> tuple[list[Result], Attempt]:
+    results: list[Result] = []
     until = perf_counter() + DECIDING_SECONDS
     for _, (request, limits) in batch:
         if results and perf_counter() > until:
@@ -224,7 +224,7 @@ def _decide(
         now = view.root(request.account.root).now(loaded.clock)
         try:
             decision = decide(view.snapshot(request, limits, now), request, limits, now)
-        except LimitsChangedError as error:
+        except (LimitsChangedError, WouldChangeError) as error:
             results.append(error)
             continue
         except HistoryNeededError:
@@ -248,7 +248,7 @@ def fail(waiting: Iterable[Waiting], error: Exception) -> None:
         _resolve(answer, error)
 
 
-def _resolve_all(batch: Iterable[Waiting], results: Iterable[Answer | LimitsChangedError]) -> None:
+def _resolve_all(batch: Iterable[Waiting], results: Iterable[Result]) -> None:
     for (answer, _), result in zip(batch, results, strict=False):
         _resolve(answer, result)
 

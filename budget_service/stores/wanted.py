@@ -120,7 +120,7 @@ def _stated(request: SetLimits | AccountRequest | LimitAct) -> Iterable[Account]
     if isinstance(request, SetLimits):
         return dict.fromkeys(each for level, _ in request.changes for each in level.levels)
     if isinstance(request, RequestLimit):
-        return (account, *request.expired)
+        return dict.fromkeys((account, *request.asking.levels, *request.expired))
     if not isinstance(request, MoveAccount):
         return (account,)
     return (*(account.level(depth) for depth in range(1, account.depth + 1)), request.target)

@@ -35,7 +35,7 @@ class _Line(Strict):
     def row(self) -> NameRow:
         """The row of a level below its root, or of a person. Raises InvalidFieldError."""
         row = NameRow(self.name, self.id, self.key)
-        level = Account.parse(self.name.partition(PERSON)[0].split("/"), "name")
+        level = Account.parse_stored(self.name.partition(PERSON)[0].split("/"), "name")
         if level.root != self.root or (level.depth == 1 and not row.person):
             raise InvalidFieldError("name", "must be below its root")
         return row

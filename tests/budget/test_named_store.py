@@ -137,11 +137,7 @@ async def test_who_asks_twice_at_once_is_one(any_store: Store, monkeypatch: pyte
             before=limit(10, 5),
             wanted=limit(40, 5),
         )
-        try:
-            return await NamedStore(any_store).apply(asking, NO_LIMITS)
-        except LimitsChangedError:
-            # The service looks again.
-            return await NamedStore(any_store).apply(asking, NO_LIMITS)
+        return await NamedStore(any_store).apply(asking, NO_LIMITS)
 
     monkeypatch.setattr(any_store, "limits", together)
     answers = [each.outcome for each in await asyncio.gather(ask("a"), ask("b"))]
@@ -191,17 +187,34 @@ async def test_a_retry_brings_no_forgotten_name_again(any_store: Store) -> None:
     assert [] == await any_store.names_below("acme", "acme")
 
 
-async def test_nobody_asks_for_an_account_that_is_closed_meanwhile(any_store: Store) -> None:
-    """Nor for one that is forgotten: either is another version of the limits."""
+async def test_nobody_asks_for_an_account_that_is_closed_meanwhile(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Whatever its level is, and whenever that was looked up; once it is forgotten, the name is somebody else's."""
     store = NamedStore(any_store)
     await store.apply(*charge("before", Cost(1, 1), account=ACCOUNT, on=LEVELS))
-    as_of = (await store.read(ACCOUNT, LEVELS)).limits_version
     await store.apply(CloseAccount(request_id="close", **ADMIN), NO_LIMITS)
-    with pytest.raises(LimitsChangedError):
-        await store.apply(asking(as_of=as_of), NO_LIMITS)
+    refused = (await store.apply(asking(request_id="early"), NO_LIMITS)).outcome
+    assert Refused(Reason.ACCOUNT_CLOSED) == refused
     assert [ACCOUNT.text] == await any_store.names_below("acme", "acme")
-    now = (await store.read(ACCOUNT, LEVELS)).limits_version
-    assert isinstance((await store.apply(asking(as_of=now), NO_LIMITS)).outcome, LimitsSet)
+    await forget(store, clock)
+    assert isinstance((await store.apply(asking(), NO_LIMITS)).outcome, LimitsSet)
+
+
+async def test_all_of_a_root_may_ask_at_once(any_store: Store) -> None:
+    """Each request makes another version of the limits, as of which the others are decided."""
+    stores = [NamedStore(any_store) for _ in range(2)]
+    names = [f"u-{number}" for number in range(20)]
+    answers = await asyncio.gather(
+        *(
+            stores[index % 2].apply(
+                asking(account=Account(("acme", name)), asking=Account(("acme", name)), request_id=name),
+                NO_LIMITS,
+            )
+            for index, name in enumerate(names)
+        )
+    )
+    assert {LimitsSet} == {type(each.outcome) for each in answers}
 
 
 async def test_what_looks_like_an_id_is_a_reason_as_it_was_written(any_store: Store) -> None:

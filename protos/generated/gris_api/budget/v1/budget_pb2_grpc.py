@@ -35,7 +35,7 @@ class BudgetServiceStub(object):
     purpose if it is what the level has for one, and refreshes_at (RFC 3339) unless it is never refreshed.
     google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit.
     google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A refusal is remembered for
-    an hour: after a limit was raised, use a new request_id.
+    an hour, unless its account has no name in the ledger yet: after a limit was raised, use a new request_id.
 
     UNAVAILABLE with reason BUDGET_HELD (with RetryInfo) is a cost that would fit if no reservation were open: on every
     level it fits into what the limit leaves of what is spent. The metadata is that of an exhausted budget without
@@ -105,7 +105,7 @@ class BudgetServiceServicer(object):
     purpose if it is what the level has for one, and refreshes_at (RFC 3339) unless it is never refreshed.
     google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit.
     google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A refusal is remembered for
-    an hour: after a limit was raised, use a new request_id.
+    an hour, unless its account has no name in the ledger yet: after a limit was raised, use a new request_id.
 
     UNAVAILABLE with reason BUDGET_HELD (with RetryInfo) is a cost that would fit if no reservation were open: on every
     level it fits into what the limit leaves of what is spent. The metadata is that of an exhausted budget without
@@ -234,7 +234,7 @@ class BudgetService(object):
     purpose if it is what the level has for one, and refreshes_at (RFC 3339) unless it is never refreshed.
     google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit.
     google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A refusal is remembered for
-    an hour: after a limit was raised, use a new request_id.
+    an hour, unless its account has no name in the ledger yet: after a limit was raised, use a new request_id.
 
     UNAVAILABLE with reason BUDGET_HELD (with RetryInfo) is a cost that would fit if no reservation were open: on every
     level it fits into what the limit leaves of what is spent. The metadata is that of an exhausted budget without
