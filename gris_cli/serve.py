@@ -31,6 +31,7 @@ GATEWAY_PORT, CONSOLE_PORT = 50054, 50056
 FACE_PORTS = {"mcp": 50055, "broker": 50057, "postgres": 50058}
 """Those of what a gateway serves beside gRPC, by the keys of its configuration."""
 LARGEST_PORT = 65535
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOWN = 5
 _SERVICE_PORTS = ("dp_port", "budget_port", "admin_port")
 _SHARED_PORTS = ("gateway_port", "console_port", *(f"{name}_port" for name in FACE_PORTS))
@@ -141,8 +142,10 @@ def serve(*, flags: ServeFlags, as_json: bool) -> None:
         return
     # A noise key, a ledger and releases of their own, which end with it, also by a signal before everything serves:
     # nothing of practice is given for real.
-    _on_signals(_interrupt)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     with TemporaryDirectory(prefix="gris-practice-") as state:
+        _on_signals(_interrupt)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _serve_practice(flags, files, Path(state), as_json=as_json)
 
 
@@ -216,7 +219,7 @@ def stop_event() -> threading.Event:
 
 
 def _on_signals(handle: Callable[[int, object], None]) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in ENDING:
         # What `nohup` starts outlives its terminal.
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handle)

@@ -195,12 +195,20 @@ async def test_who_adds_the_same_names_at_once_gets_the_same_rows(kept: Kept) ->
 
 async def test_who_adds_names_gets_a_row_of_each_while_others_drop_them(kept: Kept) -> None:
     """However the two fall together."""
-    rows = [row_of(f"acme/{number}") for number in range(5)]
+    names = [f"acme/{number}" for number in range(5)]
     async with opened_by_two(kept) as (one, other):
-        for _ in range(30):
-            dropping = other.drop_names(ROOT, rows[::-1])
-            added, *_ = await asyncio.gather(one.add_names(ROOT, rows), dropping, one.add_names(ROOT, rows))
-            assert same(rows, added)
+        dropped: list[NameRow] = []
+        for turn in range(30):
+            # Nobody draws a key twice.
+            rows, others = ([row_of(each, seed=2 * turn + both) for each in names] for both in range(2))
+            dropping = other.drop_names(ROOT, dropped[::-1])
+            added, _, again = await asyncio.gather(
+                one.add_names(ROOT, rows), dropping, one.add_names(ROOT, others)
+            )
+            for found in (added, again):
+                assert names == sorted(each.name for each in found)
+                assert {each.id for each in found} <= {each.id for each in (*rows, *others, *dropped)}
+            dropped = await one.named(ROOT, names)
 
 
 async def test_an_id_is_never_given_to_a_second_name(kept: Kept) -> None:

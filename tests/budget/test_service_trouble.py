@@ -87,6 +87,8 @@ async def test_a_store_in_trouble_is_never_an_allow(
 ) -> None:
     """The reason says whether it had an effect; the text of a fault appears nowhere, not even in the log."""
     store = TroubledStore(clock, trouble=trouble)
+    # What is in trouble is the request, and not that the account is new.
+    await store.add_names("acme", [NameRow.made("acme/ann", bytes(range(16)))])
     async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
         error = await failure(stub.ReserveBudget(reserving()))
         assert (code, reason) == (error.code, error.info.reason)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits
@@ -23,6 +24,7 @@ from budget_service.ledger.windows import DAY, Microseconds, Period
 from budget_service.regions.lease import Lease, LeaseState, LendingTerms, RegionTerms, RegionTotal
 from budget_service.regions.lending import Lending
 from budget_service.regions.messages import Granted
+from budget_service.server.limit_cache import PLACEHOLDER_LIMIT
 from tests.budget.exploration.checks import differences
 from tests.budget.exploration.states import Answered, State, at_once, digest_of
 from tests.budget.exploration.worlds import BLOCKS, START, TICK, TTL, World
@@ -65,7 +67,11 @@ class Ledger:
         """Apply a request."""
         return self.home.ask(request)
 
-    apply_anyway = apply
+    async def apply_anyway(self, request: Request) -> Answer:
+        """Apply a request that grants nothing, also where there is no limit."""
+        limits = self.home.limits(request.account)
+        levels = limits.levels or (LevelLimit(request.account, PLACEHOLDER_LIMIT),)
+        return self.home.ask(request, structs.replace(limits, levels=levels))
 
     async def has_answered(self, request: Reserve) -> bool:
         """Return whether there is an answer."""
