@@ -5,7 +5,7 @@
 Every system is set up as its documentation has it and, `tuned` or `planned`, as a specialist would. An answer is
 useful if 95 % of the names are right, where names are asked for, and its numbers are off by at most 10 % on average,
 beside the answer of all rows. A system whose library is not installed is left out, by name; `make bench-privolap`
-installs all.
+installs all. Scores that are kept are shown without any library, by `--runs 0 --only scores`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ SLOW: tuple[tuple[System, str | Path], ...] = ((Tumult(), tumult.PYTHON), (Tumul
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
     options = _options(arguments)
-    systems = list(_installed(_chosen(options)))
+    measures = options.runs or options.only != "scores"
+    chosen = _chosen(options)
+    systems = list(_installed(chosen)) if measures else [system for system, _ in chosen]
     setting = Setting(options.epsilon, options.delta, tuple(options.scripts), options.most)
     results = Results(options.kept)
     if options.only != "traps":

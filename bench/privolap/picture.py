@@ -12,7 +12,12 @@ from gris_lab.plots import COLOURS, drawn
 
 
 def draw(results: Results, systems: Sequence[System], setting: Setting, path: Path) -> None:
-    """Draw means with their standard errors, where there are several runs."""
+    """Draw means with their standard errors, where there are several runs, of systems that were measured."""
+    systems = [
+        system
+        for system in systems
+        if any(results.of(system.name, script, setting) for script in setting.scripts)
+    ]
     with drawn(path, width=9.5, height=2.6) as figure:
         figure.suptitle(f"useful answers of {setting.most}, at ({setting.epsilon:g}, {setting.delta:g})")
         panels = figure.subplots(1, len(setting.scripts), sharey=True, squeeze=False)[0]

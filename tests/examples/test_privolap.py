@@ -6,9 +6,11 @@ import datetime
 import json
 import os
 import random
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ from bench.privolap.results import Results, Setting
 from bench.privolap.scoring import is_useful
 from bench.privolap.scripts import QUESTIONS, SCRIPTS
 from bench.privolap.systems import dpsqlplus, tumult
-from bench.privolap.systems.gris import Gris
+from bench.privolap.systems.gris import Gris, planned
 from bench.privolap.systems.smartnoise import COMMAND, PYTHON, SmartNoise
 from bench.privolap.systems.suppressing import Suppressing
 from bench.privolap.systems.tumult import Tumult
@@ -29,6 +31,7 @@ from bench.privolap.systems.worker import Worker
 from bench.privolap.traps import TRAPS, Trap
 
 ROOT = Path(__file__).parents[2]
+FIGURE = ROOT / "docs/figures/privolap.svg"
 DAYS = datetime.date(2020, 1, 1), datetime.date(2020, 2, 1)
 TRUE = {f"item {place}": 100.0 - place for place in range(20)}
 TOP = {name: TRUE[name] for name in list(TRUE)[:10]}
@@ -137,6 +140,27 @@ def test_tables_are_distinguished_only_by_more_than_was_paid() -> None:
     assert distinguished([-1e301] * 15, [float(-place) for place in range(15)], 0.25) is not None
 
 
+def test_a_plan_is_for_the_longest_lists_that_come_out_useful(tmp_path: Path) -> None:
+    """Few units find no useful list of 50, however members are bounded, and many do."""
+    make, _ = SCRIPTS["audience"]
+    data, delta = make(tmp_path), Fraction("3.125e-9")
+
+    def proposed(*lengths: int, units: int) -> str:
+        return planned(data, frozenset(lengths), units, delta)
+
+    assert proposed(10, 50, units=14) == proposed(10, units=14) != proposed(50, units=14)
+    assert proposed(10, 50, units=118) == proposed(50, units=118) != proposed(10, units=118)
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_gris_asks_for_large_sums_with_a_small_budget(tmp_path: Path) -> None:
+    """Sums over rows, which nobody asks for, would have more noise than is drawn."""
+    kept = tmp_path / "kept"
+    arguments = ["--most", "1", "--runs", "1", "--epsilon", "3", "--only", "scores", "--kept", str(kept)]
+    command.main([*arguments, "--scripts", "retail", "--systems", "Gris"])
+    assert json.loads(kept.read_text())["epsilon"] == 3
+
+
 @pytest.mark.usefixtures("starts_processes")
 def test_a_run_is_kept_and_measured_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Of one script, of which two questions are asked; later there is a run more of k >= 50 alone."""
@@ -151,7 +175,7 @@ def test_a_run_is_kept_and_measured_once(capsys: pytest.CaptureFixture[str], tmp
     assert json.loads(last) == {**json.loads(before), "run": 1}
 
 
-@pytest.mark.parametrize("epsilon", [10])
+@pytest.mark.parametrize("epsilon", [10, 3])
 def test_the_page_shows_what_the_kept_scores_say(epsilon: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Each of its tables has a row for every system with scores, as the command prints it."""
     setting = Setting(epsilon, 1e-6, tuple(SCRIPTS), QUESTIONS)
@@ -164,17 +188,30 @@ def test_the_page_shows_what_the_kept_scores_say(epsilon: int, capsys: pytest.Ca
     assert capsys.readouterr().out in (ROOT / "docs/privolap.md").read_text()
 
 
+def test_the_picture_shows_what_the_kept_scores_say(tmp_path: Path) -> None:
+    """By the words and numbers in it, for every system with scores, by the command that makes it."""
+    kept, made = ROOT / "bench/privolap/scores.jsonl", tmp_path / "made.svg"
+    command.main(["--all", "--runs", "0", "--only", "scores", "--kept", str(kept), "--picture", str(made)])
+    words, shown = (re.findall("<!-- (.*) -->", each.read_text()) for each in (made, FIGURE))
+    assert words == shown
+    assert "Tumult Analytics, tuned" in words
+    assert "Tumult Analytics" not in words
+
+
 def test_a_system_without_its_interpreter_is_left_out_by_name(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """One that is there, of any kind, is measured beside it."""
+    """One that is there, of any kind, is measured beside it, and what is kept of both is shown."""
     systems = (SmartNoise(), tmp_path / "python"), (Suppressing(), "duckdb")
     monkeypatch.setattr(command, "SYSTEMS", systems)
-    command.main(["--runs", "0", "--only", "scores", "--kept", str(tmp_path / "kept")])
+    common = ["--only", "scores", "--most", "1", "--scripts", "funnel", "--kept", str(tmp_path / "kept")]
+    command.main(["--runs", "1", *common])
     out, err = capsys.readouterr()
     assert err == f"SmartNoise SQL is left out, for {tmp_path / 'python'} is not installed\n"
     assert "| k >= 50 |" in out
     assert "SmartNoise" not in out
+    command.main(["--runs", "0", *common])
+    assert "| SmartNoise SQL |" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("starts_processes")

@@ -32,6 +32,7 @@ from gris_data.errors import InputError
 from gris_lab.bound.contributions import DataFile, counts_of_file
 from gris_lab.bound.looks import Question as ListQuestion
 from gris_lab.bound.proposal import policy_block, proposal, trade_off
+from gris_lab.bound.search import USEFUL
 from gris_lab.simulation import Draws
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
@@ -41,7 +42,7 @@ from pinot_connector.results import PrivateResult, Row
 from pinot_connector.shown_values import AggregateValue
 
 EPSILON_PER, K, D_BAR, TRIALS = Fraction("0.05"), 50, 1000, 20
-TABLES = {Kind.TOP: "lists", Kind.SERIES: "months"}
+TABLES = {Kind.TOP: "lists", Kind.SERIES: "months", Kind.SUM: "sums"}
 
 
 class Gris(System):
@@ -76,7 +77,7 @@ class Gris(System):
         information = information_for(target, split, epsilon_per=EPSILON_PER)
         policy = self._policy(data, budget, information, split)
         services = self._services(state.parent, policy, _accounts(information, calls))
-        tables = ("lists", "months", "numbers")
+        tables = ("lists", "months", "numbers", "sums")
         with (
             closing(DuckDBEngine(dict.fromkeys(tables, data.path))) as engine,
             PrivateClient(
@@ -107,8 +108,11 @@ class Gris(System):
             for kind in Kind
             for of_kind in [next((each for each in budget.script if each.kind is kind), budget.script[0])]
         }
+        lengths = frozenset(each.k for each in budget.script if each.kind is Kind.TOP)
         lists = (
-            _planned(data, units[Kind.TOP], split) if self._planned else _documented(data, units[Kind.TOP])
+            planned(data, lengths, units[Kind.TOP], split.delta)
+            if self._planned
+            else _documented(data, units[Kind.TOP])
         )
         return (
             f"epsilon_per: {float(EPSILON_PER)}\ndelta: {float(split.delta):g}\ncount_noise: gaussian\ntables:\n"
@@ -118,6 +122,7 @@ class Gris(System):
                     ("lists", f"    {lists}\n    measures: {{distinct_members: true}}\n{_columns(data)}"),
                     ("months", _months(data, units[Kind.SERIES])),
                     ("numbers", _numbers(data, units[Kind.MEMBERS])),
+                    ("sums", _sums(data, units[Kind.SUM])),
                 )
             )
         )
@@ -140,16 +145,23 @@ def _documented(data: Data, units: int) -> str:
 
 
 @cache
-def _planned(data: Data, units: int, split: Split) -> str:
-    asked = ListQuestion(Currency(EPSILON_PER, split.delta), K, 1, D_BAR)
-    source = DataFile(data.path, Columns("member", ("item",)), drops_nulls=True, memory="2GB")
-    try:
-        counts = counts_of_file(source, asked.k, asked.most_names)
-    except InputError:
-        # A trap's table has too few items to plan for.
-        return _documented(data, units)
-    made = trade_off(counts, asked, (units,), TRIALS, Draws(1), seed=1)
-    return policy_block(proposal(made, counts, asked).proposed.look, asked)
+def planned(data: Data, lengths: frozenset[int], units: int, delta: Fraction) -> str:
+    """Return what is proposed for the longest of the lists that is expected to be useful, or else for the shortest."""
+    proposed = _documented(data, units)
+    for k in sorted(lengths, reverse=True):
+        asked = ListQuestion(Currency(EPSILON_PER, delta), k, 1, D_BAR)
+        source = DataFile(data.path, Columns("member", ("item",)), drops_nulls=True, memory="2GB")
+        try:
+            counts = counts_of_file(source, asked.k, asked.most_names)
+        except InputError:
+            # A trap's table has too few items to plan for.
+            continue
+        made = trade_off(counts, asked, (units,), TRIALS, Draws(1), seed=1)
+        best = proposal(made, counts, asked).proposed
+        proposed = policy_block(best.look, asked)
+        if USEFUL.is_met(best.worth, k):
+            break
+    return proposed
 
 
 def _months(data: Data, units: int) -> str:
@@ -159,9 +171,17 @@ def _months(data: Data, units: int) -> str:
 
 def _numbers(data: Data, units: int) -> str:
     return (
+        f"    contributions: {{bound: in_query, delta_0: 1, units: {units}}}\n"
+        f"    measures: {{distinct_members: true, events: {{tau: {data.rows}, tau_is: clipped}}}}\n{_columns(data)}"
+    )
+
+
+def _sums(data: Data, units: int) -> str:
+    # Apart from rows: a table with both allows sums over rows too, whose noise may be too large to be drawn.
+    return (
         f"    contributions: {{bound: in_query, delta_0: 1, units: {units}, "
         "sums: {max_members: 1000000, max_rows: 100000000}}\n"
-        f"    measures: {{distinct_members: true, events: {{tau: {data.rows}, tau_is: clipped}}}}\n"
+        "    measures: {distinct_members: true}\n"
         f"    values: {{amount: {{type: decimal, lower: 0, upper: {data.total}, "
         f"row_lower: -{data.row}, row_upper: {data.row}}}}}\n{_columns(data)}"
     )
