@@ -79,6 +79,7 @@ class Load:
     history: History = field(default_factory=History)
     answered: list[tuple[Asked, Reported]] = field(default_factory=list)
     acknowledged: int = 0
+    known: set[Path] = field(default_factory=set)
     _ids: Any = field(default_factory=itertools.count)
 
     def acknowledged_at(self, level: Path) -> Amount:
@@ -98,6 +99,8 @@ class Load:
         self.history.reported.append(reported)
         if reported.fate is Fate.REFUSED:
             self.accounts.refused(reported.account)
+        if reported.fate is Fate.ACKNOWLEDGED:
+            self.known.add(reported.account)
         if reported.fate is Fate.ACKNOWLEDGED and reported.spent != NOTHING:
             self.acknowledged += 1
 
@@ -207,9 +210,11 @@ class Client:
         return pb.ReserveBudgetResponse.FromString(reported.answer).reservation_id
 
     async def _ask(self, request: Asked, *, insistent: bool = True) -> Reported:
+        # Of an account that the ledger does not know yet no refusal is remembered.
+        is_known = tuple(request.account.path) in self.load.known
         reported = await self._until_known(request, TIMEOUT_SECONDS if insistent else 0)
         self.load.record(reported)
-        if reported.answer:
+        if reported.answer and (is_known or reported.fate is Fate.ACKNOWLEDGED):
             self.load.answered.append((request, reported))
         return reported
 
