@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_077,
-    "budget_service": 23_577,
+    "budget_service": 23_588,
     "pinot_connector": 22_155,
     "gris_gateway": 3_801,
     "gris_console": 4_562,
@@ -31,12 +31,12 @@ LINES = {
     "gris_cli": 12_444,
     "gris_serving": 4_266,
 }
-LINES_OF_TESTS = 149_194
+LINES_OF_TESTS = 149_235
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 153_980
+WORDS = 153_984
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

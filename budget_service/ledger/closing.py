@@ -138,7 +138,8 @@ def _counts(balance: Balance, windows: Iterable[WindowRule], now: Microseconds) 
 
 def _refusal(snapshot: Snapshot, request: AccountRequest, most_stored: int) -> Reason | None:
     state = snapshot.states.get(request.account, UNTOUCHED)
-    if state.is_forgotten:
+    # With a level, the names below it go: nobody could open again what is closed under one of them now.
+    if any(snapshot.states.get(each, UNTOUCHED).is_forgotten for each in request.account.levels):
         return Reason.ACCOUNT_FORGOTTEN
     if state.is_moved:
         return Reason.ACCOUNT_MOVED

@@ -104,20 +104,27 @@ def last_line(entries: int, last_digest: str, root: str = "") -> str:
 def empty_before(time: Microseconds, folder: Path, root: str) -> int:
     """Remove the entries of all archives of a root that have none as new as a time; return how many archives.
 
+    One that was changed stays, for who verifies the archives; so does one in the midst of which another one that stays
+    begins, as after a crash. Files before the oldest may be elsewhere.
+
     Raises:
         OSError: A file cannot be written.
     """
-    emptied = 0
-    for path in archives_of(folder, root):
-        try:
-            found = read_archive(path)
-        except NoArchiveError:
-            # Who verifies the archives hears what is wrong with it.
-            continue
-        if found.root == root and not found.is_emptied and found.time < time:
-            write_whole(path, last_line(found.last, found.digest, root))
-            emptied += 1
-    return emptied
+    chain = Chain(archives_of(folder, root))
+    whole = [each for each in chain.archives.values() if each.root == root and not each.is_emptied]
+    stay = [
+        each
+        for each in whole
+        if each.time >= time or chain.problem(each.path) not in ("", missing(root, each.first - 1))
+    ]
+    old = [
+        each
+        for each in whole
+        if each not in stay and not any(each.first < other.first <= each.last for other in stay)
+    ]
+    for each in old:
+        write_whole(each.path, last_line(each.last, each.digest, root))
+    return len(old)
 
 
 def read_archive(path: Path) -> Archive:

@@ -7,7 +7,7 @@ verify, archive or export it, reads the store below, which knows ids alone.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -95,8 +95,8 @@ class NamedStore(Names):
     def __init__(self, ledger: Store) -> None:
         super().__init__(ledger)
         self._known: OrderedDict[Account, _Known] = OrderedDict()
-        # Each request for a limit is as of a version of the limits, and makes another one.
-        self._asking = asyncio.Lock()
+        # Each request for a limit is as of a version of its root's limits, and makes another one.
+        self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
     def store(self) -> Store:
@@ -125,7 +125,7 @@ class NamedStore(Names):
         levels, by_ids = found
         renamed = request_by_ids(request, levels)
         if isinstance(renamed, RequestLimit):
-            async with self._asking:
+            async with self._asking[request.account.root]:
                 return await self._ask(renamed)
         if isinstance(renamed, ApproveLimit):
             (_, waiting), own = await self._waiting(renamed.account), {*renamed.actor.split()}

@@ -13,6 +13,7 @@ from budget_service.ledger.requests import (
     ApproveLimit,
     CancelReservation,
     Charge,
+    CloseAccount,
     ForgetAccount,
     LimitAct,
     MoveAccount,
@@ -121,6 +122,8 @@ def _stated(request: SetLimits | AccountRequest | LimitAct) -> Iterable[Account]
         return dict.fromkeys(each for level, _ in request.changes for each in level.levels)
     if isinstance(request, RequestLimit):
         return dict.fromkeys((account, *request.asking.levels, *request.expired))
+    if isinstance(request, CloseAccount):
+        return account.levels
     if not isinstance(request, MoveAccount):
         return (account,)
     return (*(account.level(depth) for depth in range(1, account.depth + 1)), request.target)

@@ -52,7 +52,7 @@ def charges_of(address: str, request: admin_pb2.ListChargesRequest, most: int) -
             request.page_size = min(most - len(found), PAGE)
             page = await _called(admin.ListCharges, request, READ_SECONDS)
             if page.archived:
-                typer.echo("older entries are not listed: they are in archives", err=True)
+                typer.echo("older entries may be in archives, and are not listed", err=True)
             found += page.charges
             request.page_token = page.next_page_token
             if not request.page_token:

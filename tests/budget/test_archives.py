@@ -230,6 +230,34 @@ async def test_what_is_older_than_archives_keep_it_leaves_them(
     assert "is no archive, or not a whole one" == check_archives(paths)[2].problem
 
 
+async def test_what_others_go_on_from_or_was_changed_stays(
+    any_store: Store, clock: SteppedClock, tmp_path: Path
+) -> None:
+    """After a crash within the removal a file begins in the midst of the one before; both go when both are old."""
+    await play(any_store, "a", 5)
+    first = await archived(any_store, tmp_path)
+    lines = first.read_text().splitlines(keepends=True)
+    # As if it had been ended after two entries.
+    later = tmp_path / first.name.replace(".1-5.", ".3-6.")
+    clock.step(days=10)
+    await play(any_store, "b", 1)
+    second = await archived(any_store, tmp_path)
+    later.write_text("".join(lines[2:5]) + second.read_text())
+    second.unlink()
+    files = [first, later]
+    assert 0 == await empty_old(any_store, "acme", tmp_path, 5)
+    assert ["", ""] == [each.problem for each in check_archives(files)]
+    clock.step(days=10)
+    assert 2 == await empty_old(any_store, "acme", tmp_path, 5)
+    assert ["", ""] == [each.problem for each in check_archives(files)]
+    first.write_text("".join([lines[0].replace('"calls": 1', '"calls": 0'), *lines[1:]]))
+    assert 0 == await empty_old(any_store, "acme", tmp_path, 5)
+    first.unlink()
+    # One of which the file before is elsewhere goes too.
+    later.write_text("".join(lines[2:]))
+    assert 1 == await empty_old(any_store, "acme", tmp_path, 5)
+
+
 async def test_an_administrator_seals_and_what_is_old_goes(tmp_path: Path, clock: SteppedClock) -> None:
     """As the configuration in force says, also when there is nothing new to archive."""
     configuration = CONFIGURATION.model_copy(update={"administration": Administration(archive_days=7)})

@@ -36,7 +36,7 @@ from budget_service.server.account_changes import forget_account
 from budget_service.server.refunds import without_charge
 from budget_service.stores.interface import Store
 from budget_service.stores.named_store import NamedStore
-from tests.budget.test_forgetting import ASKER, CONFIGURATION, LEAVER
+from tests.budget.test_forgetting import ASKER, BELOW, CONFIGURATION, LEAVER
 from tests.support.budget_samples import UNIT, SteppedClock, cancel, charge, limit, reserve
 
 ACCOUNT = Account(LEAVER)
@@ -241,6 +241,19 @@ async def test_what_looks_like_an_id_is_a_reason_as_it_was_written(any_store: St
         approved.reason,
         approved.actor,
     )
+
+
+async def test_nothing_is_closed_below_a_name_that_was_forgotten_meanwhile(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """With the name went that of who is below it."""
+    store, below = NamedStore(any_store), Account(BELOW)
+    team = {**ADMIN, "account": below.level(2)}
+    await store.apply(CloseAccount(request_id="close", **team), NO_LIMITS)
+    by_ids = (await store.levels_of((below,), adds=True))[below]
+    await forget_account(ForgetAccount(request_id="forget", **team), CONFIGURATION, store)
+    late = CloseAccount(request_id="late", **{**ADMIN, "account": by_ids})
+    assert Refused(Reason.ACCOUNT_FORGOTTEN) == (await any_store.apply(late, NO_LIMITS)).outcome
 
 
 @pytest.mark.parametrize(
