@@ -134,6 +134,11 @@ class NamedStore(Names):
             renamed = structs.replace(renamed, cleared=tuple(cleared))
         answer = await self.ledger.apply(renamed, by_ids)
         outcome = answer.outcome
+        if outcome == Refused(Reason.REQUEST_ID_REUSED):
+            # An answer that is remembered is given by any limits: the name may have another id by now.
+            self._known.pop(request.account, None)
+            if (await self._of_request(request, limits, adds=False))[0] != levels:
+                return await self.apply(request, limits)
         if not isinstance(outcome, Reserved) or outcome.lent is None:
             return answer
         lent = structs.replace(outcome.lent, account=request.account)
@@ -308,7 +313,7 @@ class NamedStore(Names):
             closed=None if limits.closed is None else levels[limits.closed],
             paid_as="".join(levels[each].text for each in paid_as),
         )
-        if limits.version >= 0 and self.are_known(levels):
+        if limits.closed is None and limits.version >= 0 and self.are_known(levels):
             self._known[request.account] = _Known(levels, limits, by_ids)
             if len(self._known) > KNOWN_ACCOUNTS:
                 self._known.popitem(last=False)

@@ -243,6 +243,21 @@ async def test_what_looks_like_an_id_is_a_reason_as_it_was_written(any_store: St
     )
 
 
+async def test_a_retry_of_who_came_anew_is_answered_by_every_process(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Also by one that remembers who had the name before: it was charged."""
+    one, other = NamedStore(any_store), NamedStore(any_store)
+    before = charge("before", Cost(1, 1), account=ACCOUNT, on=LEVELS)
+    await other.apply(*before)
+    limits = await forget(one, clock)
+    asked = charge("anew", Cost(2, 1), account=ACCOUNT).request
+    first = await one.apply(asked, limits)
+    again = await other.apply(asked, before.limits)
+    assert (again.outcome, again.replayed) == (first.outcome, True)
+    assert isinstance(first.outcome, Charged)
+
+
 async def test_nothing_is_closed_below_a_name_that_was_forgotten_meanwhile(
     any_store: Store, clock: SteppedClock
 ) -> None:
