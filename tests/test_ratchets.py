@@ -31,12 +31,12 @@ LINES = {
     "gris_cli": 12_444,
     "gris_serving": 4_266,
 }
-LINES_OF_TESTS = 149_250
+LINES_OF_TESTS = 149_264
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 153_984
+WORDS = 154_028
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -266,27 +266,41 @@ async def test_a_reservation_too_old_for_the_second_look_is_made_again_before_na
 UNCHARGED = replace(SHORT, budget_attempt=1.0, budget=2, reservation=4)
 
 
+# The time may end within the last attempt, which then says so: by chance, and not each time.
+ROUNDS = 5
+
+
+async def _uncharged(
+    looking_world: World, account: str, error: Exception | None
+) -> tuple[type[GrisError], str, tuple[str, ...]]:
+    """Ask with an engine that fails so between the looks, and return what is seen of the end."""
+    engine = Between(fails(error) if error else lambda: None)
+    async with relayed(looking_world) as relay:
+        for method in ("UpdateBudget", "ReleaseReservation"):
+            relay.refusals[method] = grpc.StatusCode.UNAVAILABLE
+        async with asking(
+            looking_world, engine, budget=relay.address, account=account, timeouts=UNCHARGED
+        ) as client:
+            with pytest.raises(GrisError) as ended:
+                await client.top_k("fractions", "article_id", 5)
+            # The same calls of the ledger one after the other take as long.
+            calls = tuple(dict.fromkeys(each for each in relay.methods if each != "GetBudget"))
+            assert await held_and_spent(client) == (0, 0, 10, 1)
+            await asyncio.sleep(2 * UNCHARGED.reservation + 0.5)
+    return type(ended.value), str(ended.value), calls
+
+
 async def test_nothing_is_shown_of_a_second_look_while_the_first_cannot_be_charged(
     looking_world: World,
 ) -> None:
     """Without the ledger, every end is the one of an answer that could not be charged, and what was held lapses."""
     account, shown = new_account(), set()
     for error in (None, EngineUnavailable("late"), IncompleteAnswer("in part"), EngineRefused("refused")):
-        engine = Between(fails(error) if error else lambda: None)
-        async with relayed(looking_world) as relay:
-            for method in ("UpdateBudget", "ReleaseReservation"):
-                relay.refusals[method] = grpc.StatusCode.UNAVAILABLE
-            async with asking(
-                looking_world, engine, budget=relay.address, account=account, timeouts=UNCHARGED
-            ) as client:
-                with pytest.raises(GrisError) as ended:
-                    await client.top_k("fractions", "article_id", 5)
-                # The same calls of the ledger one after the other take as long.
-                calls = tuple(dict.fromkeys(each for each in relay.methods if each != "GetBudget"))
-                # On a busy machine the last attempt may be the one that comes too late.
-                shown.add((type(ended.value), str(ended.value).removesuffix(" in time"), calls))
-                assert await held_and_spent(client) == (0, 0, 10, 1)
-                await asyncio.sleep(2 * UNCHARGED.reservation + 0.5)
+        for _ in range(ROUNDS):
+            found = await _uncharged(looking_world, account, error)
+            if not found[1].endswith(" in time"):
+                break
+        shown.add(found)
     assert len(shown) == 1
     assert {kind for kind, _, _ in shown} == {OutcomeUnknown}
     async with asking(looking_world, Between(), account=account) as client:
