@@ -28,8 +28,12 @@ ON = {account: levels(account, own=limit(10**6, 10**6)) for account in ACCOUNTS}
 ASKING = 3 * ACCOUNTS
 # Every packet where the charges are sent; the last is beyond all of the connections that are opened, proved and used.
 STEPS = (*range(0, 24, 2), *range(24, 46), 66)
+# Packets of a start on a ledger that is there, but for those between: where it looks for its tables, psycopg takes ten
+# seconds to give up. The last is beyond them.
+STEPS_OF_A_START = (*range(0, 8, 2), *range(22, 34, 2), 66)
 SHORT_SECONDS = 0.2
 SHORT_TIMEOUTS = Tuning(postgres_answer_seconds=SHORT_SECONDS)
+SHORT_START = Tuning(postgres_answer_seconds=SHORT_SECONDS, installation_seconds=SHORT_SECONDS)
 
 # Says to libpq that there is no TLS; libpq goes on to its next step.
 NO_TLS = b"N"
@@ -116,6 +120,23 @@ async def test_a_network_that_falls_silent_at_any_step_leaves_no_call_without_an
                 tally.store = direct
                 assert tally.acknowledged <= await tally.spent() <= tally.acknowledged + tally.unknown
     assert min(tally.acknowledged, tally.unknown, tally.refused) > 0
+
+
+async def test_a_start_over_which_the_network_falls_silent_may_be_tried_again(
+    own_postgres: PostgresServer,
+) -> None:
+    """At whatever step: a service ends at any other error than this, and its supervisor has to start it anew."""
+    opened_after: list[int] = []
+    parts = urlsplit(own_postgres.address)
+    async with Proxy(f"{parts.hostname}:{parts.port}").listening() as line:
+        address = f"postgresql://gris@{line.address}/postgres?connect_timeout={SHORT_SECONDS}"
+        await (await opened(address)).close()
+        for packets in STEPS_OF_A_START:
+            async with line.silent_after(packets):
+                with suppress(StoreUnavailableError):
+                    await (await PostgresStore.open(address, tuning=SHORT_START)).close()
+                    opened_after.append(packets)
+    assert opened_after == [STEPS_OF_A_START[-1]], "no step of a start was met"
 
 
 async def test_who_waits_behind_a_charge_without_an_answer_is_told_with_it(

@@ -280,8 +280,12 @@ class PostgresStore(RemoteStore):
 
     async def ping(self) -> None:
         """Return as soon as PostgreSQL answers, on a connection that nothing else waits for; see `Store`."""
-        async with self._heartbeat.session() as session:
-            await session.rows(_PING)
+        try:
+            async with self._heartbeat.session() as session:
+                await session.rows(_PING)
+        except OutcomeUnknownError as error:
+            # A start that took it for more than a silent server would end instead of trying again.
+            raise StoreUnavailableError(str(error)) from None
 
     async def close(self) -> None:
         """Finish what was begun and close every connection."""
