@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -37,11 +38,21 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     SlowConnection.gate.set()
 
 
+@asynccontextmanager
+async def slow_store(folder: Path) -> AsyncIterator[SqliteStore]:
+    """Yield a store on such a disk; in the end the disk answers, so that a test that fails can close it."""
+    async with closing(
+        SqliteStore.open(folder / "ledger.db", SteppedClock(), tuning=SHORT_TIMEOUTS)
+    ) as store:
+        try:
+            yield store
+        finally:
+            SlowConnection.gate.set()
+
+
 async def test_a_slow_disk_gives_signs_of_life_until_it_is_too_slow(tmp_path: Path) -> None:
     """A sign that is asked for after that comes when the commit is done."""
-    async with closing(
-        SqliteStore.open(tmp_path / "ledger.db", SteppedClock(), tuning=SHORT_TIMEOUTS)
-    ) as store:
+    async with slow_store(tmp_path) as store:
         asked = asyncio.create_task(store.apply(*charge("c")))
         await asyncio.to_thread(SlowConnection.begun.wait)
         await store.ping()
@@ -56,9 +67,7 @@ async def test_a_slow_disk_gives_signs_of_life_until_it_is_too_slow(tmp_path: Pa
 
 async def test_who_waits_for_a_disk_that_hangs_is_told_what_is_known(tmp_path: Path) -> None:
     """Unknown is what was being committed, nothing is what was behind it, and nobody else gets in line."""
-    async with closing(
-        SqliteStore.open(tmp_path / "ledger.db", SteppedClock(), tuning=SHORT_TIMEOUTS)
-    ) as store:
+    async with slow_store(tmp_path) as store:
         first = asyncio.create_task(store.apply(*charge("first")))
         await asyncio.to_thread(SlowConnection.begun.wait)
         behind = asyncio.create_task(store.apply(*charge("behind")))
@@ -77,13 +86,16 @@ async def test_who_waits_for_a_disk_that_hangs_is_told_what_is_known(tmp_path: P
 @pytest.mark.slow
 async def test_a_service_whose_disk_hangs_says_so_and_goes_on_later(tmp_path: Path) -> None:
     """Its store is not serving, then the whole; new calls are refused at once, and the first charge is made once."""
-    store = SqliteStore.open(tmp_path / "ledger.db", SteppedClock(), tuning=SHORT_TIMEOUTS)
-    # What hangs is the charge, and not that the account is new.
-    SlowConnection.gate.set()
-    await store.add_names("acme", [NameRow.made("acme/ann", bytes(range(16)))])
-    SlowConnection.begun.clear()
-    SlowConnection.gate.clear()
-    async with closing(store), serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+    async with (
+        slow_store(tmp_path) as store,
+        serving(store, SETTINGS, "127.0.0.1:0") as address,
+        connected(address) as stub,
+    ):
+        # What hangs is the charge, and not that the account is new.
+        SlowConnection.gate.set()
+        await store.add_names("acme", [NameRow.made("acme/ann", bytes(range(16)))])
+        SlowConnection.begun.clear()
+        SlowConnection.gate.clear()
         await health_becomes(address, SERVING)
         first = asyncio.create_task(failure(stub.UpdateBudget(charging(request_id="first"))))
         await health_becomes(address, NOT_SERVING, STORE)
@@ -100,8 +112,11 @@ async def test_a_service_whose_disk_hangs_says_so_and_goes_on_later(tmp_path: Pa
 
 async def test_a_new_account_hears_of_a_disk_that_hangs(tmp_path: Path) -> None:
     """Its name is written before its charge: that is not waited for longer, and nothing is charged."""
-    store = SqliteStore.open(tmp_path / "ledger.db", SteppedClock(), tuning=SHORT_TIMEOUTS)
-    async with closing(store), serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+    async with (
+        slow_store(tmp_path) as store,
+        serving(store, SETTINGS, "127.0.0.1:0") as address,
+        connected(address) as stub,
+    ):
         await health_becomes(address, SERVING)
         refused = await failure(stub.UpdateBudget(charging(request_id="first")))
         SlowConnection.gate.set()
