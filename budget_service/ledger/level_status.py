@@ -38,10 +38,16 @@ def status_of(
 
 
 def _window_of(balance: Balance, own: Sequence[Balance], limit: Cost) -> Window:
-    """Return the span from the oldest charge that counts to when the block that is shortest has budget again."""
+    """Return the span from the oldest charge that counts to when the block that is shortest has budget again.
+
+    Of several that are as short, to when the last one has.
+    """
     window = balance.counted_window()
     if not own:
         return window
-    most = max(own, key=lambda each: part_taken(limit, each.spent, each.reserved))
-    ends = [end for end in (window.end, most.counted_window().end) if end is not None]
+    taken = [part_taken(limit, each.spent, each.reserved) for each in own]
+    most = max(taken)
+    windows = [each.counted_window() for each, part in zip(own, taken, strict=True) if part == most]
+    shortest = max(windows, key=lambda each: each.until)
+    ends = [end for end in (window.end, shortest.end) if end is not None]
     return Window(min([window.start, *[each.counts_from for each in own]]), min(ends, default=None))

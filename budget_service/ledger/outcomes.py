@@ -113,10 +113,15 @@ class LevelStatus(Struct, frozen=True, gc=False):
 
 
 def most_spent(levels: Sequence[LevelStatus]) -> LevelStatus:
-    """Return the state of one level for all blocks together, from what it is for each of them."""
+    """Return the state of one level for all blocks together, from what it is for each of them.
+
+    Of several blocks that are as short, its window ends with the last one's.
+    """
     spent = [max(each.spent.of(unit) for each in levels) for unit in Unit]
     all_of_it = [max(each.spent.of(unit) + each.reserved.of(unit) for each in levels) for unit in Unit]
-    first = max(levels, key=lambda each: part_taken(each.maximum, each.spent, each.reserved))
+    first = max(
+        levels, key=lambda each: (part_taken(each.maximum, each.spent, each.reserved), each.window.until)
+    )
     start = min(each.window.start for each in levels)
     reserved = Cost(*(both - amount for both, amount in zip(all_of_it, spent, strict=True)))
     return replace(first, window=Window(start, first.window.end), spent=Cost(*spent), reserved=reserved)

@@ -55,6 +55,11 @@ class Window(NamedTuple):
         """Return the part of the span from a time on."""
         return self if time <= self.start else Window(time, self.end)
 
+    @property
+    def until(self) -> tuple[bool, Microseconds]:
+        """What orders windows by their ends; one without an end is after all others."""
+        return (self.end is None, self.end or 0)
+
 
 class DaySpan(NamedTuple):
     """The half-open span [start, end) of a day."""

@@ -178,6 +178,22 @@ async def test_each_unit_is_that_of_the_block_with_least_of_it(any_store: Store)
     assert (status.spent, status.remaining) == (Cost(6, 8), Cost(4, 2))
 
 
+async def test_of_blocks_that_are_as_short_the_last_says_when_there_is_budget_again(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """In whatever order a process happens to have them; all but one could pay a day earlier."""
+    on = (LevelLimit(ANALYST, limit(10, 10, days=2)),)
+    earlier = [f"{number:016x}" for number in range(7)]
+    await any_store.apply(*charge("first", Cost(1, 1), on=on).but(blocks=tuple(earlier)))
+    clock.step(days=1)
+    await any_store.apply(*charge("second", Cost(1, 1), on=on).but(blocks=(C,)))
+    found = await any_store.read(ANALYST, on)
+    ends = {block: each.window.end or 0 for block, each in found.blocks[-1].items()}
+    assert ends[earlier[0]] < ends[C] == found.levels[-1].window.end
+    together = found.levels_for((*earlier, C))[-1]
+    assert (together.spent, together.window.end) == (Cost(1, 1), ends[C])
+
+
 async def test_a_moved_account_keeps_what_its_blocks_have_spent(
     any_store: Store, clock: SteppedClock
 ) -> None:
