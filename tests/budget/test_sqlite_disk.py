@@ -14,7 +14,7 @@ import pytest
 
 from budget_service.ledger.pseudonyms import NameRow
 from budget_service.server.hosting import STORE, serving
-from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
+from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
@@ -39,7 +39,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def slow_store(folder: Path) -> AsyncIterator[SqliteStore]:
+async def slow_store(folder: Path) -> AsyncIterator[Store]:
     """Yield a store on such a disk; in the end the disk answers, so that a test that fails can close it."""
     async with closing(
         SqliteStore.open(folder / "ledger.db", SteppedClock(), tuning=SHORT_TIMEOUTS)
