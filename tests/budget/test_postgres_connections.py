@@ -125,7 +125,7 @@ async def test_a_network_that_falls_silent_at_any_step_leaves_no_call_without_an
 async def test_a_start_over_which_the_network_falls_silent_may_be_tried_again(
     own_postgres: PostgresServer,
 ) -> None:
-    """At whatever step: a service ends at any other error than this, and its supervisor has to start it anew."""
+    """At each of these steps: a service ends at any other error, and its supervisor has to start it anew."""
     opened_after: list[int] = []
     parts = urlsplit(own_postgres.address)
     async with Proxy(f"{parts.hostname}:{parts.port}").listening() as line:
