@@ -122,7 +122,7 @@ def print_refusal(refused: app_pb2.GetRefusalResponse | None, needed: Needed, *,
         return
     if refused is not None:
         _say_refusal(refused)
-    say("now", needed.refusal)
+    say_all("now", needed.refusal.splitlines())
     if needed.price is not None:
         say(
             "now",
@@ -135,7 +135,10 @@ def print_refusal(refused: app_pb2.GetRefusalResponse | None, needed: Needed, *,
 
 def _say_refusal(refused: app_pb2.GetRefusalResponse) -> None:
     at = refused.refused_at.ToDatetime()
-    say("refused", f"{formats.instant(at)}, {refused.refusal.reason}: {refused.refusal.message}")
+    # What points at a place in the question stands in lines of its own.
+    say_all(
+        "refused", (f"{formats.instant(at)}, {refused.refusal.reason}", *refused.refusal.message.splitlines())
+    )
     say_all("missing then", (format_shortfall(shortfall_of(each)) for each in refused.refusal.shortfalls))
     if refused.refusal.largest_k:
         say("", f"with LIMIT {refused.refusal.largest_k} (k) it would have fitted then")

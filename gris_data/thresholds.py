@@ -64,19 +64,24 @@ def singled_out(
         thresholds: Other such numbers.
 
     Raises:
-        InputError: The file cannot be read, lacks a column, or there are too many.
+        InputError: The file cannot be read, has no members, lacks a column, or there are too many.
     """
     if not 1 <= len(set(columns)) == len(columns) <= MOST_COLUMNS or member in columns:
         raise InputError(f"expected 1 to {MOST_COLUMNS} different columns, and not that of members", "by")
     with reading(path, {member: "member", **dict.fromkeys(columns, "by")}) as connection:
         _make_rows(connection, member, columns)
+        members = _number(connection, f"SELECT count(DISTINCT member) FROM {_ROWS}")
+        if not members:
+            raise InputError(
+                f"{path}: expected rows with a value in each of {', '.join((member, *columns))}", "data"
+            )
         connection.execute(f"CREATE TEMP TABLE {_SINGLED} (pair INTEGER, member BIGINT, smallest BIGINT)")
         pairs = list(_pairs(columns))
         for number, (groups, without) in enumerate(pairs):
             connection.execute(f"INSERT INTO {_SINGLED} {_alone(number, groups, without)}")
         counts = _counts(connection, k)
         return SingledOut(
-            _number(connection, f"SELECT count(DISTINCT member) FROM {_ROWS}"),
+            members,
             tuple(
                 PairOfQuestions(groups, without, *counts.get(number, (0, 0)))
                 for number, (groups, without) in enumerate(pairs)

@@ -77,7 +77,7 @@ def _thousands(value: Cell) -> str:
 
 
 def _share(number: int, found: SingledOut) -> float:
-    return number / found.members if found.members else 0.0
+    return number / found.members
 
 
 def _pairs_sheet(found: SingledOut, k: int) -> Sheet:

@@ -84,6 +84,13 @@ def test_rows_without_a_member_or_a_value_are_left_out(tmp_path: Path) -> None:
     assert (3, {2: 1}) == (found.members, found.by_threshold)
 
 
+def test_a_table_without_members_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A share of nobody is no number."""
+    path = written(tmp_path / "nobody.parquet", [(1, None), (None, 2)], "mg")
+    assert 2 == main(["plan", "thresholds", "--data", str(path), "--member", "m", "--by", "g"])
+    assert "nobody.parquet: expected rows with a value in each of m, g" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_real_table_and_its_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """96 % of a shop's customers, by product, country and day; the picture can be repeated."""
