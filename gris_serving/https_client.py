@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
@@ -104,7 +104,7 @@ def fetch(url: str, context: ssl.SSLContext, limits: FetchLimits, sent: SentForm
 def _fetched(url: SplitResult, context: ssl.SSLContext, limits: FetchLimits, sent: SentForm | None) -> bytes:
     with closing(_connection(url, context)) as connection:
         connection.sock = _connected(connection, url.scheme, context, limits.seconds)
-        with _hung_up_after(limits.seconds, connection.sock):
+        with hung_up_after(limits.seconds, lambda: connection.sock):
             if isinstance(connection.sock, ssl.SSLSocket):
                 connection.sock.do_handshake()
             target = (url.path or "/") + (f"?{url.query}" if url.query else "")
@@ -142,9 +142,9 @@ def _connected(
 
 
 @contextmanager
-def _hung_up_after(seconds: float, connection: socket.socket) -> Iterator[None]:
+def hung_up_after(seconds: float, connection: Callable[[], socket.socket | None]) -> Iterator[None]:
     """End a connection that is still in use after so many seconds: a limit for each read would allow endless drips."""
-    ending = threading.Timer(seconds, _hang_up, (connection,))
+    ending = threading.Timer(seconds, lambda: _hang_up(connection()))
     ending.daemon = True
     ending.start()
     try:
@@ -153,7 +153,9 @@ def _hung_up_after(seconds: float, connection: socket.socket) -> Iterator[None]:
         ending.cancel()
 
 
-def _hang_up(connection: socket.socket) -> None:
+def _hang_up(connection: socket.socket | None) -> None:
+    if connection is None:
+        return
     with suppress(OSError):
         # The method of TLS would take from the thread that is reading what it reads with.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_077,
-    "budget_service": 23_613,
+    "budget_service": 23_796,
     "pinot_connector": 22_155,
     "gris_gateway": 3_801,
     "gris_console": 4_562,
@@ -29,14 +29,14 @@ LINES = {
     "gris_data": 8_626,
     "gris_lab": 5_795,
     "gris_cli": 12_447,
-    "gris_serving": 4_266,
+    "gris_serving": 4_268,
 }
-LINES_OF_TESTS = 149_343
+LINES_OF_TESTS = 149_625
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 154_028
+WORDS = 154_200
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -10,7 +10,7 @@
       requires_reason: true                     # every change by an administrator says why; default false
       two_persons: true                         # who approve a request for another limit; default false
       archive_days: 3650                        # what is older leaves the archives; default 0: nothing does
-    alerts: {share: 0.8, url: "https://alerts.example.org/gris"}     # called when a level has spent this share
+    alerts: {share: 0.8, url: "https://alerts.example.org/gris"}     # called when a level has spent this share; or mail
     accounts:
       - path: [acme]
         limit: {information: 9000, calls: 900}
@@ -40,6 +40,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from budget_service.configuration.alerts import Alerts
 from budget_service.configuration.endless_patterns import EndlessPatterns, enforces
 from budget_service.configuration.errors import Fault, RuleError, faults_of
 from budget_service.configuration.path_tree import PathTree
@@ -59,7 +60,6 @@ from budget_service.ledger.values import (
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule, zones
 from gris_serving.documents import Strict, problem_at
 from gris_serving.garbage_collection import paused_collector
-from gris_serving.https_client import checked_url
 from gris_serving.schema_words import expected
 from gris_serving.yaml_texts import TextError, read_text
 
@@ -205,13 +205,6 @@ class Administration(Strict):
     archive_days: int = Field(default=0, ge=0, le=36_525)
 
 
-class Alerts(Strict):
-    """Whom the service calls once a level has spent a `share` of its limit: JSON is posted to the `url`."""
-
-    share: float = Field(gt=0, le=1)
-    url: Annotated[str, AfterValidator(checked_url)]
-
-
 class Configuration(Strict):
     """A valid `budget.yaml`."""
 
@@ -223,7 +216,7 @@ class Configuration(Strict):
     charge_tickets: ChargeTickets | None = None
     leases: Leases | None = None
     administration: Administration = Field(default_factory=Administration)
-    alerts: Alerts | None = None
+    alerts: Alerts = Alerts()
 
     @field_validator("charge_tickets", "leases", "administration", "alerts", mode="before")
     @classmethod
@@ -232,6 +225,13 @@ class Configuration(Strict):
         if value is None:
             raise PydanticCustomError("dict_type", "expected keys and their values")
         return value
+
+    @field_validator("alerts")
+    @classmethod
+    def _alerts_reach_somebody(cls, alerts: Alerts) -> Alerts:
+        if not alerts.are_wanted:
+            raise ValueError("expected url, mail or both")
+        return alerts
 
     @model_validator(mode="after")
     def _paths_differ(self) -> Configuration:

@@ -21,6 +21,7 @@ from budget_service.server.actors import actor_of
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.admin_service import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.server.admin_service import BudgetAdminService
+from budget_service.server.alert_sending import ways
 from budget_service.server.damage import ReportingStore
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.health import watch
@@ -40,7 +41,6 @@ from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
-from gris_serving.https_client import FetchLimits, SentForm, fetch, trust
 from gris_serving.instrumentation import NOTHING, CallRecorder, Instrumentation
 from gris_serving.listening import ListeningError
 from gris_serving.options import checked_address
@@ -110,7 +110,6 @@ _ADMIN = (
     "RecordFile",
     "GetStatus",
 )
-ALERT_LIMITS = FetchLimits(seconds=5.0, most_bytes=64 * 1024)
 METHODS = Methods(
     DOMAIN,
     {
@@ -216,7 +215,7 @@ async def serving(
     service: BudgetService
     # Who asks by one of its names must not approve by another.
     asker_of = partial(actor_of, security, role=None)
-    alerts = ShareAlerts(settings, _post)
+    alerts = ShareAlerts(settings, ways)
     if region is not None:
         service = RegionalBudgetService(
             region.maintenance, region.home, settings, calls, tuning, asker_of=asker_of
@@ -253,12 +252,6 @@ async def serving(
         for each in watching:
             await cancelled(each)
         await calls.finish()
-
-
-def _post(url: str, content: str) -> None:
-    """Post an alert. Raises FetchError."""
-    sent = SentForm(content, {"Content-Type": "application/json"}, answers=range(200, 300))
-    fetch(url, trust(None), ALERT_LIMITS, sent)
 
 
 def _reporting(

@@ -1,4 +1,4 @@
-"""Alerts at a share of a limit: an address of the configuration is called, beside answers and never before them.
+"""Alerts at a share of a limit: whom the configuration names hears of it, beside answers and never before them.
 
 An alert is due when a charge leads from below the share to it, so that of many processes on one ledger the one whose
 charge that was sends it, and none again after a restart. Where levels above an account count worst cases, what a charge
@@ -8,26 +8,26 @@ adds there is not in its outcome: each process compares with what it saw last.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from budget_service.configuration.budget_file import Alerts
+from budget_service.configuration.alerts import Alerts
 from budget_service.ledger.outcomes import Charged, LevelStatus
 from budget_service.ledger.values import Account, Unit
 from budget_service.ledger.windows import datetime_of
 from budget_service.server.settings import LiveSettings
+from gris_serving.https_client import FetchError
 
 # More are dropped: a hook that hangs must not fill the memory.
 MOST_WAITING = 100
 MOST_KNOWN = 20_000
 
-Post: TypeAlias = Callable[[str, str], object]
-"""Posts JSON to an address, in bounded time; it raises if that fails."""
+Way: TypeAlias = Callable[[Mapping[str, Any]], object]
+"""Sends an alert, in bounded time; it raises if that fails."""
 
 log = logging.getLogger(__name__)
 
@@ -35,16 +35,16 @@ log = logging.getLogger(__name__)
 class ShareAlerts:
     """Sends the alerts of one process, one after the other. For one event loop."""
 
-    def __init__(self, settings: LiveSettings, post: Post) -> None:
+    def __init__(self, settings: LiveSettings, ways: Callable[[Alerts], Iterable[Way]]) -> None:
         self._settings = settings
-        self._post = post
-        self._waiting: asyncio.Queue[tuple[str, str]] = asyncio.Queue(MOST_WAITING)
+        self._ways = ways
+        self._waiting: asyncio.Queue[tuple[Way, Mapping[str, Any]]] = asyncio.Queue(MOST_WAITING)
         self._seen: OrderedDict[Hashable, int] = OrderedDict()
 
     def note(self, account: Account, charged: Charged) -> None:
         """Have an alert sent for each level that a charge has just led to the share; it waits for nothing."""
         configuration = self._settings.current.configuration
-        if configuration.alerts is None:
+        if not configuration.alerts.are_wanted:
             return
         for level in charged.levels:
             is_worst = configuration.counts_worst_cases and level.depth < account.depth
@@ -57,11 +57,14 @@ class ShareAlerts:
         sending = ThreadPoolExecutor(1, "gris-alerts")
         try:
             while True:
-                url, content = await self._waiting.get()
+                way, alert = await self._waiting.get()
                 try:
-                    await loop.run_in_executor(sending, self._post, url, content)
+                    await loop.run_in_executor(sending, way, alert)
+                except FetchError as error:
+                    _log_unsent(str(error))
                 except Exception as error:
-                    _log_unsent(str(error) or type(error).__name__)
+                    # Its text may name an account.
+                    _log_unsent(type(error).__name__)
         finally:
             sending.shutdown(wait=False, cancel_futures=True)
 
@@ -91,7 +94,7 @@ class ShareAlerts:
 
     def _send(self, alerts: Alerts, level: Account, status: LevelStatus, unit: Unit) -> None:
         end = status.window.end
-        content = {
+        alert = {
             "account": level.text,
             **({"purpose": status.purpose} if status.purpose else {}),
             "unit": unit.value,
@@ -100,10 +103,11 @@ class ShareAlerts:
             "share": alerts.share,
             "refreshes_at": None if end is None else datetime_of(end).isoformat(),
         }
-        try:
-            self._waiting.put_nowait((alerts.url, json.dumps(content)))
-        except asyncio.QueueFull:
-            _log_unsent("queue")
+        for way in self._ways(alerts):
+            try:
+                self._waiting.put_nowait((way, alert))
+            except asyncio.QueueFull:
+                _log_unsent("queue")
 
 
 def _log_unsent(problem: str) -> None:

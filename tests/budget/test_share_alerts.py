@@ -164,10 +164,10 @@ def charged(*spent: int, paid: int = 1) -> Charged:
     return Charged(Cost(paid, 0), False, levels)
 
 
-async def noted(alerts: ShareAlerts, *charges: Charged) -> list[str]:
+async def noted(settings: LiveSettings, *charges: Charged) -> list[Any]:
     """Return what is sent for charges."""
-    sent: list[str] = []
-    alerts._post = lambda _, content: sent.append(content)
+    sent: list[Any] = []
+    alerts = ShareAlerts(settings, lambda _: [sent.append])
     running = asyncio.create_task(alerts.run())
     for each in charges:
         alerts.note(ANALYST, each)
@@ -178,15 +178,15 @@ async def noted(alerts: ShareAlerts, *charges: Charged) -> list[str]:
 
 async def test_a_refund_makes_no_second_alert(hook: Hook) -> None:
     """Nor does a limit of nothing make any."""
-    alerts = ShareAlerts(settings_of(hook), lambda *_: None)
-    assert 1 == len(await noted(alerts, charged(0, 16), charged(0, 17), charged(0, 15), charged(0, 16)))
+    settings = settings_of(hook)
+    assert 1 == len(await noted(settings, charged(0, 16), charged(0, 17), charged(0, 15), charged(0, 16)))
 
 
 async def test_a_level_that_counts_worst_cases_is_compared_with_what_was_seen(hook: Hook) -> None:
     """What a charge adds there may be more than the charge."""
-    alerts = ShareAlerts(settings_of(hook, shared_levels="worst_case"), lambda *_: None)
-    (alert,) = await noted(alerts, charged(10, 1), charged(18, 2), charged(19, 3))
-    assert ("acme", 18) == (json.loads(alert)["account"], json.loads(alert)["spent"])
+    settings = settings_of(hook, shared_levels="worst_case")
+    (alert,) = await noted(settings, charged(10, 1), charged(18, 2), charged(19, 3))
+    assert ("acme", 18) == (alert["account"], alert["spent"])
 
 
 async def test_what_waits_is_bounded(
@@ -194,7 +194,7 @@ async def test_what_waits_is_bounded(
 ) -> None:
     """A hook that hangs costs alerts, and no memory."""
     monkeypatch.setattr(share_alerts, "MOST_WAITING", 2)
-    alerts = ShareAlerts(settings_of(hook), lambda *_: None)
+    alerts = ShareAlerts(settings_of(hook), lambda _: [len])
     for number in range(5):
         alerts.note(Account(("acme", f"a-{number}")), charged(0, 16))
     assert 3 * [("alert.not_sent", {"problem": "queue"})] == logged_events(caplog)
@@ -207,8 +207,25 @@ async def test_what_waits_is_bounded(
         ("{share: 1.5, url: https://example.org}", "alerts.share"),
         ("{share: 0.8, url: http://example.org}", "alerts.url"),
         ("{share: 0.8, url: file:///etc/passwd}", "alerts.url"),
-        ("{share: 0.8}", "alerts.url"),
+        ("{share: 0.8}", "alerts: expected url, mail or both"),
+        ("{}", "alerts: expected url, mail or both"),
         ("", "alerts"),
+        ("{mail: {server: h, from: a@b, to: [a@b]}}", "alerts.mail.server"),
+        ("{mail: {server: ':25', from: a@b, to: [a@b]}}", "alerts.mail.server"),
+        ("{mail: {server: 'h:0', from: a@b, to: [a@b]}}", "alerts.mail.server"),
+        ("{mail: {server: 'h:25', to: [a@b]}}", "alerts.mail.from"),
+        ("{mail: {server: 'h:25', from: a@b, to: []}}", "alerts.mail.to"),
+        ("{mail: {server: 'h:25', from: a@b, to: ['a@b>']}}", "alerts.mail.to.0"),
+        ('{mail: {server: "h:25", from: "a@b\\nBcc: c@d", to: [a@b]}}', "alerts.mail.from"),
+        (
+            "{mail: {server: 'h:25', from: a@b, to: [a@b], user: u}}",
+            "alerts.mail: expected user and password_file",
+        ),
+        ("{mail: {server: 'h:25', from: a@b, to: [a@b], tls: none}}", "alerts.mail: expected tls"),
+        (
+            "{mail: {server: '127.0.0.1:25', from: a@b, to: [a@b], tls: none, user: u, password_file: f}}",
+            "alerts.mail: expected tls",
+        ),
     ],
 )
 def test_a_wrong_configuration_names_the_key(tmp_path: Any, alerts: str, said: str) -> None:
