@@ -23,6 +23,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,10 +38,10 @@ from gris_serving.admission import (
     read_once_admitted,
     refuse,
 )
-from gris_serving.documents import Strict, read_document
+from gris_serving.documents import Strict, read_content
 from gris_serving.identity import Context, bearer_token, certificate_names
 from gris_serving.instrumentation import Instrumentation
-from gris_serving.reloading_files import ReloadingFiles
+from gris_serving.reloading_files import ReloadingFiles, read_bytes
 from gris_serving.slow_callers import SlowCallerLimit, UnreadError, UnsentError, with_timeout
 from gris_serving.tokens import JwtSettings, TokenError, TokenVerifier
 
@@ -123,13 +124,19 @@ class Callers:
             verifier.start(instrumentation)
 
     def _read(self, path: Path) -> _Opened:
-        access = read_document(path, Access)
+        content = read_bytes(path)
+        access = read_content(content, str(path), Access)
         # Keys that have been fetched from the same address outlive a change of the file.
         verifier = None if access.jwt is None else TokenVerifier(access.jwt, before=self._verifier)
         if verifier is not None and self._instrumentation is not None:
             verifier.start(self._instrumentation)
         self._verifier = verifier
-        return _Opened(access, verifier)
+        return _Opened(access, verifier, sha256(content).hexdigest())
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the file in force."""
+        return self._access.value().sha256
 
     @property
     def wants_certificates(self) -> bool:
@@ -180,6 +187,7 @@ class Callers:
 class _Opened:
     access: Access
     verifier: TokenVerifier | None
+    sha256: str
 
     def roles_of(self, token: str | None) -> frozenset[str]:
         return self._listed(self._claims(token))

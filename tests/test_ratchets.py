@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_077,
-    "budget_service": 23_796,
+    "budget_service": 23_977,
     "pinot_connector": 22_155,
     "gris_gateway": 3_801,
     "gris_console": 4_562,
@@ -28,15 +28,15 @@ LINES = {
     "gris_postgres": 3_204,
     "gris_data": 8_626,
     "gris_lab": 5_795,
-    "gris_cli": 12_447,
-    "gris_serving": 4_268,
+    "gris_cli": 12_458,
+    "gris_serving": 4_281,
 }
-LINES_OF_TESTS = 149_625
+LINES_OF_TESTS = 149_874
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 154_200
+WORDS = 154_320
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

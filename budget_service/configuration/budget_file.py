@@ -9,6 +9,7 @@
     administration:
       requires_reason: true                     # every change by an administrator says why; default false
       two_persons: true                         # who approve a request for another limit; default false
+      records_files: false                      # the journal does not have which files are in force; default true
       archive_days: 3650                        # what is older leaves the archives; default 0: nothing does
     alerts: {share: 0.8, url: "https://alerts.example.org/gris"}     # called when a level has spent this share; or mail
     accounts:
@@ -34,6 +35,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -197,11 +199,13 @@ class Leases(Strict):
 class Administration(Strict):
     """What administrators do: say why, if `requires_reason`, and approve requests as `two_persons`.
 
-    Archives keep an entry for `archive_days`; 0: for good.
+    Archives keep an entry for `archive_days`; 0: for good. If the service `records_files`, journals have which files
+    were in force.
     """
 
     requires_reason: bool = False
     two_persons: bool = False
+    records_files: bool = True
     archive_days: int = Field(default=0, ge=0, le=36_525)
 
 
@@ -387,9 +391,16 @@ def load_configuration(path: Path) -> Configuration:
     Raises:
         ConfigurationError: The file cannot be read, or is not a valid configuration.
     """
+    return read_configuration(path)[0]
+
+
+def read_configuration(path: Path) -> tuple[Configuration, str]:
+    """Read and check a configuration file; return the SHA-256 of its bytes too. Raises ConfigurationError."""
     try:
         with paused_collector():
-            return Configuration.model_validate(read_text(path.read_text(encoding="utf-8")).content)
+            content = path.read_bytes()
+            found = Configuration.model_validate(read_text(content.decode()).content)
+            return found, sha256(content).hexdigest()
     except (OSError, UnicodeDecodeError, TextError) as error:
         raise ConfigurationError(f"{path}: {_unread(error)}", faults_of(error)) from None
     except ValidationError as error:

@@ -36,6 +36,7 @@ from budget_service.server.actors import local_actor
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.deferred_store import DeferredStore, opened_in_time
 from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.files_in_force import FilesInForce, in_force
 from budget_service.server.hosting import METHODS, ListenError, administering, cancelled, new_server, serving
 from budget_service.server.options import parser, require_reason, store_address, worker_arguments
 from budget_service.server.regional_process import RegionParts, require_possible, running
@@ -197,14 +198,18 @@ async def _run(
     async with program.opening(address, deferred) as opened:
         # Mostly the store opens at once, or cannot be used: then the health need not say that it cannot be reached.
         await _ended(opened, stop, timeout_seconds=QUIET_START_SECONDS)
-        async with AsyncExitStack() as stack, program.followed(deferred.store), AsyncExitStack() as servers:
+        async with (
+            AsyncExitStack() as stack,
+            program.followed(deferred.store) as store,
+            AsyncExitStack() as servers,
+        ):
             if options.region is not None:
                 path = require_possible(settings.current.configuration, address)
                 program.region = await stack.enter_async_context(
                     running(options.region, deferred.store, path)
                 )
             servers.enter_context(spared_collector())
-            addresses = await program.started(deferred.store, servers)
+            addresses = await program.started(store, servers)
             if await _ended(opened, stop) and await _ended(asyncio.create_task(detector.reached()), stop):
                 _say_ready(addresses)
             await stop.wait()
@@ -269,13 +274,22 @@ class _Program:
         )
 
     @asynccontextmanager
-    async def followed(self, store: Store) -> AsyncIterator[None]:
-        """Reload the settings when their files change, and keep the ledger's metrics up to date."""
+    async def followed(self, store: Store) -> AsyncIterator[Store]:
+        """Reload the settings when their files change, record these, and keep the ledger's metrics up to date.
+
+        Yields:
+            What servers use in the place of the store.
+        """
         tasks = [asyncio.create_task(self.settings.follow(self.options.config))]
+        if self.options.region is None:
+            used = in_force(self.settings, self.options.config, self.security, self.options.access)
+            files = FilesInForce(store, used)
+            tasks.append(asyncio.create_task(files.run()))
+            store = files.store
         if self.metrics is not None:
             tasks.append(asyncio.create_task(self.metrics.follow(store)))
         try:
-            yield
+            yield store
         finally:
             for task in tasks:
                 task.cancel()

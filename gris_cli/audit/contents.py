@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.protobuf.json_format import ParseDict, ParseError
 from gris_api.budget.v1 import budget_pb2
@@ -47,6 +47,14 @@ class _File(BaseModel):
 _FILES = TypeAdapter(list[_File])
 
 
+class _Recorded(NamedTuple):
+    """When a file was recorded last, in which root, and its digest."""
+
+    time: int
+    root: str
+    sha256: str
+
+
 class OtherPastError(Exception):
     """Of files that cover the same entries, the first one is of another past than the journal."""
 
@@ -57,13 +65,13 @@ class _Journals:
 
     `rebuilt` are the sums of roots of which all entries are there. `named` is what has names in the bundle itself:
     accounts of which all entries are archived are not among it. `states` say who of them is forgotten. `recorded` has
-    the last digest of a file by root, kind and name.
+    the last digest of a file by kind and name, with when and in which root it was recorded.
     """
 
     rebuilt: dict[str, Rebuilt] = field(default_factory=dict)
     named: Named = field(default_factory=Named)
     states: RebuiltStates = field(default_factory=RebuiltStates)
-    recorded: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    recorded: dict[tuple[str, str], _Recorded] = field(default_factory=dict)
 
     def read(self, chain: Chain, journal: Journal) -> None:
         """Read all entries of a root. Raises one of `_NO_ENTRY`, or OtherPastError."""
@@ -81,7 +89,10 @@ class _Journals:
                 self.named.add(entry)
             if entry.kind is EntryKind.FILE:
                 file = RecordedFile.of_text(entry.change)
-                self.recorded[root, file.kind, file.name] = file.sha256
+                # A journal has nothing of the time in which its root is not used.
+                before = self.recorded.get((file.kind, file.name))
+                if before is None or before.time <= entry.time:
+                    self.recorded[file.kind, file.name] = _Recorded(entry.time, root, file.sha256)
         # Of several pasts each may be sound: what is added up has to be the one that the journal continues.
         if digests and journal.digest not in digests:
             raise OtherPastError
@@ -122,7 +133,7 @@ def _check_accounts(checked: Checked, journals: _Journals, names: Names) -> None
         checked.note(ACCOUNTS, f"does not have {text}, which is in the journal")
 
 
-def _check_recorded(checked: Checked, recorded: dict[tuple[str, str, str], str]) -> None:
+def _check_recorded(checked: Checked, recorded: dict[tuple[str, str], _Recorded]) -> None:
     try:
         files = _FILES.validate_json((checked.directory / CONFIGURATION).read_bytes())
     except ValidationError:
@@ -132,17 +143,17 @@ def _check_recorded(checked: Checked, recorded: dict[tuple[str, str, str], str])
     for said in given:
         _check_file(checked, said, recorded)
     here = {(said.kind, said.name) for said in given}
-    checked.recorded_elsewhere = len({(kind, name) for _, kind, name in recorded} - here)
+    checked.recorded_elsewhere = len(recorded.keys() - here)
 
 
-def _check_file(checked: Checked, file: _File, recorded: dict[tuple[str, str, str], str]) -> None:
-    kind, name, sha256 = file.kind, file.name, file.sha256
-    last = {root: digest for (root, *of), digest in recorded.items() if of == [kind, name]}
-    for root, digest in last.items():
-        problem = f"{name} is not what was recorded last as this {kind}, in the journal of {root}"
-        checked.note(CONFIGURATION, problem if digest != sha256 else "")
-    checked.recorded += bool(last)
-    checked.not_recorded += not last
+def _check_file(checked: Checked, file: _File, recorded: dict[tuple[str, str], _Recorded]) -> None:
+    last = recorded.get((file.kind, file.name))
+    if last is None:
+        checked.not_recorded += 1
+        return
+    problem = f"{file.name} is not what was recorded last as this {file.kind}, in the journal of {last.root}"
+    checked.note(CONFIGURATION, problem if last.sha256 != file.sha256 else "")
+    checked.recorded += 1
 
 
 def _check_level(checked: Checked, line: Any, rebuilt: dict[str, Rebuilt], names: Names) -> Account:
