@@ -219,7 +219,7 @@ def deployments_sheet(budget: Budget) -> Sheet:
             " or ".join(_format_loss(loss) for loss in each.per_report),
             _format_loss(each.daily),
             _format_loss(each.monthly),
-            each.note,
+            f"{each.note} ({each.source})" if each.source else each.note,
         )
         for each in DEPLOYMENTS
     ]
@@ -241,7 +241,7 @@ def deployments_sheet(budget: Budget) -> Sheet:
             )
         ),
         rows,
-        (("source", "parameters as published up to 2020, in table 2 of Rogers et al. 2020"),),
+        (("source", "table 2 of Rogers et al. 2020, unless a row names its own"),),
     )
 
 
