@@ -36,8 +36,8 @@ _PARTS = {
     ),
     "deployments": (
         "What have others published?",
-        "Parameters as published, in table 2 of Rogers et al. 2020 (arXiv:2002.05839) unless a row names its source. In "
-        "the local model everybody adds noise to their own data, in the global one a trusted server does.",
+        "Parameters as published, in table 2 of Rogers et al. 2020 (arXiv:2002.05839) unless a row names its source. "
+        "In the local model everybody adds noise to their own data, in the global one a trusted server does.",
     ),
 }
 

@@ -19,24 +19,24 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_077,
-    "budget_service": 23_977,
-    "pinot_connector": 22_155,
+    "budget_service": 24_071,
+    "pinot_connector": 22_156,
     "gris_gateway": 3_801,
     "gris_console": 4_562,
     "gris_mcp": 2_752,
     "gris_broker": 577,
     "gris_postgres": 3_204,
     "gris_data": 8_626,
-    "gris_lab": 5_795,
+    "gris_lab": 5_818,
     "gris_cli": 12_458,
     "gris_serving": 4_281,
 }
-LINES_OF_TESTS = 149_874
+LINES_OF_TESTS = 149_985
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 154_320
+WORDS = 154_345
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

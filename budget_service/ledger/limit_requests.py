@@ -16,6 +16,7 @@ from budget_service.ledger.administration import act_entry, decision, refusal, s
 from budget_service.ledger.limits import (
     AppliedLimits,
     LimitsChangedError,
+    TemporaryLimit,
     change_text,
     ends_at,
     limit_text,
@@ -92,6 +93,10 @@ def _asked(
         reason = Reason.ACCOUNT_CLOSED
     elif ends_at((request.wanted,)) <= now:
         reason = Reason.LIMIT_ENDED
+    elif not isinstance(request.before, TemporaryLimit) and request.wanted.maximum.within(
+        request.before.maximum
+    ):
+        reason = Reason.NOT_MORE
     elif (
         len(state.requests) >= MOST_OF_ACCOUNT
         or any(each.asked_by in (request.actor, *request.known_as) for each in state.requests)

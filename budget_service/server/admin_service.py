@@ -72,39 +72,39 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
         """Set or remove limits."""
-        return await self._changes.finish_and_answer(self._set_limits(request, context), context)
+        return await self._changes.finish_and_answer(self._set_limits(request, context), context, request)
 
     async def ListLimitRequests(
         self, request: pb.ListLimitRequestsRequest, context: Context
     ) -> pb.ListLimitRequestsResponse:
         """List requests for other limits."""
-        return await self._readings.finish_and_answer(self._list_requests(request), context)
+        return await self._readings.finish_and_answer(self._list_requests(request), context, request)
 
     async def ApproveLimit(
         self, request: pb.ApproveLimitRequest, context: Context
     ) -> pb.ApproveLimitResponse:
         """Approve a request for another limit."""
-        return await self._changes.finish_and_answer(self._approve(request, context), context)
+        return await self._changes.finish_and_answer(self._approve(request, context), context, request)
 
     async def RefuseLimit(self, request: pb.RefuseLimitRequest, context: Context) -> pb.RefuseLimitResponse:
         """Refuse a request for another limit."""
-        return await self._changes.finish_and_answer(self._refuse(request, context), context)
+        return await self._changes.finish_and_answer(self._refuse(request, context), context, request)
 
     async def ListCharges(self, request: pb.ListChargesRequest, context: Context) -> pb.ListChargesResponse:
         """List charges."""
-        return await self._readings.finish_and_answer(self._list(request), context)
+        return await self._readings.finish_and_answer(self._list(request), context, request)
 
     async def GetUsageReport(
         self, request: pb.GetUsageReportRequest, context: Context
     ) -> pb.GetUsageReportResponse:
         """Report how soon limits would have been exhausted."""
-        return await self._readings.finish_and_answer(self._report(request), context)
+        return await self._readings.finish_and_answer(self._report(request), context, request)
 
     async def VerifyLedger(
         self, request: pb.VerifyLedgerRequest, context: Context
     ) -> pb.VerifyLedgerResponse:
         """Compare balances with the journal."""
-        return await self._readings.finish_and_answer(self._verify(request), context)
+        return await self._readings.finish_and_answer(self._verify(request), context, request)
 
     async def ExportJournal(
         self, request: pb.ExportJournalRequest, context: Context
@@ -115,7 +115,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def SealJournal(self, request: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
         """Make checkpoints of journals, and archive them if asked."""
-        return await self._changes.finish_and_answer(self._checkpoint(request), context)
+        return await self._changes.finish_and_answer(self._checkpoint(request), context, request)
 
     async def BackUpLedger(
         self, request: pb.BackUpLedgerRequest, context: Context
@@ -127,49 +127,51 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self, request: pb.BeginCurrencyRequest, context: Context
     ) -> pb.BeginCurrencyResponse:
         """Plan another currency."""
-        return await self._changes.finish_and_answer(self._begin_currency(request, context), context)
+        return await self._changes.finish_and_answer(self._begin_currency(request, context), context, request)
 
     async def WithdrawCurrency(
         self, request: pb.WithdrawCurrencyRequest, context: Context
     ) -> pb.WithdrawCurrencyResponse:
         """Withdraw a planned currency."""
-        return await self._changes.finish_and_answer(self._withdraw_currency(request, context), context)
+        return await self._changes.finish_and_answer(
+            self._withdraw_currency(request, context), context, request
+        )
 
     async def ResumeClock(self, request: pb.ResumeClockRequest, context: Context) -> pb.ResumeClockResponse:
         """Let the clock of a root continue after the store's clock was wrong."""
-        return await self._changes.finish_and_answer(self._resume_clock(request, context), context)
+        return await self._changes.finish_and_answer(self._resume_clock(request, context), context, request)
 
     async def RefundCharge(
         self, request: pb.RefundChargeRequest, context: Context
     ) -> pb.RefundChargeResponse:
         """Refund the charge of a release."""
-        return await self._changes.finish_and_answer(self._refund(request, context), context)
+        return await self._changes.finish_and_answer(self._refund(request, context), context, request)
 
     async def CloseAccount(
         self, request: pb.CloseAccountRequest, context: Context
     ) -> pb.CloseAccountResponse:
         """Close an account."""
-        return await self._changes.finish_and_answer(self._close(request, context), context)
+        return await self._changes.finish_and_answer(self._close(request, context), context, request)
 
     async def ReopenAccount(
         self, request: pb.ReopenAccountRequest, context: Context
     ) -> pb.ReopenAccountResponse:
         """Open a closed account again."""
-        return await self._changes.finish_and_answer(self._reopen(request, context), context)
+        return await self._changes.finish_and_answer(self._reopen(request, context), context, request)
 
     async def MoveAccount(self, request: pb.MoveAccountRequest, context: Context) -> pb.MoveAccountResponse:
         """Move an account to another name."""
-        return await self._changes.finish_and_answer(self._move(request, context), context)
+        return await self._changes.finish_and_answer(self._move(request, context), context, request)
 
     async def ForgetAccount(
         self, request: pb.ForgetAccountRequest, context: Context
     ) -> pb.ForgetAccountResponse:
         """Forget who an account was."""
-        return await self._changes.finish_and_answer(self._forget(request, context), context)
+        return await self._changes.finish_and_answer(self._forget(request, context), context, request)
 
     async def RecordFile(self, request: pb.RecordFileRequest, context: Context) -> pb.RecordFileResponse:
         """Record the content of a file."""
-        return await self._changes.finish_and_answer(self._record(request, context), context)
+        return await self._changes.finish_and_answer(self._record(request, context), context, request)
 
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
         """Return which configuration is in force."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, starmap
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -68,7 +68,7 @@ class Requesting:
             raise InvalidFieldError("asked_by", f"must have at most {MOST_NAMES} names")
         level, asker = (
             _level(message),
-            " ".join(sorted({*map(_name, message.asked_by), *names})) or UNAUTHENTICATED,
+            " ".join(sorted({*starmap(_name, enumerate(message.asked_by)), *names})) or UNAUTHENTICATED,
         )
         stored = await self._store.limits(level)
         before = self._present(level, stored.limits.get(level), now)
@@ -177,11 +177,10 @@ def _token(position: _Position) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode()
 
 
-def _name(text: str) -> str:
+def _name(number: int, text: str) -> str:
     if not 1 <= len(text) <= MOST_CHARACTERS or ":" not in text:
-        raise InvalidFieldError(
-            "asked_by", f"must be names such as sub:NAME of up to {MOST_CHARACTERS} characters"
-        )
+        problem = f"must be a name such as sub:NAME of up to {MOST_CHARACTERS} characters"
+        raise InvalidFieldError(f"asked_by[{number}]", problem)
     return escaped(text)
 
 

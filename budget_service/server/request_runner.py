@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
+from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 from gris_api.budget.v1 import budget_pb2 as pb
 
@@ -23,11 +24,20 @@ from budget_service.ledger import ignorable
 from budget_service.ledger.values import InvalidFieldError
 from budget_service.server import rpc_errors
 from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.got import got
 from budget_service.stores.interface import OutcomeUnknownError, StoreDamagedError, StoreError
 from budget_service.tuning import Tuning
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Result = TypeVar("Result")
+OfAccount: TypeAlias = (
+    pb.CheckBudgetRequest
+    | pb.ReserveBudgetRequest
+    | pb.UpdateBudgetRequest
+    | pb.ReleaseReservationRequest
+    | pb.GetBudgetRequest
+    | pb.RequestLimitRequest
+)
 
 # Clients of gRPC retry UNAVAILABLE within milliseconds by themselves, if they are set up so; not with this trailer.
 NO_RETRY = ("grpc-retry-pushback-ms", "-1")
@@ -53,14 +63,14 @@ class RequestRunner:
         self._running: set[asyncio.Task[Any]] = set()
 
     async def answer(
-        self, work: Coroutine[Any, Any, Result], context: Context, account: pb.Account | None = None
+        self, work: Coroutine[Any, Any, Result], context: Context, request: OfAccount | None = None
     ) -> Result:
         """Return the result of `work`, or end the call with the status of its failure.
 
         `work` is cancelled if the caller leaves, so it may change the ledger by at most one operation of the store.
-        Without an `account` it is an administrator's, about all of them.
+        Without a `request` it is an administrator's, about all accounts.
         """
-        root = next(iter(account.path), "") if account else ""
+        root = "" if request is None else next(iter(request.account.path), "")
         # Each root may have as many calls as are still free for others, so that none of them can take all.
         own, others = self._answering_of[root], self._answering - self._answering_of[root]
         if own >= self._running_calls - self._answering:
@@ -70,7 +80,7 @@ class RequestRunner:
         try:
             return await self._watched_by_detector(work)
         except Exception as error:
-            await _abort(context, self._status_of(error))
+            await _abort(context, self._status_of(error, request))
         finally:
             self._answering -= 1
             self._answering_of[root] -= 1
@@ -82,7 +92,9 @@ class RequestRunner:
         while (part := await self.answer(_next(work), context)) is not None:
             yield part
 
-    async def finish_and_answer(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
+    async def finish_and_answer(
+        self, work: Coroutine[Any, Any, Result], context: Context, request: Message
+    ) -> Result:
         """Return the result of `work` as `answer` does, but finish `work` even if the caller leaves."""
         if len(self._running) >= self._running_calls:
             await _refuse(work, context)
@@ -92,7 +104,7 @@ class RequestRunner:
         try:
             return await asyncio.shield(task)
         except Exception as error:
-            await _abort(context, self._status_of(error))
+            await _abort(context, self._status_of(error, request))
 
     async def finish(self) -> None:
         """Wait for the running tasks; to be called before the store is closed."""
@@ -122,10 +134,12 @@ class RequestRunner:
         detector.answered()
         return result
 
-    def _status_of(self, error: Exception) -> Status:
+    def _status_of(self, error: Exception, request: Message | None) -> Status:
         if self._names_damage and isinstance(error, StoreDamagedError):
             # The failure detector has logged it.
             return rpc_errors.ledger_damaged(error.table, error.key)
+        if isinstance(error, InvalidFieldError) and request is not None:
+            return rpc_errors.invalid_field(error, got(request, error.field))
         return _status_of(error)
 
     def _forget(self, task: asyncio.Task[Any]) -> None:

@@ -12,7 +12,8 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED, TARGET_USED, HAS_ACCOUNTS_BELOW, STILL_COUNTS,
                      ACCOUNT_FORGOTTEN, NOTHING_TO_MOVE,
                      MOVED_TOO_OFTEN, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
-                     CHARGED_IN_REGION, TOO_MANY_REQUESTS, NO_SUCH_REQUEST, OTHER_PERSON_NEEDED, LIMIT_CHANGED
+                     CHARGED_IN_REGION, NOT_MORE, TOO_MANY_REQUESTS, NO_SUCH_REQUEST, OTHER_PERSON_NEEDED,
+                     LIMIT_CHANGED
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC, ROLE_MISSING (another region's name)
 UNAUTHENTICATED      CALLER_UNNAMED, TOKEN_REFUSED
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
@@ -65,6 +66,7 @@ _PRECONDITIONS: Mapping[Reason, str] = {
         "the root has as many stored limits and closed or moved accounts as it may have: remove some limits first"
     ),
     Reason.LIMIT_ENDED: "the time until when a limit should hold is over, by the ledger's time",
+    Reason.NOT_MORE: "the limit is that high already, in both units: nothing is asked for",
     Reason.ACCOUNT_CLOSED: "the account, or a level above it, is closed",
     Reason.ACCOUNT_NOT_CLOSED: "the account is not closed itself",
     Reason.ACCOUNT_MOVED: "the account has another name by now; this one stays closed",
@@ -153,9 +155,9 @@ def _is_held(detail: Any) -> bool:
     return detail.Unpack(info) and info.reason == "BUDGET_HELD"
 
 
-def invalid_field(error: InvalidFieldError) -> Status:
-    """Report which field of a request is wrong."""
-    return _bad_request("INVALID_FIELD", error.field, error.problem)
+def invalid_field(error: InvalidFieldError, got: str = "") -> Status:
+    """Report which field of a request is wrong, and what it held where that may be said."""
+    return _bad_request("INVALID_FIELD", error.field, f"{error.problem}; got {got}" if got else error.problem)
 
 
 def account_unknown() -> Status:

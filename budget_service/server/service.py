@@ -115,35 +115,35 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     async def CheckBudget(self, request: pb.CheckBudgetRequest, context: Context) -> pb.CheckBudgetResponse:
         """Return whether a cost would be allowed now."""
-        return await self._runner.answer(self._check(request), context, request.account)
+        return await self._runner.answer(self._check(request), context, request)
 
     async def ReserveBudget(
         self, request: pb.ReserveBudgetRequest, context: Context
     ) -> pb.ReserveBudgetResponse:
         """Reserve the worst-case cost of a question."""
-        return await self._runner.answer(self._reserve(request), context, request.account)
+        return await self._runner.answer(self._reserve(request), context, request)
 
     async def UpdateBudget(
         self, request: pb.UpdateBudgetRequest, context: Context
     ) -> pb.UpdateBudgetResponse:
         """Charge the cost of a release."""
-        return await self._runner.answer(self._update(request), context, request.account)
+        return await self._runner.answer(self._update(request), context, request)
 
     async def ReleaseReservation(
         self, request: pb.ReleaseReservationRequest, context: Context
     ) -> pb.ReleaseReservationResponse:
         """Cancel a reservation."""
-        return await self._runner.answer(self._cancel(request), context, request.account)
+        return await self._runner.answer(self._cancel(request), context, request)
 
     async def GetBudget(self, request: pb.GetBudgetRequest, context: Context) -> pb.GetBudgetResponse:
         """Return the state of a budget."""
-        return await self._runner.answer(self._get(request), context, request.account)
+        return await self._runner.answer(self._get(request), context, request)
 
     async def RequestLimit(
         self, request: pb.RequestLimitRequest, context: Context
     ) -> pb.RequestLimitResponse:
         """Ask administrators for another limit."""
-        return await self._runner.answer(self._request_limit(request, context), context, request.account)
+        return await self._runner.answer(self._request_limit(request, context), context, request)
 
     async def _request_limit(
         self, message: pb.RequestLimitRequest, context: Context

@@ -14,6 +14,7 @@ import pytest_asyncio
 from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2, budget_pb2_grpc
+from msgspec import structs
 
 from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.account_states import AccountState, LimitRequest, parse_state, state_text
@@ -258,6 +259,20 @@ async def test_a_request_may_have_an_end(any_store: Store, clock: SteppedClock) 
     assert ["sub:ann"] == await waiting(any_store)
 
 
+async def test_who_asks_for_no_more_is_refused(any_store: Store) -> None:
+    """Unless what is there ends; one that was granted gives its first answer again."""
+    soon = TemporaryLimit(BEFORE.maximum, BEFORE.mode, BEFORE.window, until=2**60)
+    for number, wanted in enumerate((BEFORE, limit(9, 5), limit(10, 4), soon)):
+        less = asked(f"less {number}", wanted=wanted)
+        assert Refused(Reason.NOT_MORE) == await applied(any_store, less)
+    request = asked("calls", wanted=limit(1, 6))
+    first = await applied(any_store, request)
+    assert isinstance(await applied(any_store, approval(request)), LimitsSet)
+    assert first == await applied(any_store, structs.replace(request, before=limit(1, 6)))
+    ends = TemporaryLimit(WANTED.maximum, WANTED.mode, WANTED.window, until=2**60)
+    assert NOT_YET == await applied(any_store, asked("after", before=ends, wanted=limit(20, 5)))
+
+
 @pytest.mark.parametrize("changed", [close, move])
 async def test_what_becomes_of_an_account_ends_its_requests(any_store: Store, changed: Any) -> None:
     """A closed or moved account asks for nothing, and gets nothing."""
@@ -360,14 +375,14 @@ async def test_what_purposes_may_take_stays_as_it_is(servers: Servers) -> None:
     limit.purposes.add(purpose="payroll", information=3, calls=1)
     change = pb.LimitChange(path=ANALYST.path, limit=limit)
     await servers.admin.SetLimits(pb.SetLimitsRequest(changes=[change], request_id="set", reason="audit"))
-    for name, end in (("good", None), ("time", until)):
-        asked_for = await servers.budget.RequestLimit(sent(until=end, request_id=name))
+    for name, end, more in (("good", None, 40), ("time", until, 50)):
+        asked_for = await servers.budget.RequestLimit(sent(until=end, request_id=name, information=more))
         approving = pb.ApproveLimitRequest(account=account, id=asked_for.id, request_id=f"yes {name}")
         await servers.admin.ApproveLimit(approving)
         budget = await servers.budget.GetBudget(budget_pb2.GetBudgetRequest(account=account))
         (left,) = budget.purposes
         assert (budget.levels[-1].limit.information, left.purpose, left.limit.information) == (
-            40,
+            more,
             "payroll",
             3,
         )
@@ -381,7 +396,7 @@ async def test_what_purposes_may_take_stays_as_it_is(servers: Servers) -> None:
         ({"information": -1}, "information"),
         ({"reason": ""}, "reason"),
         ({"reason": "a\u202eb"}, "reason"),
-        ({"asked_by": ["ann"]}, "asked_by"),
+        ({"asked_by": ["ann"]}, "asked_by[0]"),
         ({"asked_by": [f"sub:{number}" for number in range(9)]}, "asked_by"),
         ({"request_id": ""}, "request_id"),
         ({"account": budget_pb2.Account(path=[])}, "account.path"),

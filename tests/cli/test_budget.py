@@ -596,7 +596,8 @@ def test_a_limit_is_asked_for_approved_and_refused(
     assert 2_000_000 == reported(capsys, *show)["levels"][2]["limit"]
     assert main(["budget", "approve", id_, *admin]) == 2
     assert f"no request {id_} waits" in " ".join(capsys.readouterr().err.split())
-    above = (*asked, "--level", "acme", "--calls", "1", "--reason", "all of us", "--until", "2126-01-01")
+    most = (*asked[:-1], "3000000000000", "--calls", "1")
+    above = (*most, "--level", "acme", "--reason", "all of us", "--until", "2126-01-01")
     second = reported(capsys, *above)["id"]
     assert reported(capsys, "refuse", second, "--reason", "no", *admin)["refused"]
     assert [] == reported(capsys, "requests", "--root", "acme", *admin)["requests"]
@@ -615,6 +616,7 @@ def test_a_limit_is_asked_for_approved_and_refused(
         (("--account", "acme/una", "--information", "1", "--level", "acme/bob"), "a level above it"),
         (("--account", "acme/una", "--information", "1", "--until", "soon"), "--until expects a day"),
         (("--account", "acme/una", "--information", "1", "--until", "1971-01-01"), "is over"),
+        (("--account", "acme/una", "--information", "1"), "the limit is that high already"),
         (("--information", "1"), "--account says who is to have more"),
     ],
 )

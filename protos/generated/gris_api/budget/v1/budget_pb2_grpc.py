@@ -177,7 +177,7 @@ class BudgetServiceServicer(object):
     def RequestLimit(self, request, context):
         """Asks administrators for a higher limit of an account, or of a level above it. It changes no limit itself: what is
         asked is kept for 30 days, or until it is approved or refused. FAILED_PRECONDITION with reason TOO_MANY_REQUESTS: who
-        asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, ACCOUNT_CLOSED.
+        asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, NOT_MORE, ACCOUNT_CLOSED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -102,7 +102,7 @@ class BudgetServiceStub:
     ]
     """Asks administrators for a higher limit of an account, or of a level above it. It changes no limit itself: what is
     asked is kept for 30 days, or until it is approved or refused. FAILED_PRECONDITION with reason TOO_MANY_REQUESTS: who
-    asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, ACCOUNT_CLOSED.
+    asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, NOT_MORE, ACCOUNT_CLOSED.
     """
 
 class BudgetServiceAsyncStub:
@@ -189,7 +189,7 @@ class BudgetServiceAsyncStub:
     ]
     """Asks administrators for a higher limit of an account, or of a level above it. It changes no limit itself: what is
     asked is kept for 30 days, or until it is approved or refused. FAILED_PRECONDITION with reason TOO_MANY_REQUESTS: who
-    asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, ACCOUNT_CLOSED.
+    asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, NOT_MORE, ACCOUNT_CLOSED.
     """
 
 class BudgetServiceServicer(metaclass=abc.ABCMeta):
@@ -288,7 +288,7 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.RequestLimitResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.RequestLimitResponse]]:
         """Asks administrators for a higher limit of an account, or of a level above it. It changes no limit itself: what is
         asked is kept for 30 days, or until it is approved or refused. FAILED_PRECONDITION with reason TOO_MANY_REQUESTS: who
-        asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, ACCOUNT_CLOSED.
+        asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, NOT_MORE, ACCOUNT_CLOSED.
         """
 
 def add_BudgetServiceServicer_to_server(servicer: BudgetServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
