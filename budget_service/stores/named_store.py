@@ -173,6 +173,7 @@ class NamedStore(Names):
 
         The level is by ids, and who asks by names.
         """
+        is_kept = False
         for _ in range(MOST_ASKING):
             version, waiting = await self._waiting(request.account)
             same = tuple([each for each, names in waiting.items() if names == request.actor])
@@ -180,13 +181,20 @@ class NamedStore(Names):
             asked = structs.replace(request, asking=asking, known_as=same, as_of=version)
             try:
                 answer = await self._dry_run(asked, NO_LIMITS)
-                if answer is not None:
-                    return answer
-                actor = await self._asker(request.actor, request.asking)
-                return await self.ledger.apply(structs.replace(asked, actor=actor), NO_LIMITS)
+                if answer is None:
+                    actor, is_kept = await self._asker(request.actor, request.asking), True
+                    answer = await self.ledger.apply(structs.replace(asked, actor=actor), NO_LIMITS)
             except LimitsChangedError:
                 continue
+            if is_kept and isinstance(answer.outcome, Refused):
+                await self._drop_forgotten(request.asking)
+            return answer
         raise StoreUnavailableError("the limits of this root are being changed without pause")
+
+    async def _drop_forgotten(self, asking: Account) -> None:
+        """Remove persons who came into the ledger while the account that they ask for was forgotten."""
+        if asking.depth > 1 and not await self.rows_of((asking,)):
+            await self.drop_persons(asking)
 
     async def _dry_run(self, request: Request, limits: AppliedLimits) -> Answer | None:
         """Return the answer that a request gets if it changes nothing, None if it might."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from budget_service.ledger.limit_requests import MOST_OF_ACCOUNT
 from budget_service.ledger.limits import (
     NO_LIMITS,
     AppliedLimits,
@@ -199,6 +200,35 @@ async def test_nobody_asks_for_an_account_that_is_closed_meanwhile(
     assert [ACCOUNT.text] == await any_store.names_below("acme", "acme")
     await forget(store, clock)
     assert isinstance((await store.apply(asking(), NO_LIMITS)).outcome, LimitsSet)
+
+
+async def test_who_asks_while_the_account_is_forgotten_leaves_no_name(
+    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at the account and the request itself."""
+    store = NamedStore(any_store)
+    await store.apply(*charge("before", Cost(1, 1), account=ACCOUNT, on=LEVELS))
+    await store.apply(asking(), NO_LIMITS)
+    assert 2 == len(await any_store.names_below("acme", "acme"))
+    found = store._asker
+
+    async def forgotten_first(actor: str, account: Account) -> str:
+        other = NamedStore(any_store)
+        await other.apply(CloseAccount(request_id="close", **ADMIN), NO_LIMITS)
+        await forget(other, clock)
+        for number in range(MOST_OF_ACCOUNT):
+            own = asking(
+                request_id=f"{number}", actor=f"sub:{number}", asking=Account(("acme", f"u-{number}"))
+            )
+            await other.apply(own, NO_LIMITS)
+        return await found(actor, account)
+
+    monkeypatch.setattr(store, "_asker", forgotten_first)
+    answer = await store.apply(asking(request_id="late", actor="sub:late"), NO_LIMITS)
+    assert Refused(Reason.TOO_MANY_REQUESTS) == answer.outcome
+    assert [] == [
+        each for each in await any_store.names_below("acme", "acme") if each.startswith(ACCOUNT.text)
+    ]
 
 
 async def test_all_of_a_root_may_ask_at_once(any_store: Store) -> None:
