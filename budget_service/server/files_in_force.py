@@ -102,7 +102,7 @@ class FilesInForce:
         if last is not None and last.sha256 == file.sha256:
             return
         # Processes that find the same entry write one together.
-        id_ = hashlib.sha256("\0".join((file.text, before)).encode()).hexdigest()
+        id_ = hashlib.sha256("\0".join((root, file.text, before)).encode()).hexdigest()
         request = RecordFile(
             account=Account((root,)), request_id=id_, actor=local_actor(), file=file, reason=REASON
         )

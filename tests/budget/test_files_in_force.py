@@ -88,7 +88,8 @@ async def test_what_is_in_force_is_said_once_where_a_root_is_used(any_store: Sto
     assert texts(*BEFORE.values()) == await said(any_store)
     await other.say(OTHER)
     assert texts(*BEFORE.values()) == await said(any_store, "other")
-    entry = (await files_of(any_store, "acme"))[0]
+    entry, *others = [each for root in ("acme", "other") for each in await files_of(any_store, root)]
+    assert 4 == len({each.request_id for each in (entry, *others)})
     assert (entry.reason, entry.account, entry.holds) == ("in force", Account(("acme",)), ())
     assert entry.actor.startswith("local:")
 
