@@ -31,6 +31,9 @@ NAMED_BY = 12
 MAX_LINE_CHARACTERS = 2**20
 """No line is longer: an entry with the most and the longest blocks has some 100 kB."""
 
+EMPTIED = "has no entries any more: they were older than archives keep them"
+"""What is said of an archive that is emptied."""
+
 Point: TypeAlias = tuple[str, int]
 """A root, and the number of one of its entries."""
 

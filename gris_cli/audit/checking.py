@@ -14,7 +14,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
-from budget_service.server.archives import Archive, Chain, missing
+from budget_service.server.archives import EMPTIED, Archive, Chain, missing
 from gris_cli.audit.bundle import (
     ACCOUNTS,
     CONFIGURATION,
@@ -151,7 +151,7 @@ def _check_chain(checked: Checked, chain: Chain, before: Path | None, *, without
         name = f"--before: {path.name}" if path.parent == before else path.name
         problem = chain.problem(path)
         if not problem and chain.archives[path].is_emptied and not without_archives:
-            problem = "has no entries any more: they were older than archives keep them"
+            problem = EMPTIED
         checked.note(name, problem)
     for each in checked.manifest.journals:
         path, root = checked.directory / each.file, each.root

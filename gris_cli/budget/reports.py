@@ -9,7 +9,7 @@ from typing import Any
 
 from gris_api.budget.v1 import admin_pb2, budget_pb2
 
-from budget_service.server.archives import CheckedArchive
+from budget_service.server.archives import EMPTIED, CheckedArchive
 from gris_cli.budget.ledger import format_timestamp
 from gris_data.sheets import Column, Sheet, percent, sheet_rows
 from pinot_connector.budgets import Cost, Level, levels_of, questions_left
@@ -322,4 +322,5 @@ def archives_sheet(checked: Sequence[CheckedArchive]) -> Sheet:
         _text("file", "file"), _text("root", "root"), Column("first", "first entry"), Column("last", "last entry"),
         _text("digest", "digest"), _text("problem", "problem"),
     )  # fmt: skip
-    return Sheet(columns, rows)
+    emptied = (each.path.name for each in checked if each.archive is not None and each.archive.is_emptied)
+    return Sheet(columns, rows, tuple([("emptied", f"{name} {EMPTIED}") for name in emptied]))

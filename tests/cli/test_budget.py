@@ -19,6 +19,7 @@ import pytest
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
+from budget_service.server.archives import last_line
 from gris_cli.__main__ import main
 from gris_cli.budget.reports import currency_facts
 from tests.support.budget_client import connected
@@ -468,6 +469,9 @@ def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.Capture
         path.write_text(path.read_text().replace('"calls": 1', '"calls": 0', 1))
         (forged,) = reported(capsys, "verify", "--archive", str(path), code=1)["archives"]
         assert forged["problem"] == "has entries that do not have its digest"
+        path.write_text(last_line(3, checkpointed["digest"], "acme"))
+        assert main(["budget", "verify", "--archive", str(path)]) == 0
+        assert f"{path.name} has no entries any more" in " ".join(capsys.readouterr().out.split())
         assert [] == reported(capsys, "verify", "--admin", running.admin_address)["differences"]
 
 
