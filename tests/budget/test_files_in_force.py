@@ -109,7 +109,7 @@ async def test_a_change_is_said_and_so_is_its_withdrawal(any_store: Store) -> No
 
 
 async def test_processes_that_say_it_at_once_say_it_once(any_store: Store) -> None:
-    """Whoever of them is first."""
+    """And it does not matter which of them is first."""
     processes = [Process(any_store) for _ in range(6)]
     for files in (BEFORE, AFTER, BEFORE):
         for each in processes:
