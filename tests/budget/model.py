@@ -24,7 +24,7 @@ from budget_service.ledger.requests import (
     WriteOff,
 )
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
-from budget_service.ledger.windows import DAY, SECOND, Microseconds, Span
+from budget_service.ledger.windows import DAY, SECOND, Microseconds, Span, WindowRule
 
 Reported = tuple[object, ...]
 Sums = tuple[int, int]
@@ -68,6 +68,8 @@ class Model:
     reported: dict[str, tuple[str, Reported, Microseconds]] = field(default_factory=dict)
     limits_version: int = 0
     ahead: Microseconds = 0
+    # What `at` returns does not change: what it has added up is not added up again. None: it changes.
+    added_up: dict[tuple[Account, WindowRule, Microseconds, str], tuple[Sums, Sums]] | None = None
     # Names: that were used; that have a limit in the ledger; that are closed; that an account had before; that it got.
     used: set[Account] = field(default_factory=set)
     limited: set[Account] = field(default_factory=set)
@@ -137,6 +139,7 @@ class Model:
         """Return the ledger as a reader finds it, who writes nothing."""
         found = replace(self, spent=list(self.spent), held=dict(self.held))
         found.advance(clock)
+        found.added_up = {}
         return found
 
     def advance(self, clock: Microseconds) -> None:
@@ -182,6 +185,14 @@ class Model:
         return (spent[0] + most[0], spent[1] + most[1]), reserved
 
     def _sums(self, each: LevelLimit, since: Microseconds, block: str) -> tuple[Sums, Sums]:
+        if self.added_up is None:
+            return self._added_up(each, since, block)
+        key = (each.level, each.limit.window, since, block)
+        if key not in self.added_up:
+            self.added_up[key] = self._added_up(each, since, block)
+        return self.added_up[key]
+
+    def _added_up(self, each: LevelLimit, since: Microseconds, block: str) -> tuple[Sums, Sums]:
         first, level = max(since, self._first(each)), each.level
         spent = [
             cost
@@ -203,11 +214,10 @@ class Model:
 
     def _waits(self, each: LevelLimit) -> bool:
         """Tell whether something of the last currency counts at a level, which then has nothing left to any block."""
-        has_old = any(
+        return each.limit.mode is Mode.ENFORCE and any(
             self._sums(each, 0, block) != self._sums(each, self.currency[1], block)
             for block in ("", *self._known())
         )
-        return each.limit.mode is Mode.ENFORCE and has_old
 
     def _windows(self, account: Account, levels: Levels, widest: int = 1, purpose: str = "") -> Windows:
         zones = {each.level: each for each in self.with_purpose(levels, purpose)}
