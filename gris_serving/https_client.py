@@ -21,6 +21,7 @@ from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import is_loopback
 
 REDIRECTS = range(300, 400)
+AGAIN_SECONDS = 0.1
 _JSON = {"Accept": "application/json"}
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _ANSWERS = (http.client.OK, http.client.BAD_REQUEST, http.client.UNAUTHORIZED)
@@ -144,13 +145,20 @@ def _connected(
 @contextmanager
 def hung_up_after(seconds: float, connection: Callable[[], socket.socket | None]) -> Iterator[None]:
     """End a connection that is still in use after so many seconds: a limit for each read would allow endless drips."""
-    ending = threading.Timer(seconds, lambda: _hang_up(connection()))
-    ending.daemon = True
-    ending.start()
+    ended = threading.Event()
+
+    def hang_up() -> None:
+        # Again and again: what it was not yet connected to, or its TLS, may come later.
+        is_over = ended.wait(seconds)
+        while not is_over:
+            _hang_up(connection())
+            is_over = ended.wait(AGAIN_SECONDS)
+
+    threading.Thread(target=hang_up, daemon=True).start()
     try:
         yield
     finally:
-        ending.cancel()
+        ended.set()
 
 
 def _hang_up(connection: socket.socket | None) -> None:

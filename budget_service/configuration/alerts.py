@@ -14,7 +14,9 @@ from gris_serving.tls import is_loopback
 
 MOST_RECIPIENTS = 20
 # No blank, angle bracket or comma: it is put into commands of SMTP as it is.
-_MAILBOX = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}")
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_MAILBOX = re.compile(rf"(?=.{{1,254}}$){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
 
 
 def _mailbox(text: str) -> str:
@@ -46,6 +48,11 @@ class Mail(Strict):
     password_file: str = ""
     sender: Mailbox = Field(alias="from")
     to: list[Mailbox] = Field(min_length=1, max_length=MOST_RECIPIENTS)
+
+    @property
+    def domain(self) -> str:
+        """The domain of who sends."""
+        return self.sender.partition("@")[2]
 
     @model_validator(mode="after")
     def _passwords_are_hidden(self) -> Mail:

@@ -1,4 +1,4 @@
-"""The ways that an alert takes: JSON that is posted to an address, and a mail. Each fails by itself."""
+"""The ways that an alert takes: JSON that is posted to an address, and a mail. Each has an end, whatever answers it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import smtplib
 import ssl
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from email.message import EmailMessage
+from email.utils import format_datetime, make_msgid
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,12 +24,14 @@ from gris_serving.reloading_files import SecurityError
 LIMITS = FetchLimits(seconds=5.0, most_bytes=64 * 1024)
 
 
-def ways(alerts: Alerts) -> Iterator[Way]:
-    """Yield what sends an alert, in bounded time; it raises FetchError with a word for what failed."""
+def ways(alerts: Alerts) -> Mapping[str, Way]:
+    """Return what sends an alert, by name; each raises FetchError with a word for what failed."""
+    found: dict[str, Way] = {}
     if alerts.url:
-        yield partial(_post, alerts.url)
+        found["url"] = partial(_post, alerts.url)
     if alerts.mail is not None:
-        yield partial(send_mail, alerts.mail)
+        found["mail"] = partial(send_mail, alerts.mail)
+    return found
 
 
 def _post(url: str, alert: Mapping[str, Any]) -> None:
@@ -67,37 +72,61 @@ def message(mail: Mail, alert: Mapping[str, Any]) -> EmailMessage:
     """Return an alert for people. Who spent is in its text alone: servers log what a mail is about."""
     made = EmailMessage()
     made["From"], made["To"] = mail.sender, ", ".join(mail.to)
-    made["Subject"] = f"Gris: {alert['share']:.0%} of a limit is spent"
+    made["Subject"] = f"Gris: {100 * alert['share']:g} % of a limit is spent"
+    made["Date"], made["Message-ID"] = format_datetime(datetime.now(UTC)), make_msgid(domain=mail.domain)
+    made["Auto-Submitted"] = "auto-generated"
     refreshed = alert["refreshes_at"]
     purpose = f"\nPurpose: {alert['purpose']}" if "purpose" in alert else ""
-    made.set_content(
+    text = (
         f"Account: {alert['account']}{purpose}\n"
         f"Spent: {alert['spent']:,} of {alert['limit']:,} ({alert['unit']})\n"
         f"Refreshed: {'never' if refreshed is None else refreshed}\n"
     )
+    # Not every server takes other bytes than ASCII's.
+    made.set_content(text, cte="quoted-printable")
     return made
 
 
 def _deliver(mail: Mail, made: EmailMessage) -> None:
     password = read_private(Path(mail.password_file)).decode("ascii").rstrip("\r\n") if mail.user else ""
-    context = trust(mail.ca_file or None)
-    server = (
-        smtplib.SMTP_SSL(timeout=LIMITS.seconds, context=context)
-        if mail.tls == "implicit"
-        else smtplib.SMTP(timeout=LIMITS.seconds)
-    )
     host, _, port = mail.server.rpartition(":")
     host = host.strip("[]")
-    # The name in the server's certificate: `connect` does not set it, and without one no TLS begins.
-    server._host = host  # type: ignore[attr-defined]
-    with server, hung_up_after(LIMITS.seconds, lambda: server.sock):
+    with _bounded(mail, host) as (server, context):
         server.connect(host, int(port))
         if mail.tls == "starttls":
             server.starttls(context=context)
         if mail.user:
             _log_in(server, mail.user, password)
-        if server.send_message(made):
+        if server.send_message(made, mail.sender, mail.to):
             raise FetchError("status")
+        # It has the mail, however it says goodbye.
+        with suppress(OSError, smtplib.SMTPException):
+            server.quit()
+
+
+@contextmanager
+def _bounded(mail: Mail, host: str) -> Iterator[tuple[smtplib.SMTP, ssl.SSLContext]]:
+    """Give a server that is not connected yet, and what verifies it; whatever it does, its connection ends in time."""
+    secured: list[ssl.SSLSocket] = []
+
+    class Noted(ssl.SSLSocket):
+        # During the handshake nobody else has the socket.
+        def do_handshake(self, block: bool = False) -> None:
+            secured.append(self)
+            super().do_handshake(block)
+
+    context = trust(mail.ca_file or None)
+    context.sslsocket_class = Noted
+    # The name of this machine, which would be looked up else, is nobody's business.
+    own: Any = {"timeout": LIMITS.seconds, "local_hostname": mail.domain}
+    server = smtplib.SMTP_SSL(context=context, **own) if mail.tls == "implicit" else smtplib.SMTP(**own)
+    # The name in the server's certificate: `connect` does not set it, and without one no TLS begins.
+    server._host = host  # type: ignore[attr-defined]
+    with hung_up_after(LIMITS.seconds, lambda: secured[-1] if secured else server.sock):
+        try:
+            yield server, context
+        finally:
+            server.close()
 
 
 def _log_in(server: smtplib.SMTP, user: str, password: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -29,16 +29,20 @@ MOST_KNOWN = 20_000
 Way: TypeAlias = Callable[[Mapping[str, Any]], object]
 """Sends an alert, in bounded time; it raises if that fails."""
 
+WAYS = ("url", "mail")
+_Waiting: TypeAlias = asyncio.Queue[tuple[Way, Mapping[str, Any]]]
+
 log = logging.getLogger(__name__)
 
 
 class ShareAlerts:
-    """Sends the alerts of one process, one after the other. For one event loop."""
+    """Sends the alerts of one process, each way's one after the other. For one event loop."""
 
-    def __init__(self, settings: LiveSettings, ways: Callable[[Alerts], Iterable[Way]]) -> None:
+    def __init__(self, settings: LiveSettings, ways: Callable[[Alerts], Mapping[str, Way]]) -> None:
         self._settings = settings
         self._ways = ways
-        self._waiting: asyncio.Queue[tuple[Way, Mapping[str, Any]]] = asyncio.Queue(MOST_WAITING)
+        # One that hangs keeps no other from its alerts.
+        self._waiting = {name: _Waiting(MOST_WAITING) for name in WAYS}
         self._seen: OrderedDict[Hashable, int] = OrderedDict()
 
     def note(self, account: Account, charged: Charged) -> None:
@@ -53,20 +57,7 @@ class ShareAlerts:
 
     async def run(self) -> None:
         """Send what waits, until cancelled."""
-        loop = asyncio.get_running_loop()
-        sending = ThreadPoolExecutor(1, "gris-alerts")
-        try:
-            while True:
-                way, alert = await self._waiting.get()
-                try:
-                    await loop.run_in_executor(sending, way, alert)
-                except FetchError as error:
-                    _log_unsent(str(error))
-                except Exception as error:
-                    # Its text may name an account.
-                    _log_unsent(type(error).__name__)
-        finally:
-            sending.shutdown(wait=False, cancel_futures=True)
+        await asyncio.gather(*map(_send_all, self._waiting.values()))
 
     def _note(  # noqa: PLR0917
         self,
@@ -103,11 +94,28 @@ class ShareAlerts:
             "share": alerts.share,
             "refreshes_at": None if end is None else datetime_of(end).isoformat(),
         }
-        for way in self._ways(alerts):
+        for name, way in self._ways(alerts).items():
             try:
-                self._waiting.put_nowait((way, alert))
+                self._waiting[name].put_nowait((way, alert))
             except asyncio.QueueFull:
                 _log_unsent("queue")
+
+
+async def _send_all(waiting: _Waiting) -> None:
+    loop = asyncio.get_running_loop()
+    sending = ThreadPoolExecutor(1, "gris-alerts")
+    try:
+        while True:
+            way, alert = await waiting.get()
+            try:
+                await loop.run_in_executor(sending, way, alert)
+            except FetchError as error:
+                _log_unsent(str(error))
+            except Exception as error:
+                # Its text may name an account.
+                _log_unsent(type(error).__name__)
+    finally:
+        sending.shutdown(wait=False, cancel_futures=True)
 
 
 def _log_unsent(problem: str) -> None:

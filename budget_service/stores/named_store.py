@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias, cast
@@ -46,6 +47,7 @@ from budget_service.stores.interface import (
     MatchingEntries,
     OutcomeUnknownError,
     Store,
+    StoreError,
     StoreUnavailableError,
 )
 from budget_service.stores.names import Names, pages
@@ -173,28 +175,36 @@ class NamedStore(Names):
 
         The level is by ids, and who asks by names.
         """
-        is_kept = False
-        for _ in range(MOST_ASKING):
-            version, waiting = await self._waiting(request.account)
-            same = tuple([each for each, names in waiting.items() if names == request.actor])
-            asking = (await self.levels_of((request.asking,)))[request.asking]
-            asked = structs.replace(request, asking=asking, known_as=same, as_of=version)
-            try:
-                answer = await self._dry_run(asked, NO_LIMITS)
-                if answer is None:
-                    actor, is_kept = await self._asker(request.actor, request.asking), True
-                    answer = await self.ledger.apply(structs.replace(asked, actor=actor), NO_LIMITS)
-            except LimitsChangedError:
-                continue
-            if is_kept and isinstance(answer.outcome, Refused):
-                await self._drop_forgotten(request.asking)
-            return answer
+        is_kept = is_granted = False
+        try:
+            for _ in range(MOST_ASKING):
+                version, waiting = await self._waiting(request.account)
+                same = tuple([each for each, names in waiting.items() if names == request.actor])
+                asking = (await self.levels_of((request.asking,)))[request.asking]
+                asked = structs.replace(request, asking=asking, known_as=same, as_of=version)
+                try:
+                    answer = await self._dry_run(asked, NO_LIMITS)
+                    if answer is None:
+                        is_kept = True
+                        actor = await self._asker(request.actor, request.asking)
+                        answer = await self.ledger.apply(structs.replace(asked, actor=actor), NO_LIMITS)
+                except LimitsChangedError:
+                    continue
+                is_granted = not isinstance(answer.outcome, Refused)
+                return answer
+        finally:
+            if is_kept and not is_granted:
+                # The caller may leave, and the account be forgotten, at any moment.
+                await asyncio.shield(self._drop_forgotten(request.asking))
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
     async def _drop_forgotten(self, asking: Account) -> None:
         """Remove persons who came into the ledger while the account that they ask for was forgotten."""
-        if asking.depth > 1 and not await self.rows_of((asking,)):
-            await self.drop_persons(asking)
+        with suppress(StoreError):
+            if asking.depth > 1 and not await self.rows_of((asking,)):
+                states = (await self.ledger.all_limits(asking.root)).states.values()
+                asked = (each.asked_by for state in states for each in state.requests)
+                await self.drop_persons(asking, but={id_ for each in asked for id_ in ids_in(each)})
 
     async def _dry_run(self, request: Request, limits: AppliedLimits) -> Answer | None:
         """Return the answer that a request gets if it changes nothing, None if it might."""

@@ -30,12 +30,12 @@ class Names:
         """Return the rows of accounts of one root that have one."""
         return await self.ledger.named(accounts[0].root, [each.text for each in accounts])
 
-    async def drop_persons(self, account: Account) -> None:
-        """Remove the rows of persons who asked for an account that has none itself, and of names never used."""
+    async def drop_persons(self, account: Account, but: Collection[str] = ()) -> None:
+        """Remove the rows of persons who asked for an account that has none itself, but those of some ids."""
         below = await self.ledger.names_below(account.root, account.text)
         persons = [each for each in below if each.startswith(f"{account.text}{PERSON}")]
         rows = chain.from_iterable([await self.ledger.named(account.root, some) for some in pages(persons)])
-        await self.ledger.drop_names(account.root, [*rows])
+        await self.ledger.drop_names(account.root, [each for each in rows if each.id not in but])
 
     async def rows_for(self, root: str, ids: Iterable[str]) -> list[NameRow]:
         """Return the rows of ids, of those that are not forgotten."""

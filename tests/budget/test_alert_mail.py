@@ -6,9 +6,10 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
@@ -137,7 +138,10 @@ def test_everybody_named_gets_one_mail(authority: Authority, tls: str) -> None:
         send_mail(mail_of(address, authority, tls), ALERT)
     ((recipients, made, is_hidden),) = mailbox.taken
     assert (["ops@example.org", "owner@example.org"], tls != "none") == (recipients, is_hidden)
-    assert ("gris@example.org", "Gris: 80% of a limit is spent") == (made["From"], made["Subject"])
+    assert ("gris@example.org", "Gris: 80 % of a limit is spent") == (made["From"], made["Subject"])
+    assert made["Message-ID"].endswith("@example.org>")
+    assert abs((datetime.now(UTC) - made["Date"].datetime).total_seconds()) < 60
+    assert bytes(made).isascii()
     assert made.get_content().splitlines() == [
         "Account: acme/Zoë",
         "Purpose: payroll",
@@ -207,37 +211,103 @@ def test_what_fails_is_one_word_without_the_server_s_text(authority: Authority, 
 
 
 @contextmanager
-def dripping(content: bytes) -> Iterator[str]:
-    """Run a server that sends something every tenth of a second, and never an end."""
+def scripted(authority: Authority, *script: str) -> Iterator[str]:
+    """Run a server that does one thing after the other; `...` is without end, ten times a second."""
     ended = threading.Event()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*authority.server())
 
-    def drip() -> None:
-        accepted, _ = listener.accept()
-        with accepted:
-            while not ended.wait(0.1):
-                try:
-                    accepted.sendall(content)
-                except OSError:
-                    return
+    def play(connection: socket.socket) -> None:
+        said = b""
+        for step in script:
+            if step.endswith("TLS"):
+                ended.wait(1.2 if step == "slow TLS" else 0)
+                connection = closed.enter_context(context.wrap_socket(connection, server_side=True))
+            elif step == "?":
+                while not connection.recv(4096).endswith(b"\n"):
+                    pass
+            elif step == "...":
+                while not ended.wait(0.1):
+                    connection.sendall(said)
+            else:
+                said = step.encode()
+                connection.sendall(said)
+        ended.wait(20)
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=drip, daemon=True)
+    def play_to_the_end() -> None:
+        with suppress(OSError):
+            play(closed.enter_context(listener.accept()[0]))
+
+    with ExitStack() as closed, socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=play_to_the_end, daemon=True)
         thread.start()
         yield f"127.0.0.1:{listener.getsockname()[1]}"
         ended.set()
         thread.join()
 
 
-@pytest.mark.parametrize("content", [b"", b"2", b"220-hello\r\n"])
+HELLO = ("220 here\r\n", "?", "250-here\r\n250 STARTTLS\r\n", "?", "220 go on\r\n")
+TAKEN = ("?", "250 here\r\n", *("?", "250 OK\r\n") * 3, "?", "354 go on\r\n", "?", "250 taken\r\n", "?")
+
+
+@pytest.mark.parametrize(
+    ("tls", "script"),
+    [
+        ("starttls", ("",)),
+        ("starttls", ("2", "...")),
+        ("starttls", ("220-hello\r\n", "...")),
+        ("starttls", (*HELLO, "nonsense")),
+        ("starttls", HELLO),
+        ("starttls", (*HELLO, "slow TLS", "?", "250-more\r\n", "...")),
+        ("implicit", ()),
+        ("implicit", ("slow TLS", "220-hello\r\n", "...")),
+    ],
+)
 def test_a_server_that_never_ends_is_left(
-    authority: Authority, monkeypatch: pytest.MonkeyPatch, content: bytes
+    authority: Authority, monkeypatch: pytest.MonkeyPatch, tls: str, script: Sequence[str]
 ) -> None:
-    """Whatever it sends meanwhile."""
+    """Whatever it sends meanwhile, before TLS, in its handshake or after it."""
     monkeypatch.setattr(alert_sending, "LIMITS", FetchLimits(seconds=1.0))
-    with dripping(content) as address:
+    with scripted(authority, *script) as address:
         began = time.monotonic()
-        assert "timeout" == failure(mail_of(address, authority, "starttls"))
-    assert time.monotonic() - began < 10
+        assert failure(mail_of(address, authority, tls)) in ("timeout", "tls")
+        assert time.monotonic() - began < 8
+
+
+@pytest.mark.parametrize("goodbye", [("250 later\r\n",), ("221-bye\r\n", "..."), ()])
+def test_a_mail_that_was_taken_is_sent(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch, goodbye: Sequence[str]
+) -> None:
+    """However the server says goodbye, and that has an end too."""
+    monkeypatch.setattr(alert_sending, "LIMITS", FetchLimits(seconds=1.5))
+    with scripted(authority, *HELLO, "TLS", *TAKEN, *goodbye) as address:
+        began = time.monotonic()
+        send_mail(mail_of(address, authority, "starttls"), ALERT)
+        assert time.monotonic() - began < 8
+
+
+async def test_a_mail_server_that_hangs_keeps_the_hook_from_nothing(
+    authority: Authority, clock: SteppedClock
+) -> None:
+    """Each way waits for itself."""
+    with ExitStack() as stack:
+        hook: Hook = stack.enter_context(hooked())
+        mail = mail_of(stack.enter_context(scripted(authority)), authority, "starttls").model_dump(
+            by_alias=True
+        )
+        accounts = [
+            {
+                "path": ["acme", "ann"],
+                "limit": {"information": 20, "calls": 10},
+                "purposes": {"p": {"information": 20, "calls": 10}},
+            },
+        ]
+        settings = settings_of(hook, accounts=accounts, alerts={"url": hook.url, "mail": mail})
+        async with served(MemoryStore(clock), settings) as stub:
+            began = time.monotonic()
+            await spend(stub, 16, purpose="p")
+            await hook.until(lambda: len(hook.posted) == 2)
+            assert time.monotonic() - began < alert_sending.LIMITS.seconds
 
 
 async def test_a_charge_sends_both_and_one_that_fails_keeps_the_other_from_nothing(

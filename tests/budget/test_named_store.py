@@ -35,7 +35,7 @@ from budget_service.ledger.requests import (
 from budget_service.ledger.values import Account, Cost, Mode
 from budget_service.server.account_changes import forget_account
 from budget_service.server.refunds import without_charge
-from budget_service.stores.interface import Store
+from budget_service.stores.interface import Store, StoreUnavailableError
 from budget_service.stores.named_store import NamedStore
 from tests.budget.test_forgetting import ASKER, BELOW, CONFIGURATION, LEAVER
 from tests.support.budget_samples import UNIT, SteppedClock, cancel, charge, limit, reserve
@@ -202,10 +202,11 @@ async def test_nobody_asks_for_an_account_that_is_closed_meanwhile(
     assert isinstance((await store.apply(asking(), NO_LIMITS)).outcome, LimitsSet)
 
 
+@pytest.mark.parametrize("then", ["refused", "left", "failing"])
 async def test_who_asks_while_the_account_is_forgotten_leaves_no_name(
-    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
-    """Between the look at the account and the request itself."""
+    """Between the look at the account and the request itself; also who leaves then, or whose store fails."""
     store = NamedStore(any_store)
     await store.apply(*charge("before", Cost(1, 1), account=ACCOUNT, on=LEVELS))
     await store.apply(asking(), NO_LIMITS)
@@ -221,14 +222,24 @@ async def test_who_asks_while_the_account_is_forgotten_leaves_no_name(
                 request_id=f"{number}", actor=f"sub:{number}", asking=Account(("acme", f"u-{number}"))
             )
             await other.apply(own, NO_LIMITS)
-        return await found(actor, account)
+        named = await found(actor, account)
+        assert (await any_store.names_below("acme", ACCOUNT.text)) != []
+        if then == "left":
+            raise asyncio.CancelledError
+        if then == "failing":
+            raise StoreUnavailableError("no network")
+        return named
 
     monkeypatch.setattr(store, "_asker", forgotten_first)
-    answer = await store.apply(asking(request_id="late", actor="sub:late"), NO_LIMITS)
-    assert Refused(Reason.TOO_MANY_REQUESTS) == answer.outcome
-    assert [] == [
-        each for each in await any_store.names_below("acme", "acme") if each.startswith(ACCOUNT.text)
-    ]
+    late = asking(request_id="late", actor="sub:late")
+    if then == "refused":
+        assert Refused(Reason.TOO_MANY_REQUESTS) == (await store.apply(late, NO_LIMITS)).outcome
+    else:
+        with pytest.raises((asyncio.CancelledError, StoreUnavailableError)):
+            await store.apply(late, NO_LIMITS)
+    assert [] == await any_store.names_below("acme", ACCOUNT.text)
+    # Those who wait for an answer stay, and so does who asks for an account that nobody has used.
+    assert MOST_OF_ACCOUNT == len(await any_store.names_below("acme", "acme"))
 
 
 async def test_all_of_a_root_may_ask_at_once(any_store: Store) -> None:

@@ -167,7 +167,7 @@ def charged(*spent: int, paid: int = 1) -> Charged:
 async def noted(settings: LiveSettings, *charges: Charged) -> list[Any]:
     """Return what is sent for charges."""
     sent: list[Any] = []
-    alerts = ShareAlerts(settings, lambda _: [sent.append])
+    alerts = ShareAlerts(settings, lambda _: {"url": sent.append})
     running = asyncio.create_task(alerts.run())
     for each in charges:
         alerts.note(ANALYST, each)
@@ -194,7 +194,7 @@ async def test_what_waits_is_bounded(
 ) -> None:
     """A hook that hangs costs alerts, and no memory."""
     monkeypatch.setattr(share_alerts, "MOST_WAITING", 2)
-    alerts = ShareAlerts(settings_of(hook), lambda _: [len])
+    alerts = ShareAlerts(settings_of(hook), lambda _: {"url": len})
     for number in range(5):
         alerts.note(Account(("acme", f"a-{number}")), charged(0, 16))
     assert 3 * [("alert.not_sent", {"problem": "queue"})] == logged_events(caplog)
@@ -216,6 +216,9 @@ async def test_what_waits_is_bounded(
         ("{mail: {server: 'h:25', to: [a@b]}}", "alerts.mail.from"),
         ("{mail: {server: 'h:25', from: a@b, to: []}}", "alerts.mail.to"),
         ("{mail: {server: 'h:25', from: a@b, to: ['a@b>']}}", "alerts.mail.to.0"),
+        ("{mail: {server: 'h:25', from: a@.., to: [a@b]}}", "alerts.mail.from"),
+        ("{mail: {server: 'h:25', from: a..b@c, to: [a@b]}}", "alerts.mail.from"),
+        ("{mail: {server: 'h:25', from: a@b-, to: [a@b]}}", "alerts.mail.from"),
         ('{mail: {server: "h:25", from: "a@b\\nBcc: c@d", to: [a@b]}}', "alerts.mail.from"),
         (
             "{mail: {server: 'h:25', from: a@b, to: [a@b], user: u}}",
