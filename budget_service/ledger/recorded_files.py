@@ -18,6 +18,11 @@ _FIELDS = {
 }
 
 
+def journal_name(name: str) -> str:
+    """Return the name of a file as the journal may have it."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name)[:128]
+
+
 class RecordedFile(Struct, frozen=True, gc=False):
     """A kind that the ledger knows nothing of, the SHA-256 of the content, and the name without a path."""
 

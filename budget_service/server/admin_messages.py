@@ -274,8 +274,10 @@ def parse_usage(message: pb.GetUsageReportRequest, account: Account) -> Usage:
         ("information_limits", message.information_limits),
         ("call_limits", message.call_limits),
     ):
-        if len(limits) > MAX_CURVES or any(limit < 0 for limit in limits):
-            raise InvalidFieldError(field, f"must be at most {MAX_CURVES} numbers that are not negative")
+        if len(limits) > MAX_CURVES:
+            raise InvalidFieldError(field, f"must be at most {MAX_CURVES} numbers")
+        if (number := next((each for each, limit in enumerate(limits) if limit < 0), None)) is not None:
+            raise InvalidFieldError(f"{field}[{number}]", "must not be negative")
     if not message.HasField("start_time"):
         # 1970 would be taken for it, and the report be empty.
         raise InvalidFieldError("start_time", "must say when the days begin")

@@ -1,4 +1,4 @@
-"""The files by which this process decides, in the journals: that they came into force before what was decided by them.
+"""The files by which this process decides, in the journals of the roots for which it does.
 
 A root's journal gets an entry soon after the root is used, unless the last one of that kind in it says the same: once
 for all processes of a ledger, and again after a change and its withdrawal. No answer waits for it, and none depends on
@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any, TypeAlias, cast
 
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Answer, Exhausted, Held, Refused
-from budget_service.ledger.recorded_files import RecordedFile
+from budget_service.ledger.recorded_files import RecordedFile, journal_name
 from budget_service.ledger.requests import RecordFile, Request
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account
@@ -31,6 +31,8 @@ from gris_serving.security import Security
 
 INTERVAL_SECONDS = 1.0
 KNOWN_ROOTS = 50_000
+SAID_FOR_SECONDS = 3600.0
+"""How long nobody looks whether another process has said something else since."""
 # How far a journal is read back for the last entry of a kind; beyond, the file is said again.
 PAGE, PAGES = 1000, 10
 REASON = "in force"
@@ -48,7 +50,7 @@ class FilesInForce:
         self._ledger = ledger
         self._in_force = in_force
         self._used: set[str] = set()
-        self._said: OrderedDict[str, Mapping[str, RecordedFile]] = OrderedDict()
+        self._said: OrderedDict[str, tuple[Mapping[str, RecordedFile], float]] = OrderedDict()
         self._fails = False
 
     @property
@@ -72,57 +74,70 @@ class FilesInForce:
         """Record files in the journals of roots that are used, until cancelled."""
         while True:
             await asyncio.sleep(INTERVAL_SECONDS)
-            try:
-                await self.record()
-            except Exception as error:
-                log_internal_error(error)
+            await self.record_now()
+
+    async def record_now(self) -> None:
+        """Record what is to be recorded, or log why not."""
+        try:
+            await self.record()
+        except Exception as error:
+            log_internal_error(error)
 
     async def record(self) -> None:
         """Record the files in force where a root was used; where that fails, the next call tries again."""
-        files = self._in_force()
+        files, now = self._in_force(), monotonic()
         used, self._used = self._used, set()
-        left = {root for root in used if self._said.get(root) != files}
+        left = {root for root in used if not self._has_said(root, files, now)}
         problem = ""
         for root in sorted(left):
             try:
-                for file in files.values():
-                    await self._record(root, file)
+                await self._record(root, files)
             except StoreError as error:
                 problem = type(error).__name__
                 if not isinstance(error, StoreDamagedError):
                     break
             else:
                 left.remove(root)
-                self._keep(root, files)
+                self._keep(root, files, now)
         self._used |= left
         self._note(problem)
 
-    async def _record(self, root: str, file: RecordedFile) -> None:
-        last, before = await self._last(root, file.kind)
-        if last is not None and last.sha256 == file.sha256:
-            return
-        # Processes that find the same entry write one together.
-        id_ = hashlib.sha256("\0".join((root, file.text, before)).encode()).hexdigest()
-        request = RecordFile(
-            account=Account((root,)), request_id=id_, actor=local_actor(), file=file, reason=REASON
-        )
-        await self._ledger.apply(request, NO_LIMITS)
+    def _has_said(self, root: str, files: Mapping[str, RecordedFile], now: float) -> bool:
+        said, at = self._said.get(root, (None, now))
+        return said == files and now - at < SAID_FOR_SECONDS
 
-    async def _last(self, root: str, kind: str) -> tuple[RecordedFile | None, str]:
-        """Return the last file of a kind that a journal has, and what no other entry of a file has."""
-        position = ""
+    async def _record(self, root: str, files: Mapping[str, RecordedFile]) -> None:
+        last = await self._last(root, [(each.kind, each.name) for each in files.values()])
+        for file in files.values():
+            sha256, position = last.get((file.kind, file.name), ("", datetime.now(UTC).date().isoformat()))
+            if sha256 == file.sha256:
+                continue
+            # Processes that find the same entry write one together.
+            id_ = hashlib.sha256("\0".join((root, file.text, position)).encode()).hexdigest()
+            request = RecordFile(
+                account=Account((root,)), request_id=id_, actor=local_actor(), file=file, reason=REASON
+            )
+            await self._ledger.apply(request, NO_LIMITS)
+
+    async def _last(
+        self, root: str, names: Sequence[tuple[str, str]]
+    ) -> dict[tuple[str, str], tuple[str, str]]:
+        """Return the last digest of files by kind and name, and the entry's position, as far back as is looked."""
+        found: dict[tuple[str, str], tuple[str, str]] = {}
+        before = ""
         for _ in range(PAGES):
-            page = await self._ledger.latest(root, position, PAGE)
-            for found, entry in page:
-                if entry.kind is EntryKind.FILE and (file := RecordedFile.of_text(entry.change)).kind == kind:
-                    return file, found
-            if len(page) < PAGE:
+            page = await self._ledger.latest(root, before, PAGE)
+            for position, entry in page:
+                if entry.kind is EntryKind.FILE:
+                    file = RecordedFile.of_text(entry.change)
+                    found.setdefault((file.kind, file.name), (file.sha256, position))
+            if len(page) < PAGE or found.keys() >= {*names}:
                 break
-            position = page[-1][0]
-        return None, datetime.now(UTC).date().isoformat()
+            before = page[-1][0]
+        return found
 
-    def _keep(self, root: str, files: Mapping[str, RecordedFile]) -> None:
-        self._said[root] = files
+    def _keep(self, root: str, files: Mapping[str, RecordedFile], now: float) -> None:
+        self._said[root] = files, now
         self._said.move_to_end(root)
         if len(self._said) > KNOWN_ROOTS:
             self._said.popitem(last=False)
@@ -143,13 +158,9 @@ def in_force(settings: LiveSettings, config: Path, security: Security, access: P
         current = settings.current
         if not current.configuration.administration.records_files:
             return {}
-        files = {"budget": _named("budget", current.sha256, config)}
+        files = {"budget": RecordedFile("budget", current.sha256, journal_name(config.name))}
         if access is not None:
-            files["access"] = _named("access", security.access_sha256, access)
+            files["access"] = RecordedFile("access", security.access_sha256, journal_name(access.name))
         return files
 
     return found
-
-
-def _named(kind: str, sha256: str, path: Path) -> RecordedFile:
-    return RecordedFile.parse(kind, sha256, re.sub(r"[^A-Za-z0-9._-]", "_", path.name)[:128])

@@ -42,7 +42,7 @@ def got(request: Message, path: str) -> str:
 def _described(holder: Message, field: Any) -> str:
     value = getattr(holder, field.name)
     if field.is_repeated:
-        return str(len(value))
+        return f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
     if field.message_type is not None and not holder.HasField(field.name):
         return "nothing"
     return _of_value(value, field)

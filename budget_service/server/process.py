@@ -281,9 +281,10 @@ class _Program:
             What servers use in the place of the store.
         """
         tasks = [asyncio.create_task(self.settings.follow(self.options.config))]
+        decided_by = in_force(self.settings, self.options.config, self.security, self.options.access)
+        files = FilesInForce(store, decided_by)
+        # A region's journal is not kept.
         if self.options.region is None:
-            used = in_force(self.settings, self.options.config, self.security, self.options.access)
-            files = FilesInForce(store, used)
             tasks.append(asyncio.create_task(files.run()))
             store = files.store
         if self.metrics is not None:
@@ -294,6 +295,7 @@ class _Program:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await files.record_now()
 
     async def started(self, store: Store, servers: AsyncExitStack) -> Mapping[str, str]:
         """Start the servers and return their addresses by name."""

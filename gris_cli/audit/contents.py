@@ -15,11 +15,11 @@ from gris_api.budget.v1 import budget_pb2
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from budget_service.ledger.journal import require_well_formed
-from budget_service.ledger.recorded_files import RecordedFile
+from budget_service.ledger.recorded_files import RecordedFile, journal_name
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account, capped_sum
 from budget_service.ledger.verification import Rebuilt, RebuiltStates, next_digest
-from budget_service.ledger.windows import datetime_of
+from budget_service.ledger.windows import SECOND, Microseconds, datetime_of, microseconds_of
 from budget_service.server.archives import Chain, NoArchiveError
 from gris_cli.audit.bundle import (
     ACCOUNTS,
@@ -44,12 +44,15 @@ class _File(BaseModel):
     sha256: str
 
 
+CLOCKS_DIFFER: Microseconds = 60 * SECOND
+"""By how much the clock of who exports may differ from the ledger's."""
 _FILES = TypeAdapter(list[_File])
 
 
 class _Recorded(NamedTuple):
-    """When a file was recorded last, in which root, and its digest."""
+    """When a file was recorded last, not later than the bundle was made, in which root, and its digest."""
 
+    is_past: bool
     time: int
     root: str
     sha256: str
@@ -73,8 +76,8 @@ class _Journals:
     states: RebuiltStates = field(default_factory=RebuiltStates)
     recorded: dict[tuple[str, str], _Recorded] = field(default_factory=dict)
 
-    def read(self, chain: Chain, journal: Journal) -> None:
-        """Read all entries of a root. Raises one of `_NO_ENTRY`, or OtherPastError."""
+    def read(self, chain: Chain, journal: Journal, made_at: Microseconds) -> None:
+        """Read all entries of a root, in a bundle of that time. Raises one of `_NO_ENTRY`, or OtherPastError."""
         root, first, rebuilt = journal.root, chain.begins(journal.root, journal.entries), Rebuilt()
         digests = chain.digests(root, first - 1)
         for number, entry in enumerate(chain.entries(root, journal.entries), first):
@@ -89,10 +92,10 @@ class _Journals:
                 self.named.add(entry)
             if entry.kind is EntryKind.FILE:
                 file = RecordedFile.of_text(entry.change)
-                # A journal has nothing of the time in which its root is not used.
-                before = self.recorded.get((file.kind, file.name))
-                if before is None or before.time <= entry.time:
-                    self.recorded[file.kind, file.name] = _Recorded(entry.time, root, file.sha256)
+                # A journal has nothing of the time in which its root is not used. The time of a root may be ahead.
+                found = _Recorded(entry.time <= made_at, entry.time, root, file.sha256)
+                before = self.recorded.get((file.kind, file.name), found)
+                self.recorded[file.kind, file.name] = found if found[:2] >= before[:2] else before
         # Of several pasts each may be sound: what is added up has to be the one that the journal continues.
         if digests and journal.digest not in digests:
             raise OtherPastError
@@ -103,9 +106,10 @@ class _Journals:
 def check_contents(checked: Checked, chain: Chain) -> None:
     """Compare names and what the ledger said of each level with the journals, and files with what was recorded."""
     journals, names = _Journals(), read_names(checked)
+    made_at = _latest(checked.manifest.made_at)
     for each in checked.manifest.journals:
         try:
-            journals.read(chain, each)
+            journals.read(chain, each, made_at)
         except _NO_ENTRY:
             checked.note(each.file or MANIFEST, "has an entry that no ledger can have")
         except OtherPastError:
@@ -117,6 +121,14 @@ def check_contents(checked: Checked, chain: Chain) -> None:
     if not checked.problems:
         _check_accounts(checked, journals, names)
     _check_recorded(checked, journals.recorded)
+
+
+def _latest(made_at: str) -> Microseconds:
+    """Return the latest time that a ledger's clock may have shown when a bundle was made; 0: it says no time."""
+    try:
+        return microseconds_of(datetime.fromisoformat(made_at)) + CLOCKS_DIFFER
+    except ValueError:
+        return 0
 
 
 def _check_accounts(checked: Checked, journals: _Journals, names: Names) -> None:
@@ -142,12 +154,12 @@ def _check_recorded(checked: Checked, recorded: dict[tuple[str, str], _Recorded]
     given = [said for said in files if said.kind != METRICS]
     for said in given:
         _check_file(checked, said, recorded)
-    here = {(said.kind, said.name) for said in given}
+    here = {(said.kind, journal_name(said.name)) for said in given}
     checked.recorded_elsewhere = len(recorded.keys() - here)
 
 
 def _check_file(checked: Checked, file: _File, recorded: dict[tuple[str, str], _Recorded]) -> None:
-    last = recorded.get((file.kind, file.name))
+    last = recorded.get((file.kind, journal_name(file.name)))
     if last is None:
         checked.not_recorded += 1
         return

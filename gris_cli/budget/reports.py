@@ -313,14 +313,15 @@ def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:
 def archives_sheet(checked: Sequence[CheckedArchive]) -> Sheet:
     """Return what each archive holds, the digest of all entries up to its last, and what is wrong with it."""
     rows = [
-        (each.path.name, *(("", None, None, "") if (found := each.archive) is None else (
-            found.root, None if found.is_emptied else found.first, found.last, found.digest
+        (each.path.name, *(("", None, None, None, "") if (found := each.archive) is None else (
+            found.root, None if found.is_emptied else found.first, found.last, found.last - found.first + 1,
+            found.digest,
         )), each.problem)
         for each in checked
     ]  # fmt: skip
     columns = (
         _text("file", "file"), _text("root", "root"), Column("first", "first entry"), Column("last", "last entry"),
-        _text("digest", "digest"), _text("problem", "problem"),
+        Column("entries", "entries"), _text("digest", "digest"), _text("problem", "problem"),
     )  # fmt: skip
     emptied = (each.path.name for each in checked if each.archive is not None and each.archive.is_emptied)
     return Sheet(columns, rows, tuple([("emptied", f"{name} {EMPTIED}") for name in emptied]))

@@ -119,15 +119,37 @@ async def test_processes_that_say_it_at_once_say_it_once(any_store: Store) -> No
 
 
 async def test_what_somebody_has_recorded_is_not_said_again(any_store: Store) -> None:
-    """Under whatever name; then the journal has who it was and why."""
+    """Then the journal has who it was and why; but another name is another file, whatever is in it."""
     await Process(any_store, {}).use()
-    given = replace(file(1), name="of-acme.yaml")
-    request = RecordFile(
-        account=Account(("acme",)), request_id="r", actor="uri:ops", file=given, reason="reviewed"
-    )
-    await any_store.apply(request, NO_LIMITS)
+    for number, name in enumerate(("of-acme.yaml", "budget.yaml")):
+        given = replace(file(1), name=name)
+        request = RecordFile(
+            account=Account(("acme",)), request_id=name, actor="uri:ops", file=given, reason="reviewed"
+        )
+        await any_store.apply(request, NO_LIMITS)
+        if not number:
+            await Process(any_store, {"budget": file(2)}).say()
     await Process(any_store, {"budget": file(1)}).say()
-    assert [given.text] == await said(any_store)
+    names = [(each.change, each.actor) for each in await files_of(any_store, "acme")]
+    assert [("of-acme.yaml", True), ("budget.yaml", False), ("budget.yaml", True)] == [
+        (change.rpartition(":")[2], actor == "uri:ops") for change, actor in names
+    ]
+
+
+async def test_a_process_looks_again_whether_another_said_something_else(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an hour: the other one may be gone."""
+    now = 0.0
+    monkeypatch.setattr(files_in_force, "monotonic", lambda: now)
+    process, canary = Process(any_store), Process(any_store, AFTER)
+    await process.say()
+    await canary.say()
+    await process.say()
+    assert texts(*BEFORE.values(), file(3)) == await said(any_store)
+    now = files_in_force.SAID_FOR_SECONDS
+    await process.say()
+    assert texts(*BEFORE.values(), file(3), file(1)) == await said(any_store)
 
 
 async def test_who_is_refused_makes_no_root(any_store: Store) -> None:
@@ -217,12 +239,12 @@ async def test_a_service_says_which_budget_and_access_file_are_in_force(tmp_path
     def expect(kind: str, name: str, path: Path) -> None:
         expected.append(f"{kind}:{hashlib.sha256(path.read_bytes()).hexdigest()}:{name}")
 
-    async def use(address: str) -> None:
+    async def use(address: str, *, waits: bool = True) -> None:
         id_ = new_id()
         request = charging(cost(1, 0), request_id=id_, release_id=id_, query_id=id_)
         async with grpc.aio.secure_channel(address, caller.for_channel()) as channel:
             await stub_of(channel).UpdateBudget(request)
-        await asyncio.sleep(2 * files_in_force.INTERVAL_SECONDS)
+        await asyncio.sleep(2 * files_in_force.INTERVAL_SECONDS if waits else 0)
 
     paths = {
         "access": access,
@@ -242,7 +264,7 @@ async def test_a_service_says_which_budget_and_access_file_are_in_force(tmp_path
         await use(running.address)
         access.write_text(f"{access.read_text()}# one more line\n")
         expect("access", "who_may.yaml", access)
-        await use(running.address)
+        await use(running.address, waits=False)
         running.end(signal.SIGTERM)
     async with closing(SqliteStore.open(ledger)) as store:
         assert (expected if wanted else []) == await said(store)

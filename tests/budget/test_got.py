@@ -29,8 +29,8 @@ def changed(**fields: Any) -> admin_pb2.SetLimitsRequest:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("changes", "1"),
-        ("changes[0].path", "2"),
+        ("changes", "1 entry"),
+        ("changes[0].path", "2 entries"),
         ("changes[0].path[1]", "120 characters"),
         ("changes[0].limit.zone", "Europe/Belin"),
         ("changes[0].limit.mode", "MODE_ENFORCE"),
@@ -83,5 +83,10 @@ async def test_callers_and_administrators_hear_it(clock: SteppedClock) -> None:
         admin: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
         empty = await failure(admin.SetLimits(changed(changes=[])))
         page = await failure(admin.ListCharges(admin_pb2.ListChargesRequest(page_size=-1)))
-    assert empty.message.endswith("; got 0")
+        report = admin_pb2.GetUsageReportRequest(
+            account={"path": ["acme"]}, depth=1, days=1, call_limits=[3, -5]
+        )
+        curve = await failure(admin.GetUsageReport(report))
+    assert empty.message.endswith("; got 0 entries")
+    assert (curve.fields, curve.message.endswith("; got -5")) == (("call_limits[1]",), True)
     assert (page.fields, page.message.endswith("; got -1")) == (("page_size",), True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
@@ -20,9 +21,10 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
 
+from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import next_digest
-from budget_service.server.archives import entry_line, last_line, read_archive, read_entries
+from budget_service.server.archives import Chain, entry_line, last_line, read_archive, read_entries
 from gris_cli.__main__ import main
 from gris_cli.audit.bundle import (
     LABEL,
@@ -33,6 +35,8 @@ from gris_cli.audit.bundle import (
     Manifest,
     hashed,
 )
+from gris_cli.audit.checked import Checked
+from gris_cli.audit.contents import check_contents
 from gris_serving.call_outcome import CallOutcome
 from gris_serving.metrics import CallMetrics
 from tests.support.audits import (
@@ -672,6 +676,54 @@ def test_a_bundle_has_what_the_service_says_of_itself(other_ledger: Company, tmp
     assert "T" in said["GetStatus"]["configuration_since"]
 
 
+@pytest.mark.parametrize(
+    ("recorded", "in_force", "count"),
+    [
+        (((5, "old"), (6, "new")), "new", 0),
+        (((5, "old"), (6, "new")), "old", 1),
+        # The clock of one root was years ahead: what it recorded then is older than all else.
+        (((10**18, "old"), (6, "new")), "new", 0),
+        (((10**18, "old"), (6, "new")), "old", 1),
+        (((10**18, "old"),), "new", 1),
+    ],
+)
+def test_of_all_journals_the_newest_record_counts(
+    tmp_path: Path, recorded: Sequence[tuple[int, str]], in_force: str, count: int
+) -> None:
+    """By the name that a journal can have for a file."""
+    digests = {each: hashlib.sha256(each.encode()).hexdigest() for each in ("old", "new")}
+    said = [{"kind": "budget", "name": "größe budget.yaml", "sha256": digests[in_force]}]
+    (tmp_path / "configuration.json").write_text(json.dumps(said))
+    (tmp_path / "names.jsonl").touch()
+    (tmp_path / "accounts.jsonl").touch()
+    journals = list[Journal]()
+    for number, (time, content) in enumerate(recorded):
+        root = f"root-{number}"
+        entry = JournalEntry(
+            kind=EntryKind.FILE, account=Account((root,)), cost=Cost(0, 0), unit_id="", request_id="r",
+            release_id="", query_id="", time=time, holds=(), actor="local:gris",
+            change=f"budget:{digests[content]}:gr__e_budget.yaml",
+        )  # fmt: skip
+        digest = next_digest("", entry)
+        (tmp_path / f"journal.{root}.jsonl").write_text(entry_line(entry) + last_line(1, digest))
+        journals.append(
+            Journal(
+                root=root, file=f"journal.{root}.jsonl", first=1, entries=1, digest=digest,
+                checkpoint_entries=0, checkpoint_digest="",
+            )
+        )  # fmt: skip
+    manifest = Manifest(
+        format="gris-audit-1", gris="", made_at="2026-11-01T00:00:00+00:00", made_by="", every_root=True,
+        journals=journals, files={},
+    )  # fmt: skip
+    checked = Checked(tmp_path, manifest)
+    check_contents(checked, Chain(tmp_path / each.file for each in journals))
+    found = [(file, problem) for file, problem in checked.problems if file == "configuration.json"]
+    assert (count, 1, 0, 0) == (
+        len(found), checked.recorded, checked.not_recorded, checked.recorded_elsewhere
+    )  # fmt: skip
+
+
 @needs("process")
 def test_a_file_that_was_changed_after_it_was_recorded_is_found(
     other_ledger: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -698,7 +750,7 @@ def test_a_file_that_was_changed_after_it_was_recorded_is_found(
     ]
     policy.write_text(POLICY + "\n")
     problem = "policy.yaml is not what was recorded last as this policy, in the journal of "
-    (place, said_of) = problems(found("changed", sound=False))[0]
+    ((place, said_of),) = problems(found("changed", sound=False))
     assert "configuration.json" == place
     assert said_of in {problem + root for root in ("acme", ODD)}
     said = json.loads(lines_of(tmp_path / "changed" / JOURNAL)[-2])

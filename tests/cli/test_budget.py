@@ -463,8 +463,8 @@ def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.Capture
         assert f"checkpoint of acme: 3 entries, moved to {path.name}" in said
         assert checkpointed["digest"] in said
         (sound,) = reported(capsys, "verify", "--archive", str(path))["archives"]
-        assert ("acme", 1, 3, checkpointed["digest"], "") == tuple(
-            sound[each] for each in ("root", "first", "last", "digest", "problem")
+        assert ("acme", 1, 3, 3, checkpointed["digest"], "") == tuple(
+            sound[each] for each in ("root", "first", "last", "entries", "digest", "problem")
         )
         path.write_text(path.read_text().replace('"calls": 1', '"calls": 0', 1))
         (forged,) = reported(capsys, "verify", "--archive", str(path), code=1)["archives"]
@@ -472,6 +472,9 @@ def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.Capture
         path.write_text(last_line(3, checkpointed["digest"], "acme"))
         assert main(["budget", "verify", "--archive", str(path)]) == 0
         assert f"{path.name} has no entries any more" in " ".join(capsys.readouterr().out.split())
+        assert [0] == [
+            each["entries"] for each in reported(capsys, "verify", "--archive", str(path))["archives"]
+        ]
         assert [] == reported(capsys, "verify", "--admin", running.admin_address)["differences"]
 
 
