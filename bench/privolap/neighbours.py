@@ -32,6 +32,7 @@ RHO_OF_A_QUESTION = 0.001
 """About what an answer is paid with: small enough that 12 answers of each table show if more is learnt."""
 
 PAID_AT_ONCE = 2
+MEMBERS = 4000
 FIRST, LAST = datetime.date(2020, 1, 1), datetime.date(2020, 4, 30)
 PEOPLE = (
     "SELECT 'm' || i AS member, 'item ' || i % 4 AS item, ['a', 'b'][i % 2 + 1] AS slice, 'first' AS tag, "
@@ -59,7 +60,7 @@ def person(
     return ONE.format(item=item, slice=slice_, tag=tag, amount=amount, rows=rows)
 
 
-def table(path: Path, *further: str, members: int = 4000) -> Data:
+def table(path: Path, *further: str, members: int = MEMBERS) -> Data:
     """Write people, each with one row, and further rows."""
     text = " UNION ALL ".join((PEOPLE.format(members=members), *further))
     written = path.with_suffix(".new")

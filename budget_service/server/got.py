@@ -1,6 +1,6 @@
 """What a field of a request held that is not allowed, for its error: numbers, and of most texts only how long they are.
 
-Names of accounts and of people, reasons and tickets are never quoted: errors of callers may be logged elsewhere.
+No text is quoted but the name of a time zone: it may be that of an account or of a person, or a literal of a query.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 MOST_QUOTED = 64
-_QUOTED = frozenset(("kind", "region", "sha256", "unit_id", "zone"))
+_QUOTED = frozenset(("zone",))
 _STEP = re.compile(r"([a-z_0-9]+)(?:\[([0-9]+)\])?")
 
 

@@ -200,7 +200,7 @@ async def test_an_analyst_asks_for_more_and_an_owner_decides(visitors: Visitors,
     asked = await zoe.send(form, information="4000", calls="40", reason="<b>audit</b>", level="acme/zoe")
     assert asked.status == 200, asked.text
     assert "waits for an administrator" in asked.text
-    assert "as many requests" in (await zoe.send(form, information="1", calls="1", reason="again")).text
+    assert "as many requests" in (await zoe.send(form, information="5000", calls="1", reason="again")).text
     assert await zoe.left() == 3000
     page = await owner.get("/owner/requests")
     assert "<b>audit" not in page.html
