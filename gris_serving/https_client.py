@@ -104,10 +104,11 @@ def fetch(url: str, context: ssl.SSLContext, limits: FetchLimits, sent: SentForm
 
 def _fetched(url: SplitResult, context: ssl.SSLContext, limits: FetchLimits, sent: SentForm | None) -> bytes:
     with closing(_connection(url, context)) as connection:
-        connection.sock = _connected(connection, url.scheme, context, limits.seconds)
-        with hung_up_after(limits.seconds, lambda: connection.sock):
-            if isinstance(connection.sock, ssl.SSLSocket):
-                connection.sock.do_handshake()
+        # Where an answer has no length, `connection` lets go of it before the answer is read.
+        connected = connection.sock = _connected(connection, url.scheme, context, limits.seconds)
+        with hung_up_after(limits.seconds, lambda: connected):
+            if isinstance(connected, ssl.SSLSocket):
+                connected.do_handshake()
             target = (url.path or "/") + (f"?{url.query}" if url.query else "")
             if sent is None:
                 connection.request("GET", target, headers=_JSON)
