@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_077,
-    "budget_service": 24_156,
+    "budget_service": 24_223,
     "pinot_connector": 22_156,
     "gris_gateway": 3_801,
     "gris_console": 4_562,
@@ -29,14 +29,14 @@ LINES = {
     "gris_data": 8_626,
     "gris_lab": 5_818,
     "gris_cli": 12_472,
-    "gris_serving": 4_289,
+    "gris_serving": 4_290,
 }
-LINES_OF_TESTS = 150_196
+LINES_OF_TESTS = 150_322
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 154_430
+WORDS = 154_612
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

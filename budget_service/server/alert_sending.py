@@ -104,6 +104,35 @@ def _deliver(mail: Mail, made: EmailMessage) -> None:
             server.quit()
 
 
+class _Replies:
+    """What a server says, up to a size: a reply may have any number of lines."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._left = LIMITS.most_bytes
+
+    def readline(self, most: int) -> bytes:
+        line: bytes = self._file.readline(most)
+        self._left -= len(line)
+        if self._left < 0:
+            raise smtplib.SMTPServerDisconnected
+        return line
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Server(smtplib.SMTP):
+    def getreply(self) -> tuple[int, bytes]:
+        if self.file is None and self.sock is not None:
+            self.file = _Replies(self.sock.makefile("rb"))
+        return super().getreply()
+
+
+class _SecureServer(_Server, smtplib.SMTP_SSL):
+    """The same, by TLS from the first byte on."""
+
+
 @contextmanager
 def _bounded(mail: Mail, host: str) -> Iterator[tuple[smtplib.SMTP, ssl.SSLContext]]:
     """Give a server that is not connected yet, and what verifies it; whatever it does, its connection ends in time."""
@@ -119,7 +148,7 @@ def _bounded(mail: Mail, host: str) -> Iterator[tuple[smtplib.SMTP, ssl.SSLConte
     context.sslsocket_class = Noted
     # The name of this machine, which would be looked up else, is nobody's business.
     own: Any = {"timeout": LIMITS.seconds, "local_hostname": mail.domain}
-    server = smtplib.SMTP_SSL(context=context, **own) if mail.tls == "implicit" else smtplib.SMTP(**own)
+    server = _SecureServer(context=context, **own) if mail.tls == "implicit" else _Server(**own)
     # The name in the server's certificate: `connect` does not set it, and without one no TLS begins.
     server._host = host  # type: ignore[attr-defined]
     with hung_up_after(LIMITS.seconds, lambda: secured[-1] if secured else server.sock):

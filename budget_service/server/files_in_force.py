@@ -12,6 +12,7 @@ import hashlib
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -31,6 +32,7 @@ from gris_serving.security import Security
 
 INTERVAL_SECONDS = 1.0
 KNOWN_ROOTS = 50_000
+FINISH_SECONDS = 5.0
 SAID_FOR_SECONDS = 3600.0
 """How long nobody looks whether another process has said something else since."""
 # How far a journal is read back for the last entry of a kind; beyond, the file is said again.
@@ -38,7 +40,7 @@ PAGE, PAGES = 1000, 10
 REASON = "in force"
 
 InForce: TypeAlias = Callable[[], Mapping[str, RecordedFile]]
-"""Returns the files in force now, by kind; it reads none."""
+"""Returns the files in force now, by kind; none where they are not to be recorded."""
 
 log = logging.getLogger(__name__)
 
@@ -74,10 +76,18 @@ class FilesInForce:
         """Record files in the journals of roots that are used, until cancelled."""
         while True:
             await asyncio.sleep(INTERVAL_SECONDS)
-            await self.record_now()
+            await self._record_now()
 
-    async def record_now(self) -> None:
-        """Record what is to be recorded, or log why not."""
+    async def finish(self) -> None:
+        """Record what is left when the process ends, for so long as that may take; what is left then is logged."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FINISH_SECONDS):
+                await self._record_now()
+        if self._used:
+            self._fails = False
+            self._note("stopped")
+
+    async def _record_now(self) -> None:
         try:
             await self.record()
         except Exception as error:
@@ -87,19 +97,21 @@ class FilesInForce:
         """Record the files in force where a root was used; where that fails, the next call tries again."""
         files, now = self._in_force(), monotonic()
         used, self._used = self._used, set()
-        left = {root for root in used if not self._has_said(root, files, now)}
+        left = {root for root in used if files and not self._has_said(root, files, now)}
         problem = ""
-        for root in sorted(left):
-            try:
-                await self._record(root, files)
-            except StoreError as error:
-                problem = type(error).__name__
-                if not isinstance(error, StoreDamagedError):
-                    break
-            else:
-                left.remove(root)
-                self._keep(root, files, now)
-        self._used |= left
+        try:
+            for root in sorted(left):
+                try:
+                    await self._record(root, files)
+                except StoreError as error:
+                    problem = type(error).__name__
+                    if not isinstance(error, StoreDamagedError):
+                        break
+                else:
+                    left.remove(root)
+                    self._keep(root, files, now)
+        finally:
+            self._used |= left
         self._note(problem)
 
     def _has_said(self, root: str, files: Mapping[str, RecordedFile], now: float) -> bool:
@@ -109,7 +121,7 @@ class FilesInForce:
     async def _record(self, root: str, files: Mapping[str, RecordedFile]) -> None:
         last = await self._last(root, [(each.kind, each.name) for each in files.values()])
         for file in files.values():
-            sha256, position = last.get((file.kind, file.name), ("", datetime.now(UTC).date().isoformat()))
+            sha256, position = last.get((file.kind, file.name), ("", f"{datetime.now(UTC):%Y-%m-%dT%H}"))
             if sha256 == file.sha256:
                 continue
             # Processes that find the same entry write one together.

@@ -10,8 +10,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-MOST_QUOTED = 64
-_QUOTED = frozenset(("zone",))
+_ZONE = re.compile("[A-Za-z0-9_+/-]{1,40}")
 _STEP = re.compile(r"([a-z_0-9]+)(?:\[([0-9]+)\])?")
 
 
@@ -65,7 +64,7 @@ def _of_text(value: str | bytes, name: str) -> str:
         return "nothing"
     if isinstance(value, bytes):
         return f"{len(value)} bytes"
-    if name in _QUOTED and len(value) <= MOST_QUOTED and value.isprintable():
+    if name == "zone" and _ZONE.fullmatch(value):
         return value
     characters, size = len(value), len(value.encode(errors="replace"))
     return f"{characters} characters" + ("" if size == characters else f", {size} bytes")

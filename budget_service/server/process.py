@@ -295,7 +295,8 @@ class _Program:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await files.record_now()
+            if self.options.region is None:
+                await files.finish()
 
     async def started(self, store: Store, servers: AsyncExitStack) -> Mapping[str, str]:
         """Start the servers and return their addresses by name."""

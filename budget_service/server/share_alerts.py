@@ -57,7 +57,7 @@ class ShareAlerts:
 
     async def run(self) -> None:
         """Send what waits, until cancelled."""
-        await asyncio.gather(*map(_send_all, self._waiting.values()))
+        await asyncio.gather(*(_send_all(name, waiting) for name, waiting in self._waiting.items()))
 
     def _note(  # noqa: PLR0917
         self,
@@ -98,25 +98,30 @@ class ShareAlerts:
             try:
                 self._waiting[name].put_nowait((way, alert))
             except asyncio.QueueFull:
-                _log_unsent("queue")
+                _log_unsent(name, "queue")
 
 
-async def _send_all(waiting: _Waiting) -> None:
+async def _send_all(name: str, waiting: _Waiting) -> None:
     loop = asyncio.get_running_loop()
-    sending = ThreadPoolExecutor(1, "gris-alerts")
+    sending, unsent = ThreadPoolExecutor(1, "gris-alerts"), 0
     try:
         while True:
             way, alert = await waiting.get()
+            unsent = 1
             try:
                 await loop.run_in_executor(sending, way, alert)
             except FetchError as error:
-                _log_unsent(str(error))
+                _log_unsent(name, str(error))
             except Exception as error:
                 # Its text may name an account.
-                _log_unsent(type(error).__name__)
+                _log_unsent(name, type(error).__name__)
+            unsent = 0
     finally:
         sending.shutdown(wait=False, cancel_futures=True)
+        for _ in range(unsent + waiting.qsize()):
+            _log_unsent(name, "stopped")
 
 
-def _log_unsent(problem: str) -> None:
-    log.warning("An alert was not sent.", extra={"event": "alert.not_sent", "fields": {"problem": problem}})
+def _log_unsent(way: str, problem: str) -> None:
+    fields = {"way": way, "problem": problem}
+    log.warning("An alert was not sent.", extra={"event": "alert.not_sent", "fields": fields})

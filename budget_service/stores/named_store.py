@@ -176,6 +176,7 @@ class NamedStore(Names):
         The level is by ids, and who asks by names.
         """
         is_kept = is_granted = False
+        was_known = request.asking.depth > 1 and bool(await self.rows_of((request.asking,)))
         try:
             for _ in range(MOST_ASKING):
                 version, waiting = await self._waiting(request.account)
@@ -193,7 +194,7 @@ class NamedStore(Names):
                 is_granted = not isinstance(answer.outcome, Refused)
                 return answer
         finally:
-            if is_kept and not is_granted:
+            if was_known and is_kept and not is_granted:
                 # The caller may leave, and the account be forgotten, at any moment.
                 await asyncio.shield(self._drop_forgotten(request.asking))
         raise StoreUnavailableError("the limits of this root are being changed without pause")
@@ -201,7 +202,7 @@ class NamedStore(Names):
     async def _drop_forgotten(self, asking: Account) -> None:
         """Remove persons who came into the ledger while the account that they ask for was forgotten."""
         with suppress(StoreError):
-            if asking.depth > 1 and not await self.rows_of((asking,)):
+            if not await self.rows_of((asking,)):
                 states = (await self.ledger.all_limits(asking.root)).states.values()
                 asked = (each.asked_by for state in states for each in state.requests)
                 await self.drop_persons(asking, but={id_ for each in asked for id_ in ids_in(each)})

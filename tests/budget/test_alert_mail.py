@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import ssl
 import threading
@@ -20,8 +21,10 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
 from budget_service.configuration.alerts import Alerts, Mail
+from budget_service.configuration.budget_file import ConfigurationError
 from budget_service.server import alert_sending
 from budget_service.server.alert_sending import send_mail, ways
+from budget_service.server.settings import load_settings
 from gris_serving.https_client import FetchError, FetchLimits
 from tests.budget.memory_store import MemoryStore
 from tests.budget.test_share_alerts import Hook, hooked, served, settings_of, spend
@@ -272,6 +275,34 @@ def test_a_server_that_never_ends_is_left(
         began = time.monotonic()
         assert failure(mail_of(address, authority, tls)) in ("timeout", "tls")
         assert time.monotonic() - began < 8
+
+
+@pytest.mark.parametrize("tls", ["starttls", "implicit"])
+def test_a_reply_without_end_fills_no_memory(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch, tls: str
+) -> None:
+    """It is left once it is as long as no reply is."""
+    monkeypatch.setattr(alert_sending, "LIMITS", FetchLimits(seconds=20.0, most_bytes=1000))
+    script = [*(["TLS"] if tls == "implicit" else []), *["220-" + 400 * "x" + "\r\n"] * 5]
+    with scripted(authority, *script) as address:
+        began = time.monotonic()
+        assert "unreachable" == failure(mail_of(address, authority, tls))
+        assert time.monotonic() - began < 10
+
+
+def test_files_that_cannot_be_used_are_named_at_the_start(tmp_path: Path) -> None:
+    """And not when the first mail is due."""
+    path = tmp_path / "budget.yaml"
+    mail = {"server": "h:25", "from": "a@b", "to": ["a@b"]}
+    secret = password_of(tmp_path, mode=0o444)
+    for wrong, name in ((secret, "password_file"), ({"ca_file": str(tmp_path / "gone.pem")}, "ca_file")):
+        accounts = [{"path": ["a"], "limit": {"information": 1, "calls": 1}}]
+        path.write_text(json.dumps({"accounts": accounts, "alerts": {"mail": mail | wrong}}))
+        with pytest.raises(ConfigurationError) as refused:
+            load_settings(path)
+        assert f"alerts.mail.{name}" in str(refused.value)
+        assert PASSWORD not in str(refused.value)
+        assert [f"alerts.mail.{name}"] == [each.field for each in refused.value.faults]
 
 
 @pytest.mark.parametrize("goodbye", [("250 later\r\n",), ("221-bye\r\n", "..."), ()])

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import grpc
 import pytest
@@ -21,7 +22,7 @@ from budget_service.ledger.requests import RecordFile
 from budget_service.ledger.values import Account, Cost
 from budget_service.server import files_in_force
 from budget_service.server.files_in_force import FilesInForce
-from budget_service.stores.interface import Store, StoreDamagedError, StoreUnavailableError
+from budget_service.stores.interface import Store, StoreDamagedError, StoreError, StoreUnavailableError
 from budget_service.stores.named_store import NamedStore
 from budget_service.stores.sqlite.store import SqliteStore
 from tests.budget.conftest import closing
@@ -160,11 +161,67 @@ async def test_who_is_refused_makes_no_root(any_store: Store) -> None:
     assert [] == await any_store.journal("made up", "", "", 9)
 
 
+async def test_who_ends_in_the_midst_records_the_rest(clock: SteppedClock) -> None:
+    """Of all roots that were used; and nothing is read where nothing is to be recorded."""
+    ledger = MemoryStore(clock)
+    process, silent = (
+        Process(Slow(ledger, 0.05).of),
+        Process(Failing(ledger, StoreError("x"), ["r-0"]).of, {}),
+    )
+    for number in range(6):
+        await process.use(Account((f"r-{number}", "x")))
+        await silent.use(Account((f"r-{number}", "x")))
+    await silent.recording.record()
+    recording = asyncio.create_task(process.recording.record())
+    await asyncio.sleep(0.12)
+    recording.cancel()
+    await asyncio.gather(recording, return_exceptions=True)
+    assert [] == await said(ledger, "r-5")
+    await process.recording.finish()
+    assert [texts(*BEFORE.values())] * 6 == [await said(ledger, f"r-{number}") for number in range(6)]
+
+
+async def test_who_ends_while_the_store_hangs_ends(
+    clock: SteppedClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says that something is left."""
+    monkeypatch.setattr(files_in_force, "FINISH_SECONDS", 0.1)
+    process = Process(Slow(MemoryStore(clock), 60.0).of)
+    await process.use()
+    await process.recording.finish()
+    assert [("file.not_recorded", {"problem": "stopped"})] == logged_events(caplog)
+
+
+class Slow:
+    """A store in which a page is read slowly."""
+
+    def __init__(self, store: Store, seconds: float) -> None:
+        self.store, self.seconds = store, seconds
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.store, name)
+
+    @property
+    def of(self) -> Store:
+        """This as a store."""
+        return cast(Store, self)
+
+    async def latest(self, root: str, before: str, most: int) -> object:
+        """Read slowly."""
+        await asyncio.sleep(self.seconds)
+        return await self.store.latest(root, before, most)
+
+
 class Failing:
     """A store that cannot be read for some roots."""
 
     def __init__(self, store: Store, error: Exception, roots: Sequence[str]) -> None:
         self.store, self.error, self.roots = store, error, roots
+
+    @property
+    def of(self) -> Store:
+        """This as a store."""
+        return cast(Store, self)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.store, name)
@@ -183,7 +240,7 @@ async def test_what_fails_is_tried_again_and_logged_once(
     """A row that cannot be read keeps no other root from its entry."""
     ledger = MemoryStore(clock)
     failing = Failing(ledger, error, ["acme"])
-    process = Process(failing)  # type: ignore[arg-type]  # a store with one method of its own
+    process = Process(failing.of)
     await process.use(OTHER)
     await process.say()
     is_damaged = isinstance(error, StoreDamagedError)
@@ -202,7 +259,7 @@ async def test_what_fails_is_tried_again_and_logged_once(
 async def test_a_long_journal_is_not_read_to_its_beginning(
     clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond some pages it is said again, on one day once."""
+    """Beyond some pages it is said again, in one hour once."""
     monkeypatch.setattr(files_in_force, "PAGE", 5)
     monkeypatch.setattr(files_in_force, "PAGES", 2)
     store, budget = MemoryStore(clock), {"budget": file(1)}

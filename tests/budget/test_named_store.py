@@ -242,6 +242,27 @@ async def test_who_asks_while_the_account_is_forgotten_leaves_no_name(
     assert MOST_OF_ACCOUNT == len(await any_store.names_below("acme", "acme"))
 
 
+async def test_who_was_granted_something_keeps_the_name(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an account that was never charged, also when the next who asks for it leaves before the answer."""
+    store = NamedStore(any_store)
+    await store.apply(asking(), NO_LIMITS)
+    (entry,) = [each for _, each in await store.journal("acme", "", "", 9)]
+    refusing = RefuseLimit(
+        account=ACCOUNT.level(1), request_id="no", actor="sub:ops", id=entry.query_id, reason="no"
+    )
+    await store.apply(refusing, NO_LIMITS)
+
+    async def failing(actor: str, account: Account) -> str:
+        raise StoreUnavailableError("no network")
+
+    monkeypatch.setattr(store, "_asker", failing)
+    with pytest.raises(StoreUnavailableError):
+        await store.apply(asking(request_id="late", actor="sub:late"), NO_LIMITS)
+    assert ASKER in [each.actor for _, each in await store.journal("acme", "", "", 9)]
+
+
 async def test_all_of_a_root_may_ask_at_once(any_store: Store) -> None:
     """Each request makes another version of the limits, as of which the others are decided."""
     stores = [NamedStore(any_store) for _ in range(2)]

@@ -189,6 +189,22 @@ async def test_a_level_that_counts_worst_cases_is_compared_with_what_was_seen(ho
     assert ("acme", 18) == (alert["account"], alert["spent"])
 
 
+async def test_what_waits_when_the_process_ends_is_logged(
+    hook: Hook, clock: SteppedClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No later process sends it: the charge that reached the share is over."""
+    hook.seconds = 1.0
+    accounts = [
+        {"path": ["acme"], "limit": {"information": 20, "calls": 10}},
+        {"path": ["acme", "ann"], "limit": {"information": 20, "calls": 10}},
+    ]
+    async with served(MemoryStore(clock), settings_of(hook, accounts=accounts)) as stub:
+        await spend(stub, 16)
+    assert 2 * [("alert.not_sent", {"way": "url", "problem": "stopped"})] == [
+        each for each in logged_events(caplog) if each[0] == "alert.not_sent"
+    ]
+
+
 async def test_what_waits_is_bounded(
     hook: Hook, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -197,7 +213,7 @@ async def test_what_waits_is_bounded(
     alerts = ShareAlerts(settings_of(hook), lambda _: {"url": len})
     for number in range(5):
         alerts.note(Account(("acme", f"a-{number}")), charged(0, 16))
-    assert 3 * [("alert.not_sent", {"problem": "queue"})] == logged_events(caplog)
+    assert 3 * [("alert.not_sent", {"way": "url", "problem": "queue"})] == logged_events(caplog)
 
 
 @pytest.mark.parametrize(
