@@ -145,7 +145,10 @@ def changed(**fields: Any) -> pb.SetLimitsRequest:
         (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=5, days=1), "depth"),
         (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=0), "days"),
         (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=1), "start_time"),
-        (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=1, call_limits=[-1]), "call_limits"),
+        (
+            pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=1, call_limits=[-1]),
+            "call_limits[0]",
+        ),
         (
             pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=1, information_limits=range(101)),
             "information_limits",

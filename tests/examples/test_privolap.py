@@ -195,7 +195,12 @@ def test_the_picture_shows_what_the_kept_scores_say(tmp_path: Path) -> None:
     words, shown = (re.findall("<!-- (.*) -->", each.read_text()) for each in (made, FIGURE))
     assert words == shown
     assert "Tumult Analytics, tuned" in words
-    assert "Tumult Analytics" not in words
+    # What has no score at all has no row.
+    some = tmp_path / "scores.jsonl"
+    lines = kept.read_text().splitlines(keepends=True)
+    some.write_text("".join(line for line in lines if "Tumult Analytics, tuned" not in line))
+    command.main(["--all", "--runs", "0", "--only", "scores", "--kept", str(some), "--picture", str(made)])
+    assert "<!-- Tumult Analytics, tuned -->" not in made.read_text()
 
 
 def test_a_system_without_its_interpreter_is_left_out_by_name(
