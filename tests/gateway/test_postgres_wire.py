@@ -599,6 +599,8 @@ def test_what_ends_leaves_nothing(gateway: GatewayWorld, tmp_path: Path, number:
     config = write_configuration(tmp_path, gateway.authority, gateway.issuer, gateway.dp, gateway.budget)
     with process("gris_gateway", ["--config", config], tmp_path / "log") as ready:
         other = replace(gateway, postgres_address=ready["postgres_address"])
+        said = (tmp_path / "log").read_text().splitlines()
+        assert [] == [line for line in said if "catalogue.missing" in line]
         with connected(other, "ending") as connection:
             connection.execute("SELECT 1 + 1")
             served = psutil.Process(int(ready["pid"]))
