@@ -46,6 +46,7 @@ from budget_service.configuration.alerts import Alerts
 from budget_service.configuration.endless_patterns import EndlessPatterns, enforces
 from budget_service.configuration.errors import Fault, RuleError, faults_of
 from budget_service.configuration.path_tree import PathTree
+from budget_service.configuration.sections import Administration, ChargeTickets, Leases
 from budget_service.ledger.ignorable import first_ignorable
 from budget_service.ledger.values import (
     ANY,
@@ -173,40 +174,6 @@ class AccountEntry(Strict):
         rule = WindowRule(Period(self.window), self.zone, self.days or 0)
         purposes = [(name, self.purposes[name].cost) for name in sorted(self.purposes)]
         return Limit(self.limit.cost, Mode(self.mode), rule, tuple(purposes))
-
-
-class ChargeTickets(Strict):
-    """Charges must carry dp_service's ticket, made with the key in `key_file` or, during a rotation, another one."""
-
-    key_file: str
-    previous_key_files: list[str] = Field(default_factory=list)
-
-
-class Leases(Strict):
-    """What this ledger lends as the home of regions: percent of what a level has not spent, and for how long."""
-
-    share_percent: int = Field(10, ge=1, le=50)
-    outstanding_percent: int = Field(50, ge=1, le=90)
-    seconds: int = Field(600, ge=30, le=3600)
-
-    @model_validator(mode="after")
-    def _a_share_may_be_outstanding(self) -> Leases:
-        if self.share_percent > self.outstanding_percent:
-            raise ValueError("share_percent must not be more than outstanding_percent")
-        return self
-
-
-class Administration(Strict):
-    """What administrators do: say why, if `requires_reason`, and approve requests as `two_persons`.
-
-    Archives keep an entry for `archive_days`; 0: for good. If the service `records_files`, journals have which files
-    were in force.
-    """
-
-    requires_reason: bool = False
-    two_persons: bool = False
-    records_files: bool = True
-    archive_days: int = Field(default=0, ge=0, le=36_525)
 
 
 class Configuration(Strict):

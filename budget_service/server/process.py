@@ -282,21 +282,18 @@ class _Program:
         """
         tasks = [asyncio.create_task(self.settings.follow(self.options.config))]
         decided_by = in_force(self.settings, self.options.config, self.security, self.options.access)
-        files = FilesInForce(store, decided_by)
         # A region's journal is not kept.
-        if self.options.region is None:
-            tasks.append(asyncio.create_task(files.run()))
-            store = files.store
+        files = FilesInForce(store, decided_by if self.options.region is None else dict)
+        tasks.append(asyncio.create_task(files.run()))
         if self.metrics is not None:
             tasks.append(asyncio.create_task(self.metrics.follow(store)))
         try:
-            yield store
+            yield files.store
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            if self.options.region is None:
-                await files.finish()
+            await files.finish()
 
     async def started(self, store: Store, servers: AsyncExitStack) -> Mapping[str, str]:
         """Start the servers and return their addresses by name."""

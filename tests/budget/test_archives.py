@@ -15,7 +15,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 from redis.asyncio import Redis
 
-from budget_service.configuration.budget_file import Administration
+from budget_service.configuration.sections import Administration
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.server.archives import check_archives, last_line, read_archive
