@@ -101,6 +101,6 @@ def _read(path: Path) -> dict[str, dict[str, str]]:
 
 
 def _write(path: Path, known: dict[str, dict[str, str]]) -> None:
-    from gris_cli.shared.private_files import replace
+    from gris_data.private_files import replace
 
     replace(path, json.dumps(known, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""`gris audit`: one module a command; `bundle` is the format, `collecting` fills one, `checking` verifies one."""
+"""`gris audit`: one module a command; `collecting` asks the services for what a bundle holds."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account
 from budget_service.server.archives import SUFFIX, last_line, name_of
-from gris_cli.audit.bundle import ACCOUNTS, GUARANTEES, NAMES, SERVICE, Journal, Manifest, hashed, opened
-from gris_cli.audit.names import Names
+from gris_audit.bundle import ACCOUNTS, GUARANTEES, NAMES, SERVICE, Journal, Manifest, hashed, opened
+from gris_audit.names import Names
 from gris_cli.budget.ledger import (
     ADMIN,
     BUDGET,
@@ -37,8 +37,8 @@ from gris_cli.budget.ledger import (
     waiting_requests,
 )
 from gris_cli.connection_options import protected_address
-from gris_cli.shared.private_files import write_new
 from gris_data.errors import InputError
+from gris_data.private_files import write_new
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.dp_service_client import DpServiceClient

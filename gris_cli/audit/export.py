@@ -38,9 +38,9 @@ def export(
     as_json: bool,
 ) -> None:
     """Write a signed bundle for an auditor: journals, checkpoints, budgets, and what configured and refused them."""
-    from gris_cli.audit.bundle import fresh_directory, sign
+    from gris_audit.bundle import fresh_directory, sign
+    from gris_audit.configuration import write_configuration
     from gris_cli.audit.collecting import Sources, collect
-    from gris_cli.audit.configuration import write_configuration
     from gris_cli.terminal import print_done, printable
     from gris_serving.key_files import KeyFileError, read_signing_key
 

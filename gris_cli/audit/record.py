@@ -27,8 +27,8 @@ def record(
 
     from budget_service.ledger.recorded_files import RecordedFile
     from budget_service.ledger.values import InvalidFieldError
-    from gris_cli.audit.bundle import METRICS
-    from gris_cli.audit.configuration import GivenFile
+    from gris_audit.bundle import METRICS
+    from gris_audit.configuration import GivenFile
     from gris_cli.budget.ledger import administered
     from gris_cli.sheets import print_sheets
     from gris_data.sheets import Column, Sheet

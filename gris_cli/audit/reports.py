@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gris_cli.audit.checked import Checked
+from gris_audit.checked import Checked
 from gris_data.sheets import Column, Sheet
 
 

@@ -36,7 +36,7 @@ def verify(
     as_json: bool,
 ) -> None:
     """Verify a bundle offline: signature, files, digests of journals, and sums. Exit code 1 if anything is wrong."""
-    from gris_cli.audit.checking import check
+    from gris_audit.checking import check
     from gris_cli.audit.reports import facts, sheets
     from gris_cli.sheets import print_sheets
 

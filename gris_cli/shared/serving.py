@@ -21,7 +21,6 @@ from gris_cli.serve import (
     stop_event,
     until_stopped,
 )
-from gris_cli.shared import private_files
 from gris_cli.shared.documents import (
     BUDGET,
     CONSOLE,
@@ -37,6 +36,7 @@ from gris_cli.shared.documents import (
 from gris_cli.shared.identity import ANALYST, OWNER, Identity, Person, make_identity, remove_ending
 from gris_cli.shared.pasting import Face, Pasted
 from gris_cli.shared.running import SharedProcesses, has_console, possible_faces, require_gateway
+from gris_data import private_files
 from pinot_connector.embedded import RELEASES_KEY_FILE, EmbeddedServices, ignored_by_git, secret_key
 from pinot_connector.embedded import Ports as ServicePorts
 

@@ -20,9 +20,9 @@ from gris_cli.shared.documents import (
     gateway_text,
 )
 from gris_cli.shared.identity import ANALYST, OWNER, Identity, Person, make_identity
-from gris_cli.shared.private_files import private_directory, require_private, write_new
 from gris_cli.shared.running import possible_faces
 from gris_data.policy.draft_text import draft_text
+from gris_data.private_files import private_directory, require_private, write_new
 from gris_data.table_schema import TableSchema
 from gris_lab.bound.drafting import drafted
 from gris_serving.key_files import KEY_BYTES

@@ -25,8 +25,7 @@ from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import next_digest
 from budget_service.server.archives import Chain, entry_line, last_line, read_archive, read_entries
-from gris_cli.__main__ import main
-from gris_cli.audit.bundle import (
+from gris_audit.bundle import (
     LABEL,
     MANIFEST,
     SERVICE,
@@ -35,8 +34,9 @@ from gris_cli.audit.bundle import (
     Manifest,
     hashed,
 )
-from gris_cli.audit.checked import Checked
-from gris_cli.audit.contents import check_contents
+from gris_audit.checked import Checked
+from gris_audit.contents import check_contents
+from gris_cli.__main__ import main
 from gris_serving.call_outcome import CallOutcome
 from gris_serving.metrics import CallMetrics
 from tests.support.audits import (
@@ -504,7 +504,7 @@ def test_later_bundles_go_on_from_earlier_ones(
     assert not verified(capsys, of_one, company)["every_root"]
     (later / "x").touch()
     found = verified(capsys, exported, company, "--before", later, sound=False)
-    assert [("--before: x", "is not in manifest.json")] == problems(found)
+    assert [("before: x", "is not in manifest.json")] == problems(found)
 
 
 def test_an_earlier_bundle_may_have_been_signed_by_another_key(
@@ -514,10 +514,10 @@ def test_an_earlier_bundle_may_have_been_signed_by_another_key(
     signed_again(company, bundle, "other")
     new = ("--before-key", company.folder / "other.pem")
     found = verified(capsys, exported, company, "--before", bundle, sound=False)
-    assert [(f"--before: {SIGNATURE}", NO_SIGNATURE)] == problems(found)
+    assert [(f"before: {SIGNATURE}", NO_SIGNATURE)] == problems(found)
     verified(capsys, exported, company, "--before", bundle, *new)
     found = verified(capsys, bundle, company, "--before", exported, *new, sound=False)
-    assert [(SIGNATURE, NO_SIGNATURE), (f"--before: {SIGNATURE}", NO_SIGNATURE)] == problems(found)
+    assert [(SIGNATURE, NO_SIGNATURE), (f"before: {SIGNATURE}", NO_SIGNATURE)] == problems(found)
     words = ["audit", "verify", exported, "--public-key", company.folder / "signer.pem", *new]
     assert "--before names it" in refused(capsys, [str(each) for each in words])
 

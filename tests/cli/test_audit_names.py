@@ -18,11 +18,11 @@ from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.account_states import FORGOTTEN
 from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.values import Account
+from gris_audit.bundle import NAMES
+from gris_audit.checked import Checked
+from gris_audit.names import Named, Names, check_names
 from gris_cli.__main__ import main
 from gris_cli.audit import collecting
-from gris_cli.audit.bundle import NAMES
-from gris_cli.audit.checked import Checked
-from gris_cli.audit.names import Named, Names, check_names
 from tests.support.audits import (
     Company,
     changed_in,

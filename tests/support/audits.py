@@ -14,8 +14,8 @@ from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
 
 from dp_service.queries.policy import read_policy
+from gris_audit.bundle import MANIFEST, SIGNATURE, Manifest, hashed, sign
 from gris_cli.__main__ import main
-from gris_cli.audit.bundle import MANIFEST, SIGNATURE, Manifest, hashed, sign
 from gris_serving.key_files import read_signing_key
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Credentials, Endpoint

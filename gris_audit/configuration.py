@@ -21,9 +21,9 @@ from budget_service.configuration.budget_file import Configuration
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import read_policy
 from dp_service.server.policy_signatures import signature_file
-from gris_cli.audit.bundle import CONFIGURATION, METRICS, REFUSALS
-from gris_cli.shared.private_files import write_new
+from gris_audit.bundle import CONFIGURATION, METRICS, REFUSALS
 from gris_data.errors import InputError
+from gris_data.private_files import write_new
 from gris_gateway.configuration import GatewayConfiguration
 from gris_serving.authorisation import Access
 from gris_serving.documents import read_content
@@ -120,8 +120,7 @@ def _fields(schema: type[BaseModel], included: Any) -> Callable[[Path, bytes], d
 
 
 def _console(path: Path, content: bytes) -> dict[str, Any]:
-    # It needs libraries that nothing else here does.
-    from gris_console.configuration import ConsoleConfiguration
+    from gris_console.configuration import ConsoleConfiguration  # noqa: PLC0415 - its libraries are an extra
 
     return _fields(ConsoleConfiguration, _NOTHING)(path, content)
 

@@ -17,8 +17,8 @@ from typing import Annotated, Literal, TextIO
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import Field
 
-from gris_cli.shared.private_files import PRIVATE, PRIVATE_DIRECTORY, write_new
 from gris_data.errors import InputError
+from gris_data.private_files import PRIVATE, PRIVATE_DIRECTORY, write_new
 from gris_serving.documents import Strict
 
 LABEL = b"gris audit bundle 1\0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gris_cli.audit.bundle import NO_MANIFEST, Manifest
+from gris_audit.bundle import NO_MANIFEST, Manifest
 
 
 @dataclass

@@ -21,7 +21,7 @@ from budget_service.ledger.values import Account, capped_sum
 from budget_service.ledger.verification import Rebuilt, RebuiltStates, next_digest
 from budget_service.ledger.windows import SECOND, Microseconds, datetime_of, microseconds_of
 from budget_service.server.archives import Chain, NoArchiveError
-from gris_cli.audit.bundle import (
+from gris_audit.bundle import (
     ACCOUNTS,
     CONFIGURATION,
     MANIFEST,
@@ -30,8 +30,8 @@ from gris_cli.audit.bundle import (
     NAMES,
     Journal,
 )
-from gris_cli.audit.checked import Checked
-from gris_cli.audit.names import Named, Names, check_names, read_names
+from gris_audit.checked import Checked
+from gris_audit.names import Named, Names, check_names, read_names
 
 _NO_ENTRY = (AttributeError, IndexError, NoArchiveError, OverflowError, TypeError, ValueError)
 

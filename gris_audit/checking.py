@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
 from budget_service.server.archives import EMPTIED, Archive, Chain, missing
-from gris_cli.audit.bundle import (
+from gris_audit.bundle import (
     ACCOUNTS,
     CONFIGURATION,
     LABEL,
@@ -28,8 +28,8 @@ from gris_cli.audit.bundle import (
     Manifest,
     hashed,
 )
-from gris_cli.audit.checked import Checked
-from gris_cli.audit.contents import check_contents
+from gris_audit.checked import Checked
+from gris_audit.contents import check_contents
 
 EXPECTED = (ACCOUNTS, NAMES, SERVICE, CONFIGURATION, REFUSALS)
 MOST_MANIFEST_BYTES = 64 * 2**20
@@ -56,7 +56,7 @@ def check(
     earlier = None if before is None else _check_files(*before)
     if earlier is not None:
         for file, problem in earlier.problems:
-            checked.note(f"--before: {file}", problem)
+            checked.note(f"before: {file}", problem)
     if checked.problems:
         return checked
     bundles = [checked] if earlier is None else [earlier, checked]
@@ -148,7 +148,7 @@ def _check_chain(checked: Checked, chain: Chain, before: Path | None, *, without
     """Check that the entries of every file have its digest, and the checkpoints."""
     own = _journal_files(checked)
     for path in chain.paths:
-        name = f"--before: {path.name}" if path.parent == before else path.name
+        name = f"before: {path.name}" if path.parent == before else path.name
         problem = chain.problem(path)
         if not problem and chain.archives[path].is_emptied and not without_archives:
             problem = EMPTIED

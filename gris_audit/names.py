@@ -20,8 +20,8 @@ from budget_service.ledger.pseudonyms import PERSON, NameRow, ids_in
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import PSEUDONYM, Account, InvalidFieldError
 from budget_service.stores.renaming import levels_in, persons_in
-from gris_cli.audit.bundle import MOST_LINE_CHARACTERS, NAMES
-from gris_cli.audit.checked import Checked
+from gris_audit.bundle import MOST_LINE_CHARACTERS, NAMES
+from gris_audit.checked import Checked
 from gris_serving.documents import Strict
 
 
