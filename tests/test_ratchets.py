@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_077,
-    "budget_service": 24_228,
+    "budget_service": 24_247,
     "pinot_connector": 22_156,
     "gris_gateway": 3_801,
     "gris_console": 4_562,

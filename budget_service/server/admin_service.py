@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
+from google.protobuf.message import Message
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
@@ -19,7 +20,7 @@ from budget_service.ledger.requests import AccountRequest
 from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import InvalidFieldError, Unit
 from budget_service.server import admin_messages as messages
-from budget_service.server import audit, checkpoints, exports, rpc_errors
+from budget_service.server import audit, exports, rpc_errors
 from budget_service.server.account_changes import forget_account, require_known
 from budget_service.server.damage import reading_ledger
 from budget_service.server.file_records import record_file
@@ -29,6 +30,7 @@ from budget_service.server.messages import parse_account
 from budget_service.server.refunds import with_charge
 from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.responses import cost_message, duration, timestamp
+from budget_service.server.sealing import Sealing
 from budget_service.server.service import success
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import BackupFailedError, EmbeddedStore
@@ -41,6 +43,31 @@ MAX_REQUEST_BYTES = 1024 * 1024
 
 ActorOf: TypeAlias = Callable[[Context], str]
 """Says who sends a call, never empty; raises RefusalError if that is not known and has to be."""
+
+
+_Request = TypeVar("_Request", bound=Message)
+_Response = TypeVar("_Response")
+_Rpc: TypeAlias = Callable[["BudgetAdminService", _Request, Context], Coroutine[Any, Any, _Response]]
+
+
+def _changing(rpc: _Rpc[_Request, _Response]) -> _Rpc[_Request, _Response]:
+    """Make an RPC that may change the ledger: it is finished even if the caller leaves."""
+
+    @wraps(rpc)
+    async def run(service: BudgetAdminService, message: _Request, context: Context) -> _Response:
+        return await service._changes.finish_and_answer(rpc(service, message, context), context, message)
+
+    return run
+
+
+def _reading(rpc: _Rpc[_Request, _Response]) -> _Rpc[_Request, _Response]:
+    """Make an RPC that reads the ledger, however long that takes, without delaying changes."""
+
+    @wraps(rpc)
+    async def run(service: BudgetAdminService, message: _Request, context: Context) -> _Response:
+        return await service._readings.finish_and_answer(rpc(service, message, context), context, message)
+
+    return run
 
 
 class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
@@ -65,46 +92,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self._changes = changes
         self._readings = readings
         self._actor_of = actor_of
-        self._archive = archive
         self._backups = backups
         self._tuning = tuning
-        self._checkpointing = asyncio.Lock()
-
-    async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
-        """Set or remove limits."""
-        return await self._changes.finish_and_answer(self._set_limits(request, context), context, request)
-
-    async def ListLimitRequests(
-        self, request: pb.ListLimitRequestsRequest, context: Context
-    ) -> pb.ListLimitRequestsResponse:
-        """List requests for other limits."""
-        return await self._readings.finish_and_answer(self._list_requests(request), context, request)
-
-    async def ApproveLimit(
-        self, request: pb.ApproveLimitRequest, context: Context
-    ) -> pb.ApproveLimitResponse:
-        """Approve a request for another limit."""
-        return await self._changes.finish_and_answer(self._approve(request, context), context, request)
-
-    async def RefuseLimit(self, request: pb.RefuseLimitRequest, context: Context) -> pb.RefuseLimitResponse:
-        """Refuse a request for another limit."""
-        return await self._changes.finish_and_answer(self._refuse(request, context), context, request)
-
-    async def ListCharges(self, request: pb.ListChargesRequest, context: Context) -> pb.ListChargesResponse:
-        """List charges."""
-        return await self._readings.finish_and_answer(self._list(request), context, request)
-
-    async def GetUsageReport(
-        self, request: pb.GetUsageReportRequest, context: Context
-    ) -> pb.GetUsageReportResponse:
-        """Report how soon limits would have been exhausted."""
-        return await self._readings.finish_and_answer(self._report(request), context, request)
-
-    async def VerifyLedger(
-        self, request: pb.VerifyLedgerRequest, context: Context
-    ) -> pb.VerifyLedgerResponse:
-        """Compare balances with the journal."""
-        return await self._readings.finish_and_answer(self._verify(request), context, request)
+        self._sealing = Sealing(store.ledger, archive, tuning)
 
     async def ExportJournal(
         self, request: pb.ExportJournalRequest, context: Context
@@ -112,66 +102,6 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         """Stream the journal."""
         async for part in self._readings.parts(self._export(request, context), context):
             yield part
-
-    async def SealJournal(self, request: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
-        """Make checkpoints of journals, and archive them if asked."""
-        return await self._changes.finish_and_answer(self._checkpoint(request), context, request)
-
-    async def BackUpLedger(
-        self, request: pb.BackUpLedgerRequest, context: Context
-    ) -> pb.BackUpLedgerResponse:
-        """Copy the ledger while it is used."""
-        return await self._readings.answer(self._back_up(), context)
-
-    async def BeginCurrency(
-        self, request: pb.BeginCurrencyRequest, context: Context
-    ) -> pb.BeginCurrencyResponse:
-        """Plan another currency."""
-        return await self._changes.finish_and_answer(self._begin_currency(request, context), context, request)
-
-    async def WithdrawCurrency(
-        self, request: pb.WithdrawCurrencyRequest, context: Context
-    ) -> pb.WithdrawCurrencyResponse:
-        """Withdraw a planned currency."""
-        return await self._changes.finish_and_answer(
-            self._withdraw_currency(request, context), context, request
-        )
-
-    async def ResumeClock(self, request: pb.ResumeClockRequest, context: Context) -> pb.ResumeClockResponse:
-        """Let the clock of a root continue after the store's clock was wrong."""
-        return await self._changes.finish_and_answer(self._resume_clock(request, context), context, request)
-
-    async def RefundCharge(
-        self, request: pb.RefundChargeRequest, context: Context
-    ) -> pb.RefundChargeResponse:
-        """Refund the charge of a release."""
-        return await self._changes.finish_and_answer(self._refund(request, context), context, request)
-
-    async def CloseAccount(
-        self, request: pb.CloseAccountRequest, context: Context
-    ) -> pb.CloseAccountResponse:
-        """Close an account."""
-        return await self._changes.finish_and_answer(self._close(request, context), context, request)
-
-    async def ReopenAccount(
-        self, request: pb.ReopenAccountRequest, context: Context
-    ) -> pb.ReopenAccountResponse:
-        """Open a closed account again."""
-        return await self._changes.finish_and_answer(self._reopen(request, context), context, request)
-
-    async def MoveAccount(self, request: pb.MoveAccountRequest, context: Context) -> pb.MoveAccountResponse:
-        """Move an account to another name."""
-        return await self._changes.finish_and_answer(self._move(request, context), context, request)
-
-    async def ForgetAccount(
-        self, request: pb.ForgetAccountRequest, context: Context
-    ) -> pb.ForgetAccountResponse:
-        """Forget who an account was."""
-        return await self._changes.finish_and_answer(self._forget(request, context), context, request)
-
-    async def RecordFile(self, request: pb.RecordFileRequest, context: Context) -> pb.RecordFileResponse:
-        """Record the content of a file."""
-        return await self._changes.finish_and_answer(self._record(request, context), context, request)
 
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
         """Return which configuration is in force."""
@@ -182,7 +112,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         needs_reason = self._settings.current.configuration.administration.requires_reason
         return messages.Administrator(self._actor_of(context), needs_reason)
 
-    async def _set_limits(self, message: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
+    @_changing
+    async def SetLimits(self, message: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
+        """Set or remove limits."""
         request = messages.parse_set_limits(message, self._sender(context))
         await self._require_sound(request)
         answer = await self._store.apply(request, NO_LIMITS)
@@ -224,10 +156,18 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     def _requesting(self) -> Requesting:
         return Requesting(self._store, self._settings.current.configuration)
 
-    async def _list_requests(self, message: pb.ListLimitRequestsRequest) -> pb.ListLimitRequestsResponse:
+    @_reading
+    async def ListLimitRequests(
+        self, message: pb.ListLimitRequestsRequest, context: Context
+    ) -> pb.ListLimitRequestsResponse:
+        """List requests for other limits."""
         return await self._requesting.page(message, await self._roots_of(message))
 
-    async def _approve(self, message: pb.ApproveLimitRequest, context: Context) -> pb.ApproveLimitResponse:
+    @_changing
+    async def ApproveLimit(
+        self, message: pb.ApproveLimitRequest, context: Context
+    ) -> pb.ApproveLimitResponse:
+        """Approve a request for another limit."""
         actor = self._actor_of(context)
         now = (await self._limits.read(parse_account(message.account))).time
         request, change = await self._requesting.approving(message, actor, now)
@@ -237,35 +177,53 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         outcome = success(answer, LimitsSet, request)
         return pb.ApproveLimitResponse(version=outcome.version, replayed=answer.replayed)
 
-    async def _refuse(self, message: pb.RefuseLimitRequest, context: Context) -> pb.RefuseLimitResponse:
+    @_changing
+    async def RefuseLimit(self, message: pb.RefuseLimitRequest, context: Context) -> pb.RefuseLimitResponse:
+        """Refuse a request for another limit."""
         request = messages.parse_refuse(message, self._actor_of(context))
         answer = await self._store.apply(request, NO_LIMITS)
         success(answer, LimitsSet, request)
         return pb.RefuseLimitResponse(replayed=answer.replayed)
 
-    async def _begin_currency(
+    async def BackUpLedger(
+        self, request: pb.BackUpLedgerRequest, context: Context
+    ) -> pb.BackUpLedgerResponse:
+        """Copy the ledger while it is used."""
+        return await self._readings.answer(self._back_up(), context)
+
+    @_changing
+    async def BeginCurrency(
         self, message: pb.BeginCurrencyRequest, context: Context
     ) -> pb.BeginCurrencyResponse:
+        """Plan another currency."""
         request = messages.parse_begin_currency(message, self._sender(context))
         answer = await self._limits.change_currency(request)
         outcome = success(answer, CurrencyChanged, request)
         return pb.BeginCurrencyResponse(begins_at=timestamp(outcome.begins_at), replayed=answer.replayed)
 
-    async def _withdraw_currency(
+    @_changing
+    async def WithdrawCurrency(
         self, message: pb.WithdrawCurrencyRequest, context: Context
     ) -> pb.WithdrawCurrencyResponse:
+        """Withdraw a planned currency."""
         request = messages.parse_withdraw_currency(message, self._sender(context))
         answer = await self._limits.change_currency(request)
         success(answer, CurrencyChanged, request)
         return pb.WithdrawCurrencyResponse(replayed=answer.replayed)
 
-    async def _resume_clock(self, message: pb.ResumeClockRequest, context: Context) -> pb.ResumeClockResponse:
+    @_changing
+    async def ResumeClock(self, message: pb.ResumeClockRequest, context: Context) -> pb.ResumeClockResponse:
+        """Let the clock of a root continue after the store's clock was wrong."""
         request = messages.parse_resume_clock(message, self._sender(context))
         answer = await self._store.apply(request, NO_LIMITS)
         outcome = success(answer, ClockResumed, request)
         return pb.ResumeClockResponse(ahead=duration(outcome.ahead), replayed=answer.replayed)
 
-    async def _refund(self, message: pb.RefundChargeRequest, context: Context) -> pb.RefundChargeResponse:
+    @_changing
+    async def RefundCharge(
+        self, message: pb.RefundChargeRequest, context: Context
+    ) -> pb.RefundChargeResponse:
+        """Refund the charge of a release."""
         request = await with_charge(
             self._store, messages.parse_refund(message, self._sender(context)), self._tuning
         )
@@ -274,25 +232,41 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         refunded = cost_message(outcome.returned, outcome.unit_id)
         return pb.RefundChargeResponse(refunded=refunded, replayed=answer.replayed)
 
-    async def _close(self, message: pb.CloseAccountRequest, context: Context) -> pb.CloseAccountResponse:
+    @_changing
+    async def CloseAccount(
+        self, message: pb.CloseAccountRequest, context: Context
+    ) -> pb.CloseAccountResponse:
+        """Close an account."""
         answer = await self._changed(messages.parse_close(message, self._sender(context)))
         return pb.CloseAccountResponse(replayed=answer.replayed)
 
-    async def _reopen(self, message: pb.ReopenAccountRequest, context: Context) -> pb.ReopenAccountResponse:
+    @_changing
+    async def ReopenAccount(
+        self, message: pb.ReopenAccountRequest, context: Context
+    ) -> pb.ReopenAccountResponse:
+        """Open a closed account again."""
         answer = await self._changed(messages.parse_reopen(message, self._sender(context)))
         return pb.ReopenAccountResponse(replayed=answer.replayed)
 
-    async def _move(self, message: pb.MoveAccountRequest, context: Context) -> pb.MoveAccountResponse:
+    @_changing
+    async def MoveAccount(self, message: pb.MoveAccountRequest, context: Context) -> pb.MoveAccountResponse:
+        """Move an account to another name."""
         answer = await self._changed(messages.parse_move(message, self._sender(context)))
         return pb.MoveAccountResponse(replayed=answer.replayed)
 
-    async def _forget(self, message: pb.ForgetAccountRequest, context: Context) -> pb.ForgetAccountResponse:
+    @_changing
+    async def ForgetAccount(
+        self, message: pb.ForgetAccountRequest, context: Context
+    ) -> pb.ForgetAccountResponse:
+        """Forget who an account was."""
         request = messages.parse_forget(message, self._sender(context))
         answer = await forget_account(request, self._settings.current.configuration, self._named)
         success(answer, LimitsSet, request)
         return pb.ForgetAccountResponse(replayed=answer.replayed)
 
-    async def _record(self, message: pb.RecordFileRequest, context: Context) -> pb.RecordFileResponse:
+    @_changing
+    async def RecordFile(self, message: pb.RecordFileRequest, context: Context) -> pb.RecordFileResponse:
+        """Record the content of a file."""
         sender = self._sender(context)
         return await record_file(self._store, message, sender, await self._roots_of(message))
 
@@ -303,7 +277,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         success(answer, LimitsSet, request)
         return answer
 
-    async def _list(self, message: pb.ListChargesRequest) -> pb.ListChargesResponse:
+    @_reading
+    async def ListCharges(self, message: pb.ListChargesRequest, context: Context) -> pb.ListChargesResponse:
+        """List charges."""
         listing = messages.parse_listing(message)
         response = pb.ListChargesResponse()
         if not message.page_token:
@@ -319,7 +295,11 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             position = each
         return response
 
-    async def _report(self, message: pb.GetUsageReportRequest) -> pb.GetUsageReportResponse:
+    @_reading
+    async def GetUsageReport(
+        self, message: pb.GetUsageReportRequest, context: Context
+    ) -> pb.GetUsageReportResponse:
+        """Report how soon limits would have been exhausted."""
         account = parse_account(message.account)
         usage = messages.parse_usage(message, account)
         await audit.measure(self._store, account, usage, self._tuning)
@@ -341,7 +321,11 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             return [messages.parse_root(message.account).root]
         return await self._store.roots()
 
-    async def _verify(self, message: pb.VerifyLedgerRequest) -> pb.VerifyLedgerResponse:
+    @_reading
+    async def VerifyLedger(
+        self, message: pb.VerifyLedgerRequest, context: Context
+    ) -> pb.VerifyLedgerResponse:
+        """Compare balances with the journal."""
         found, differences = audit.Verification(), list[pb.Difference]()
         for root in await self._roots_of(message):
             first = len(found.differences)
@@ -371,25 +355,12 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
                 async for part in exports.parts_of(self._named, root, actor, self._tuning):
                     yield part
 
-    async def _checkpoint(self, message: pb.SealJournalRequest) -> pb.SealJournalResponse:
+    @_changing
+    async def SealJournal(self, message: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
+        """Make checkpoints of journals, and archive them if asked."""
         root = messages.parse_root(message.account).root
-        if message.archive and self._archive is None:
-            raise rpc_errors.RefusalError(rpc_errors.no_archive())
-        async with self._checkpointing:
-            try:
-                with reading_ledger("journal", root):
-                    checkpoint = await checkpoints.make_checkpoint(self._named.ledger, root, self._tuning)
-            except checkpoints.LedgerDiffersError:
-                raise rpc_errors.RefusalError(rpc_errors.ledger_differs()) from None
-            path, emptied = None, 0
-            if message.archive and self._archive is not None:
-                path, emptied = await self._archived(root, self._archive)
-        return pb.SealJournalResponse(
-            entries=checkpoint.entries,
-            digest=checkpoint.digest,
-            archive="" if path is None else path.name,
-            emptied=emptied,
-        )
+        days = self._settings.current.configuration.administration.archive_days
+        return await self._sealing.seal(root, archive=message.archive, days=days)
 
     async def _back_up(self) -> pb.BackUpLedgerResponse:
         if self._backups is None:
@@ -399,16 +370,3 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         except BackupFailedError as error:
             raise rpc_errors.RefusalError(rpc_errors.backup_unwritable(str(error))) from None
         return pb.BackUpLedgerResponse(file=path.name, bytes=path.stat().st_size)
-
-    async def _archived(self, root: str, folder: Path) -> tuple[Path | None, int]:
-        days, store = self._settings.current.configuration.administration.archive_days, self._named.ledger
-        try:
-            path = await checkpoints.archive(store, root, folder, self._tuning)
-            return path, await checkpoints.empty_old(store, root, folder, days) if days else 0
-        except checkpoints.JournalChangedError as error:
-            raise rpc_errors.RefusalError(rpc_errors.journal_changed(error.first, error.last)) from None
-        except checkpoints.ArchiveMissingError as error:
-            raise rpc_errors.RefusalError(rpc_errors.archive_missing(error.last)) from None
-        except OSError as error:
-            problem = error.strerror or type(error).__name__
-            raise rpc_errors.RefusalError(rpc_errors.archive_unwritable(problem)) from None
