@@ -36,7 +36,8 @@ def print_catalog(catalog: Catalog, *, as_json: bool) -> None:
     if (blocks := catalog.blocks) is not None:
         say(
             "blocks",
-            f"by {blocks.name}, each paying for itself: {_format_domain(blocks.values)}, and all others",
+            f"by {blocks.name}, each paying for itself: {_format_domain(blocks.values)}"
+            f"{', and all others' * bool(blocks.rest)}",
         )
     for table in catalog.tables:
         _print_table(table)

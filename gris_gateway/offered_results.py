@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from contextlib import suppress
 
 from gris_api.app.v1 import app_pb2
@@ -10,8 +10,10 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from gris_gateway.callers import current_caller
+from pinot_connector.budgets import Level
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.errors import GrisError
+from pinot_connector.views import message_of
 
 
 async def offered(client: AsyncPrivateClient, past: Sequence[app_pb2.PastRelease]) -> list[bool]:
@@ -30,19 +32,64 @@ async def offered(client: AsyncPrivateClient, past: Sequence[app_pb2.PastRelease
     return [known[key] for key in keys]
 
 
-async def without_others(client: AsyncPrivateClient, levels: MutableSequence[budget_pb2.Level]) -> None:
-    """Leave out what is left of blocks and for purposes that the audience of the caller is not offered.
+async def remaining(client: AsyncPrivateClient) -> list[budget_pb2.Level]:
+    """Return what is left, as the audience of the caller finds it: of blocks that pay for its questions, and no others.
 
-    Where nobody says, of all.
+    Raises:
+        GrisError: the ledger does not answer, or dp_service, which knows what the audience is offered.
     """
-    is_plain = not any(each.purpose or each.remaining_of_blocks for each in levels)
-    if current_caller.get().audience is None or is_plain:
+    levels = _messages(await client.remaining())
+    if not _names_others(levels):
+        return levels
+    offered = await _offered_to(client)
+    blocks = _blocks_of(offered)
+    pay_alone = bool(blocks) and not offered.blocks.all_may_pay
+    if pay_alone and any(each.remaining_of_blocks for each in levels):
+        # A level as it is for everybody would say what other blocks have spent.
+        levels = _messages(await client.remaining_of(sorted(blocks)))
+    _leave_out(levels, offered)
+    for level in levels:
+        if pay_alone and not any(each.blocks for each in level.remaining_of_blocks):
+            # Nothing of theirs differs; what is left here would say that others have paid.
+            level.ClearField("remaining_of_blocks")
+    return levels
+
+
+async def without_others(client: AsyncPrivateClient, levels: MutableSequence[budget_pb2.Level]) -> None:
+    """Leave out of a charge's levels what the audience of the caller is not offered; where nobody says, all of it.
+
+    They are as the blocks find them that have paid.
+    """
+    if not _names_others(levels):
         return
     offered = dp_pb2.GetCatalogResponse()
     # What is paid for is answered all the same.
     with suppress(GrisError):
-        offered = await client.catalog_page(dp_pb2.GetCatalogRequest(page_size=1))
-    known = {*offered.blocks.ids, *filter(None, [offered.blocks.rest])}
+        offered = await _offered_to(client)
+    _leave_out(levels, offered)
+
+
+def _messages(levels: Iterable[Level]) -> list[budget_pb2.Level]:
+    return [message_of(budget_pb2.Level, each) for each in levels]
+
+
+def _names_others(levels: Iterable[budget_pb2.Level]) -> bool:
+    """Return whether levels may say something that the audience of the caller is not offered."""
+    is_plain = not any(each.purpose or each.remaining_of_blocks for each in levels)
+    return current_caller.get().audience is not None and not is_plain
+
+
+async def _offered_to(client: AsyncPrivateClient) -> dp_pb2.GetCatalogResponse:
+    return await client.catalog_page(dp_pb2.GetCatalogRequest(page_size=1))
+
+
+def _blocks_of(offered: dp_pb2.GetCatalogResponse) -> set[str]:
+    return {*offered.blocks.ids, *filter(None, [offered.blocks.rest])}
+
+
+def _leave_out(levels: MutableSequence[budget_pb2.Level], offered: dp_pb2.GetCatalogResponse) -> None:
+    """Leave out what is left of blocks and for purposes that are not offered."""
+    known = _blocks_of(offered)
     for level in levels:
         kept = [each for each in level.remaining_of_blocks if known.issuperset(each.blocks)]
         del level.remaining_of_blocks[:]

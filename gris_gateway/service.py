@@ -105,9 +105,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         async with _reporting_errors(context):
             account = _account(request.account)
             await current_call.get().turn()
-            client = self._client_of(account)
-            levels = [message_of(budget_pb2.Level, each) for each in await client.remaining()]
-            await offered_results.without_others(client, levels)
+            levels = await offered_results.remaining(self._client_of(account))
             return app_pb2.GetRemainingResponse(account=budget_pb2.Account(path=account), levels=levels)
 
     async def GetGuarantee(

@@ -188,9 +188,11 @@ class BudgetServiceClient:
         )
         return (await self._budget(request)).levels
 
-    async def remaining(self) -> tuple[Level, ...]:
-        """Returns what the account has left, also for purposes; see `levels_of`."""
-        return levels_of(await self._budget(budget_pb2.GetBudgetRequest(account=self._account)))
+    async def remaining(self, blocks: Sequence[str] = ()) -> tuple[Level, ...]:
+        """Returns what the account has left for what these blocks pay, none: all; for purposes too, see `levels_of`."""
+        return levels_of(
+            await self._budget(budget_pb2.GetBudgetRequest(account=self._account, blocks=blocks))
+        )
 
     async def is_closed(self) -> bool:
         """Returns whether the account, or a level above it, is closed or was moved; known for at most a minute.

@@ -268,8 +268,8 @@ class TableEntry:
 class BlocksEntry:
     """How members are divided, by `name`: each of `values` is a block, and all others together are one more.
 
-    `ids` name the blocks of the values in costs, and `rest` that of the others. A member may move into `moves` more
-    blocks within a window.
+    `ids` name the blocks of the values in costs, and `rest` that of the others; empty: it is not offered. A member may
+    move into `moves` more blocks within a window.
     """
 
     name: str
@@ -280,8 +280,8 @@ class BlocksEntry:
 
     @property
     def every(self) -> tuple[str, ...]:
-        """The ids of all blocks."""
-        return (*self.ids, self.rest)
+        """The ids of all blocks that are offered."""
+        return (*self.ids, self.rest) if self.rest else self.ids
 
     def named(self, id_: str) -> str:
         """Returns what a block is called; a block of another division by its id."""

@@ -246,6 +246,11 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         self._require_open()
         return await self._budget.remaining()
 
+    async def remaining_of(self, blocks: Sequence[str]) -> tuple[Level, ...]:
+        """Returns the budget for questions that these blocks of members pay for; errors as for `remaining`."""
+        self._require_open()
+        return await self._budget.remaining(blocks)
+
     async def questions_left(self, question: question_pb2.Question | str) -> int | None:
         """Returns how many more questions like this one the budget certainly pays for, each at its worst-case cost.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -43,12 +44,21 @@ class AccountStatement:
 
     def levels_for(self, blocks: tuple[str, ...], purpose: str = "") -> tuple[LevelStatus, ...]:
         """Return the levels as they are for some blocks, none: for everybody; and those of the purpose."""
-        own = [each for each in self.purposes if each[0].purpose == purpose]
-        every = sorted((*own, *zip(self.levels, self.blocks, strict=True)), key=lambda each: each[0].depth)
-        return tuple(
-            level if not (blocks and paid) else most_spent([paid.get(block, paid[""]) for block in blocks])
-            for level, paid in every
-        )
+        seen = self.seen_by(blocks)
+        own = [level for level, _ in seen.purposes if level.purpose == purpose]
+        return tuple(sorted((*own, *seen.levels), key=lambda each: each.depth))
+
+    def seen_by(self, blocks: tuple[str, ...]) -> AccountStatement:
+        """Return the statement with every level as it is for some blocks, none: for everybody."""
+        if not blocks:
+            return self
+
+        def seen(level: LevelStatus, paid: Mapping[str, LevelStatus]) -> LevelStatus:
+            return most_spent([paid.get(block, paid[""]) for block in blocks]) if paid else level
+
+        levels = tuple([seen(*each) for each in zip(self.levels, self.blocks, strict=True)])
+        purposes = tuple([(seen(level, paid), paid) for level, paid in self.purposes])
+        return dataclasses.replace(self, levels=levels, purposes=purposes)
 
 
 def account_statement(

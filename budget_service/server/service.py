@@ -220,8 +220,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse:
         account = messages.parse_account(request.account)
+        blocks = parse_blocks(request.blocks, "blocks")
         found = await self._limits.read(account)
-        message = responses.budget_message(found, account)
+        message = responses.budget_message(found.seen_by(blocks), account)
         if request.with_policy_statements:
             await self._add_statements(message, account, found)
         if request.with_region_shares:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
@@ -111,8 +111,19 @@ class Blocks(Stated):
         if column is None:
             return ()
         found = self._of_every((*query.restrictions, *query.conditions), column)
-        is_part = found is not None and 1 <= len(found) <= min(MAXIMUM_NAMED, len(self.values))
-        return tuple(sorted(found)) if found is not None and is_part else ()
+        return tuple(sorted(found)) if found is not None and self.can_pay(found) else ()
+
+    def can_pay(self, ids: Collection[str]) -> bool:
+        """Return whether these blocks pay alone for what reads them: no more than a cost names, and not all."""
+        return 1 <= len(ids) <= min(MAXIMUM_NAMED, len(self.values))
+
+    def of_values(self, values: Collection[Value]) -> frozenset[str]:
+        """Return the ids of the blocks of which a row can be that has one of these values."""
+        others = {each for each in values if each not in self.ids}
+        # The column may take a text for equal to one that has a block.
+        like = {folded(each) for each in others}
+        found = {id_ for value, id_ in self.ids.items() if value in values or folded(value) in like}
+        return frozenset(found | ({self.rest} if others else set()))
 
     def _read(self, condition: Condition, column: str) -> frozenset[str] | None:
         """Return the blocks of which a row that meets a condition can be; None: any."""
@@ -144,11 +155,7 @@ class Blocks(Stated):
             return frozenset(found | ({self.rest} if allowed > len(listed) else set()))
         if condition.excluded:
             return frozenset(found | {self.rest})
-        others = {each for each in condition.values if each not in self.ids}
-        # The column may take a text for equal to one that has a block.
-        like = {folded(each) for each in others}
-        found |= {id_ for value, id_ in self.ids.items() if folded(value) in like}
-        return frozenset(found | ({self.rest} if others else set()))
+        return self.of_values(condition.values)
 
     def _id(self, block: bytes) -> str:
         return hashlib.sha256(length_prefixed(b"gris/block/v1", self.name.encode(), block)).hexdigest()[

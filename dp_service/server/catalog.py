@@ -95,7 +95,7 @@ def catalog_page(
     page.audience = request.audience.name
     if start == 0 and policy.currency.blocks is not None:
         offered = _blocks(policy.currency.blocks, policy)
-        if offered.ids:
+        if offered.name:
             page.blocks.CopyFrom(offered)
     if start == 0:
         page.purposes.extend(sorted({table.purpose for table in policy.tables if table.purpose}))
@@ -182,14 +182,20 @@ def _blocks(blocks: Blocks, policy: Policy) -> dp_pb2.Blocks:
     divided = [table for table in policy.tables if table.block is not None]
     forced = [[each.values for each in table.forced if each.column == table.block] for table in divided]
     offers_all = policy.whole is None or not all(forced)
-    seen = {value for of_table in forced for values in of_table for value in values}
-    shown = [each for each in blocks.values if offers_all or each in seen]
-    if not shown:
+    every = {*blocks.ids.values(), blocks.rest}
+    seen = every if offers_all else {id_ for of in forced for each in of for id_ in blocks.of_values(each)}
+    if not seen:
         return dp_pb2.Blocks()
-    (values,) = element_columns([(blocks.name, type_of(shown[0]))], [(each,) for each in shown])
-    ids = [blocks.ids[each] for each in shown]
-    rest = blocks.rest if offers_all else ""
-    return dp_pb2.Blocks(name=blocks.name, values=values, ids=ids, rest=rest, moves=blocks.moves)
+    shown = [each for each in blocks.values if blocks.ids[each] in seen]
+    (values,) = element_columns([(blocks.name, type_of(blocks.values[0]))], [(each,) for each in shown])
+    return dp_pb2.Blocks(
+        name=blocks.name,
+        values=values,
+        ids=[blocks.ids[each] for each in shown],
+        rest=blocks.rest if blocks.rest in seen else "",
+        moves=blocks.moves,
+        all_may_pay=len(divided) < len(policy.tables) or not blocks.can_pay(seen),
+    )
 
 
 def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp_pb2.CatalogTable:

@@ -360,6 +360,24 @@ async def test_what_is_left_to_blocks_is_told_where_it_differs(any_store: Store)
     assert [level.remaining.information for level in levels] == [11, 5]
 
 
+async def test_a_budget_is_that_of_the_blocks_that_pay(any_store: Store) -> None:
+    """Spent, held, left and over the limit are those of the block that has most of it; the window is theirs too."""
+    await paid(any_store, "all", 1)
+    await paid(any_store, "a", 6, A)
+    await any_store.apply(*reserve("r", Cost(2, 0), on=ON).but(blocks=(B,)))
+    lowered = (LevelLimit(COMPANY, ABOVE), LevelLimit(ANALYST, limit(4, 10)))
+    found = await any_store.read(ANALYST, lowered)
+
+    def own(*blocks: str) -> tuple[int, int, int, bool]:
+        level = budget_message(found.seen_by(blocks), ANALYST).levels[-1]
+        shown = (level.spent.information, level.reserved.information, level.remaining.information)
+        return *shown, level.over_limit
+
+    assert own() == own(A) == own(A, B) == (7, 0, 0, True)
+    assert own(B) == own(B, C) == (1, 2, 1, False)
+    assert own(C) == (1, 0, 3, False)
+
+
 async def test_a_check_is_answered_for_those_who_would_pay(any_store: Store) -> None:
     """As the charge would be."""
     await paid(any_store, "a", 6, A)

@@ -289,6 +289,7 @@ async def test_an_unknown_account_is_not_found_by_any_rpc(stub: Stub) -> None:
         (cancelling("x", path=("",)), "account.path[0]"),
         (pb.ReserveBudgetRequest(account=account(), query_id="q", request_id="r"), "max_cost.unit_id"),
         (pb.GetBudgetRequest(), "account.path"),
+        (pb.GetBudgetRequest(account=account(), blocks=["germany"]), "blocks[0]"),
         (pb.CheckBudgetRequest(account=account(), cost=cost(-1)), "cost.information"),
     ],
 )

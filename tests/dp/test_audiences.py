@@ -182,6 +182,39 @@ async def test_the_catalogue_is_that_of_the_audience() -> None:
         whole = await dp.GetCatalog(dp_pb2.GetCatalogRequest(audience=asked("everyone").audience))
         assert [each.name for each in whole.tables] == ["ads", "secrets"]
         assert whole.blocks.values.strings.values == ["DE", "FR"]
+        assert (page.blocks.rest, page.blocks.all_may_pay) == ("", False)
+        assert (bool(whole.blocks.rest), whole.blocks.all_may_pay) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("where", "table", "values", "has_rest", "all_may_pay"),
+    [
+        ("DE", "", ["DE"], False, False),
+        ("[DE, FR]", "", ["DE", "FR"], False, False),
+        ("IT", "", [], True, False),
+        ("[DE, IT]", "", ["DE"], True, False),
+        # Columns may take it for the value of a block.
+        ("de", "", ["DE"], True, False),
+        ("[DE, FR, IT]", "", ["DE", "FR"], True, True),
+        # Its rows are of no block.
+        ("DE", "secrets: {}", ["DE"], False, True),
+    ],
+)
+async def test_blocks_of_an_audience_are_those_that_may_pay(
+    where: str, table: str, values: list[str], has_rest: bool, all_may_pay: bool
+) -> None:
+    """Those of its forced values, the rest among them; and whether it may ask what all pay for."""
+    policy = f"{TABLES}audiences: {{some: {{tables: {{ads: {{where: {{country: {where}}}}}, {table}}}}}}}\n"
+    policy = policy.replace(", domain: [DE, FR, IT]", "")
+    async with serving(servicer_of(policy)) as dp:
+        page = await dp.GetCatalog(dp_pb2.GetCatalogRequest(audience=asked("some").audience))
+        found = page.blocks
+        assert list(found.values.strings.values) == values
+        assert (bool(found.rest), found.all_may_pay) == (has_rest, all_may_pay)
+        # A question about all that it is offered of the table is paid for by all of them.
+        paying = (await translated(dp, asked("some"))).worst_case_cost.blocks
+        ids = {*found.ids, *filter(None, [found.rest])}
+        assert {*paying} == (set() if all_may_pay and not table else ids)
 
 
 async def test_audiences_that_ask_the_same_at_the_same_time_get_their_own() -> None:

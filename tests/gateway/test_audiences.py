@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from gris_api.app.v1 import app_pb2
+from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import question_pb2
 
 from dp_service.queries.blocks import Blocks
@@ -67,6 +68,7 @@ accounts:
   - {path: [t, "*", "*"], limit: {information: 1000000, calls: 1000}}
 """
 SQL = "SELECT campaign, COUNT(DISTINCT m) AS people FROM ads GROUP BY campaign"
+BLOCKS = Blocks(name="tenant", values=("acme", "acmecorp"))
 TENANTS = {
     "acme": 1000,
     "acmecorp": 3000,
@@ -155,23 +157,39 @@ OF_TENANTS = [{"accounts": ["t", "tenants"], "audience": "tenant", "values": {"t
 
 async def answer(asked: Asked, tenant: str, **fields: Any) -> app_pb2.AskResponse:
     """Return the end of an answer by gRPC, with its elements."""
+    parts = await parts_of(asked, tenant, **fields)
+    return parts[-1] if len(parts) == 1 else parts[0]
+
+
+async def parts_of(asked: Asked, tenant: str, sql: str = SQL, **fields: Any) -> list[app_pb2.AskResponse]:
+    """Return all messages of an answer by gRPC."""
+    request = app_pb2.AskRequest(question=question_pb2.Question(sql=sql), **fields)
     async with asked.stub() as stub:
-        call = stub.Ask(_question(**fields), timeout=60, metadata=asked.bearer(tenant))
-        parts = [each async for each in call]
-    end: app_pb2.AskResponse = parts[-1]
-    return end if len(parts) == 1 else parts[0]
+        return [each async for each in stub.Ask(request, timeout=60, metadata=asked.bearer(tenant))]
 
 
-async def left(asked: Asked, tenant: str) -> tuple[set[str], set[str]]:
-    """Return the blocks, and the purposes, of which a tenant is shown what is left."""
+async def left(asked: Asked, tenant: str) -> list[budget_pb2.Level]:
+    """Return what a tenant is shown of its budget."""
     async with asked.stub() as stub:
         found = await stub.GetRemaining(app_pb2.GetRemainingRequest(), metadata=asked.bearer(tenant))
-    blocks = {id_ for level in found.levels for cost in level.remaining_of_blocks for id_ in cost.blocks}
-    return blocks, {level.purpose for level in found.levels}
+    return list(found.levels)
 
 
-def _question(**fields: Any) -> app_pb2.AskRequest:
-    return app_pb2.AskRequest(question=question_pb2.Question(sql=SQL), **fields)
+def of_everybody(levels: list[budget_pb2.Level]) -> list[tuple[str, int, int, list[tuple[str, int]]]]:
+    """Return what is spent and left, in information units, on the level that all share; and what is left of blocks."""
+    return [
+        (
+            level.purpose,
+            level.spent.information,
+            level.limit.information - level.remaining.information,
+            [
+                ("".join(each.blocks), level.limit.information - each.information)
+                for each in level.remaining_of_blocks
+            ],
+        )
+        for level in levels
+        if len(level.path) == 1
+    ]
 
 
 def by_broker(asked: Asked, tenant: str) -> int:
@@ -209,11 +227,45 @@ def test_each_tenant_counts_its_own_members_on_every_port(services: World, tmp_p
             assert abs(by_broker(asked, tenant) - TENANTS[tenant]) < NEAR
             assert abs(by_postgres(asked, tenant) - TENANTS[tenant]) < NEAR
         # What others have spent of their own blocks is theirs, and what they ask tables for.
-        blocks, purposes = asyncio.run(left(asked, "acme"))
-        assert purposes == {"", "ads"}
-        assert blocks == {Blocks(name="tenant", values=("acme", "acmecorp")).ids["acme"]}
+        levels = asyncio.run(left(asked, "acme"))
+        assert {level.purpose for level in levels} == {"", "ads"}
+        named = {id_ for level in levels for cost in level.remaining_of_blocks for id_ in cost.blocks}
+        assert named == {BLOCKS.ids["acme"]}
         # A tenant without rows has none of the others.
         assert abs(sum(asyncio.run(answer(asked, "stranger")).chunk.noisy_counts)) < NEAR
+
+
+@pytest.mark.slow
+def test_what_others_spend_of_their_blocks_changes_no_number(services: World, tmp_path: Path) -> None:
+    """A tenant is shown of a shared level what its own block has spent and has left; those of one block share it."""
+    sql = "SELECT COUNT(DISTINCT m) AS people FROM ads WHERE campaign = 'spring'"
+    with gateway(services, tmp_path, OF_TENANTS) as asked:
+
+        def shown() -> dict[str, list[budget_pb2.Level]]:
+            return {each: asyncio.run(left(asked, each)) for each in ("acme", "acmecorp", "o'hara", "t8")}
+
+        def asks(tenant: str) -> tuple[int, list[budget_pb2.Level]]:
+            end = asyncio.run(parts_of(asked, tenant, sql))[-1].end
+            return end.charged.information, list(end.remaining)
+
+        for tenant in ("acme", "acmecorp", "o'hara"):
+            before = shown()
+            price, charged = asks(tenant)
+            after = shown()
+            assert price > 0
+            sharing = {"o'hara", "t8"} if tenant == "o'hara" else {tenant}
+            for other in before.keys() - sharing:
+                assert after[other] == before[other]
+            for each in sharing:
+                spent = [amount for _, amount, *_ in of_everybody(after[each])]
+                assert spent == [amount + price for _, amount, *_ in of_everybody(before[each])]
+                id_ = BLOCKS.ids.get(each, BLOCKS.rest)
+                for _, amount, taken, blocks in of_everybody(after[each]):
+                    assert (taken, blocks) == (amount, [(id_, amount), ("", 0)])
+            # The answer says the same as what is asked for afterwards.
+            assert [each[:3] for each in of_everybody(charged)] == [
+                each[:3] for each in of_everybody(after[tenant])
+            ]
 
 
 @pytest.mark.slow

@@ -1179,18 +1179,20 @@ class GetCatalogResponse(_message.Message):
     def __init__(self, tables: _Optional[_Iterable[_Union[CatalogTable, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., unit_id: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., policy_id: _Optional[str] = ..., blocks: _Optional[_Union[Blocks, _Mapping]] = ..., audience: _Optional[str] = ..., purposes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Blocks(_message.Message):
-    __slots__ = ("name", "values", "ids", "rest", "moves")
+    __slots__ = ("name", "values", "ids", "rest", "moves", "all_may_pay")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
     IDS_FIELD_NUMBER: _ClassVar[int]
     REST_FIELD_NUMBER: _ClassVar[int]
     MOVES_FIELD_NUMBER: _ClassVar[int]
+    ALL_MAY_PAY_FIELD_NUMBER: _ClassVar[int]
     name: str
     values: _histogram_pb2.ElementColumn
     ids: _containers.RepeatedScalarFieldContainer[str]
     rest: str
     moves: int
-    def __init__(self, name: _Optional[str] = ..., values: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., ids: _Optional[_Iterable[str]] = ..., rest: _Optional[str] = ..., moves: _Optional[int] = ...) -> None: ...
+    all_may_pay: bool
+    def __init__(self, name: _Optional[str] = ..., values: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., ids: _Optional[_Iterable[str]] = ..., rest: _Optional[str] = ..., moves: _Optional[int] = ..., all_may_pay: bool = ...) -> None: ...
 
 class CatalogTable(_message.Message):
     __slots__ = ("name", "member", "block_column", "measures", "time", "consistency", "columns", "contributions", "choice", "values", "quantiles", "functions")
