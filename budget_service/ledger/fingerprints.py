@@ -26,6 +26,12 @@ def reason_fields(reason: str) -> tuple[str, ...]:
     return ("//reason", reason) if reason else ()
 
 
+def act_fields(actor: str, reason: str = "") -> tuple[str, ...]:
+    """Return the fields of who acts, and why."""
+    # No level has one of these names.
+    return (*reason_fields(reason), "//actor", actor)
+
+
 def fingerprint_of(account: Account, fields: Iterable[str], asked_by: str = "") -> Fingerprint:
     """Return the digest of an account, or of who asks instead, and fields."""
     # The account comes first, as one field: its slashes separate its segments.

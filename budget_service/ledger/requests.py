@@ -4,8 +4,8 @@ A request is complete when it is made, and stays the same when it is sent again.
 value of their own (`ledger.limits.AppliedLimits`). The `request_id` belongs to the root account: two roots may use the
 same one.
 
-An administrator's request has a `reason`, and the `actor` who sent it, as authenticated. The actor is not part of the
-fingerprint: somebody else may retry the request, and the journal keeps who was the first.
+An administrator's request has a `reason`, and the `actor` who sent it, as authenticated. Both are part of the
+fingerprint: what one administrator has sent is not what another one does, of whom nothing would be recorded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from budget_service.ledger.digests import digest
-from budget_service.ledger.fingerprints import cost_fields, fingerprint_of, payer_fields, reason_fields
+from budget_service.ledger.fingerprints import (
+    act_fields,
+    cost_fields,
+    fingerprint_of,
+    payer_fields,
+    reason_fields,
+)
 from budget_service.ledger.leases import lease_part, lease_return
 from budget_service.ledger.limits import limit_text
 from budget_service.ledger.recorded_files import RecordedFile
@@ -206,7 +212,7 @@ class Refund(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("refund", self.release_id, self.reason))
+        return fingerprint_of(self.account, ("refund", self.release_id, *act_fields(self.actor, self.reason)))
 
 
 class SetLimits(Struct, frozen=True, gc=False, kw_only=True):
@@ -222,7 +228,7 @@ class SetLimits(Struct, frozen=True, gc=False, kw_only=True):
         """Return a digest of everything the administrator sent."""
         changes = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in self.changes)
         fields = (field for change in changes for field in change)
-        return fingerprint_of(self.account, ("set limits", *fields, *reason_fields(self.reason)))
+        return fingerprint_of(self.account, ("set limits", *fields, *act_fields(self.actor, self.reason)))
 
 
 class ChangeCurrency(Struct, frozen=True, gc=False, kw_only=True):
@@ -236,7 +242,9 @@ class ChangeCurrency(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("change currency", self.unit_id, *reason_fields(self.reason)))
+        return fingerprint_of(
+            self.account, ("change currency", self.unit_id, *act_fields(self.actor, self.reason))
+        )
 
 
 class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
@@ -253,7 +261,7 @@ class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest without the time: a retry is sent later, with another time."""
-        return fingerprint_of(self.account, ("resume clock", *reason_fields(self.reason)))
+        return fingerprint_of(self.account, ("resume clock", *act_fields(self.actor, self.reason)))
 
 
 class RecordFile(Struct, frozen=True, gc=False, kw_only=True):
@@ -267,7 +275,9 @@ class RecordFile(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("record file", self.file.text, *reason_fields(self.reason)))
+        return fingerprint_of(
+            self.account, ("record file", self.file.text, *act_fields(self.actor, self.reason))
+        )
 
 
 class CloseAccount(Struct, frozen=True, gc=False, kw_only=True):
@@ -280,7 +290,7 @@ class CloseAccount(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("close", self.reason))
+        return fingerprint_of(self.account, ("close", *act_fields(self.actor, self.reason)))
 
 
 class ReopenAccount(Struct, frozen=True, gc=False, kw_only=True):
@@ -293,7 +303,7 @@ class ReopenAccount(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("reopen", self.reason))
+        return fingerprint_of(self.account, ("reopen", *act_fields(self.actor, self.reason)))
 
 
 class MoveAccount(Struct, frozen=True, gc=False, kw_only=True):
@@ -307,7 +317,7 @@ class MoveAccount(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("move", self.target.text, self.reason))
+        return fingerprint_of(self.account, ("move", self.target.text, *act_fields(self.actor, self.reason)))
 
 
 class ForgetAccount(Struct, frozen=True, gc=False, kw_only=True):
@@ -320,7 +330,7 @@ class ForgetAccount(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("forget", self.reason))
+        return fingerprint_of(self.account, ("forget", *act_fields(self.actor, self.reason)))
 
 
 class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
@@ -373,7 +383,7 @@ class ApproveLimit(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("approve limit", self.id))
+        return fingerprint_of(self.account, ("approve limit", self.id, *act_fields(self.actor)))
 
 
 class RefuseLimit(Struct, frozen=True, gc=False, kw_only=True):
@@ -387,7 +397,7 @@ class RefuseLimit(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("refuse limit", self.id, self.reason))
+        return fingerprint_of(self.account, ("refuse limit", self.id, *act_fields(self.actor, self.reason)))
 
 
 BudgetRequest: TypeAlias = (

@@ -166,6 +166,24 @@ async def test_two_persons_are_two(any_store: Store) -> None:
     await assert_sound(any_store)
 
 
+async def test_the_second_person_is_not_answered_as_the_first(any_store: Store) -> None:
+    """One who uses the request id of the first has not approved, and is answered so; with another one has."""
+    request = asked()
+    await applied(any_store, request)
+    first = approval(request, "sub:one", "same", of_two=True)
+    assert NOT_YET == await applied(any_store, first)
+    second = approval(request, "sub:two", "same", of_two=True)
+    assert Refused(Reason.REQUEST_ID_REUSED) == await applied(any_store, second)
+    assert Refused(Reason.REQUEST_ID_REUSED) == await applied(any_store, refusing(request, "same"))
+    assert (await any_store.apply(first, NO_LIMITS)).replayed
+    assert {} == await limits_of(any_store)
+    assert isinstance(await applied(any_store, approval(request, "sub:two", "other", of_two=True)), LimitsSet)
+    # The first's answer stays the first's once both have approved.
+    assert (await any_store.apply(first, NO_LIMITS)).outcome == NOT_YET
+    assert Refused(Reason.REQUEST_ID_REUSED) == await applied(any_store, second)
+    await assert_sound(any_store)
+
+
 async def test_a_limit_that_has_changed_since_is_not_overwritten(any_store: Store) -> None:
     """Whether it was changed before the administrator looked, or after that."""
     request, other = asked(), limit(20, 5)
