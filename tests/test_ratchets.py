@@ -18,10 +18,10 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 43_077,
-    "budget_service": 24_247,
-    "pinot_connector": 22_156,
-    "gris_gateway": 3_801,
+    "dp_service": 43_090,
+    "budget_service": 24_306,
+    "pinot_connector": 22_163,
+    "gris_gateway": 3_846,
     "gris_console": 4_562,
     "gris_mcp": 2_752,
     "gris_broker": 577,
@@ -29,15 +29,15 @@ LINES = {
     "gris_data": 8_719,
     "gris_audit": 897,
     "gris_lab": 5_818,
-    "gris_cli": 11_485,
+    "gris_cli": 11_493,
     "gris_serving": 4_290,
 }
-LINES_OF_TESTS = 150_334
+LINES_OF_TESTS = 150_542
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 154_676
+WORDS = 154_801
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

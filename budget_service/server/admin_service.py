@@ -22,6 +22,7 @@ from budget_service.ledger.values import InvalidFieldError, Unit
 from budget_service.server import admin_messages as messages
 from budget_service.server import audit, exports, rpc_errors
 from budget_service.server.account_changes import forget_account, require_known
+from budget_service.server.checkpointing import Checkpointing, note_backup
 from budget_service.server.damage import reading_ledger
 from budget_service.server.file_records import record_file
 from budget_service.server.limit_cache import LimitCache
@@ -30,7 +31,6 @@ from budget_service.server.messages import parse_account
 from budget_service.server.refunds import with_charge
 from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.responses import cost_message, duration, timestamp
-from budget_service.server.sealing import Sealing
 from budget_service.server.service import success
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import BackupFailedError, EmbeddedStore
@@ -94,7 +94,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self._actor_of = actor_of
         self._backups = backups
         self._tuning = tuning
-        self._sealing = Sealing(store.ledger, archive, tuning)
+        self._checkpointing = Checkpointing(store.ledger, archive, tuning)
 
     async def ExportJournal(
         self, request: pb.ExportJournalRequest, context: Context
@@ -189,7 +189,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self, request: pb.BackUpLedgerRequest, context: Context
     ) -> pb.BackUpLedgerResponse:
         """Copy the ledger while it is used."""
-        return await self._readings.answer(self._back_up(), context)
+        return await self._readings.answer(self._back_up(request, context), context)
 
     @_changing
     async def BeginCurrency(
@@ -358,15 +358,22 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     @_changing
     async def SealJournal(self, message: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
         """Make checkpoints of journals, and archive them if asked."""
-        root = messages.parse_root(message.account).root
+        sender = self._sender(context)
+        root, reason = messages.parse_root(message.account).root, sender.reason(message.reason)
         days = self._settings.current.configuration.administration.archive_days
-        return await self._sealing.seal(root, archive=message.archive, days=days)
+        return await self._checkpointing.seal(
+            root, archive=message.archive, days=days, actor=sender.actor, reason=reason
+        )
 
-    async def _back_up(self) -> pb.BackUpLedgerResponse:
+    async def _back_up(self, message: pb.BackUpLedgerRequest, context: Context) -> pb.BackUpLedgerResponse:
+        sender = self._sender(context)
+        reason = sender.reason(message.reason)
         if self._backups is None:
             raise rpc_errors.RefusalError(rpc_errors.no_backups())
         try:
             path = await cast(EmbeddedStore, self._store).back_up(self._backups)
         except BackupFailedError as error:
             raise rpc_errors.RefusalError(rpc_errors.backup_unwritable(str(error))) from None
-        return pb.BackUpLedgerResponse(file=path.name, bytes=path.stat().st_size)
+        made = pb.BackUpLedgerResponse(file=path.name, bytes=path.stat().st_size)
+        note_backup(made, actor=sender.actor, reason=reason)
+        return made

@@ -23,6 +23,10 @@ RequestFlag = Annotated[
 ReasonFlag = Annotated[
     str, typer.Option(metavar="TEXT", help="Why; it stays in the journal. budget.yaml may require it.")
 ]
+LoggedReasonFlag = Annotated[
+    str,
+    typer.Option("--reason", metavar="TEXT", help="Why; the service logs it. budget.yaml may require it."),
+]
 WaitingFlag = Annotated[
     str, typer.Argument(metavar="ID", help="The id of the request, as gris budget requests lists it.")
 ]

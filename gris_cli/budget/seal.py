@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, RootFlag
+from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, LoggedReasonFlag, RootFlag
 from gris_cli.flag_groups import flag, with_flags
 
 
@@ -11,6 +11,7 @@ def seal(
     *,
     root: RootFlag,
     archive: bool = flag(False, "Move the entries before the checkpoint to a file in the service's archive."),
+    reason: LoggedReasonFlag = "",
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: bool,
 ) -> None:
@@ -20,7 +21,8 @@ def seal(
     from gris_cli.budget.ledger import READ_SECONDS, administered
     from gris_cli.terminal import print_done
 
-    request = admin_pb2.SealJournalRequest(account=budget_pb2.Account(path=[root]), archive=archive)
+    account = budget_pb2.Account(path=[root])
+    request = admin_pb2.SealJournalRequest(account=account, archive=archive, reason=reason)
     made = administered(admin, "SealJournal", request, seconds=READ_SECONDS)
     moved = f", moved to {made.archive}" if made.archive else ""
     done = f"checkpoint of {root}: {made.entries} entries{moved}; their digest is {made.digest}"

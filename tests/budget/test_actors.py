@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import pwd
 import sqlite3
@@ -59,6 +60,7 @@ from tests.support.budget_samples import (
     levels,
     limit,
 )
+from tests.support.log_events import everything_logged, logged_events
 from tests.support.pki import ISSUER, Authority, Issuer, dns, email, uri
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer
@@ -86,6 +88,11 @@ ACTS: tuple[tuple[str, Any, int], ...] = (
     ("MoveAccount", pb.MoveAccountRequest(account=ANN, target=NEW), pb.CHARGE_KIND_MOVE),
     ("RecordFile", pb.RecordFileRequest(account=ROOT, file=FILE), pb.CHARGE_KIND_FILE),
     ("ForgetAccount", pb.ForgetAccountRequest(account=LEAVER), pb.CHARGE_KIND_FORGET),
+)
+# What leaves no entry: the log says who did it.
+LOGGED: tuple[tuple[str, Any], ...] = (
+    ("SealJournal", pb.SealJournalRequest(account=ROOT, archive=True)),
+    ("BackUpLedger", pb.BackUpLedgerRequest()),
 )
 # They may be sent without a reason where none is required.
 OPTIONAL = ("SetLimits", "BeginCurrency", "WithdrawCurrency", "ResumeClock", "RecordFile")
@@ -116,15 +123,14 @@ def filled(request: Any, request_id: str, clock: SteppedClock, **fields: str) ->
 
 @asynccontextmanager
 async def served(
-    store: Store, settings: LiveSettings, security: Security | None = None
+    store: Store, settings: LiveSettings, security: Security | None = None, **folders: Any
 ) -> AsyncIterator[str]:
     """Serve the administrator, to everybody or behind TLS and an access file."""
     security = security or Security(SecurityOptions(), METHODS)
     server = new_server(interceptors=security.interceptors(NOTHING, reads_first=True))
     detector = FailureDetector(store)
-    serving = administering(
-        store, settings, "127.0.0.1:0", server=server, security=security, detector=detector, tuning=UNHURRIED
-    )
+    how: dict[str, Any] = {"server": server, "security": security, "detector": detector, "tuning": UNHURRIED}
+    serving = administering(store, settings, "127.0.0.1:0", **how, **folders)
     async with serving as address:
         yield address
 
@@ -156,6 +162,8 @@ def test_every_method_that_changes_the_ledger_is_tried_here() -> None:
     # What decides a request for another limit needs one that waits: test_limit_requests.
     assert changing == {method for method, _, _ in ACTS} | {"ApproveLimit", "RefuseLimit"}
     assert all("reason" in type(request).DESCRIPTOR.fields_by_name for _, request, _ in ACTS)
+    reasoned = {each.name for each in service.methods if "reason" in each.input_type.fields_by_name}
+    assert reasoned - changing == {method for method, _ in LOGGED}
 
 
 async def test_every_act_has_a_reason_and_nobody_is_somebody(any_store: Store, clock: SteppedClock) -> None:
@@ -193,6 +201,12 @@ async def test_a_reason_is_required_where_the_configuration_says_so(clock: Stepp
                 assert (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD") == (error.code, error.info.reason)
                 assert error.message.startswith("reason must "), method
                 assert ("requires_reason" in error.message) == (required and method in OPTIONAL), method
+            for method, request in LOGGED:
+                error = await failure(getattr(stub, method)(request))
+                assert (error.info.reason == "INVALID_FIELD") == required, method
+                two_lines = type(request)(reason="two\nlines")
+                two_lines.MergeFrom(request)
+                assert (await failure(getattr(stub, method)(two_lines))).info.reason == "INVALID_FIELD"
             wrong = filled(ACTS[1][1], "wrong", clock, reason="two\nlines")
             assert (await failure(stub.SetLimits(wrong))).code is grpc.StatusCode.INVALID_ARGUMENT
             assert 1 == len(store.entries)
@@ -284,10 +298,46 @@ async def test_a_token_that_does_not_say_whose_it_is_changes_nothing(
             # A library may refuse a subject that is no text.
             assert error.info.reason in ("CALLER_UNNAMED", "TOKEN_REFUSED"), method
             assert error.code is grpc.StatusCode.UNAUTHENTICATED
+        for method, request in LOGGED:
+            assert (await failure(getattr(stub, method)(request))).info.reason == error.info.reason, method
         assert error.info.reason == "CALLER_UNNAMED" or subject == 7
         if subject != 7:
             assert 1 == len((await stub.ListCharges(pb.ListChargesRequest(account=ROOT))).charges)
     assert 1 == len(store.entries)
+
+
+async def test_the_log_says_who_made_a_checkpoint_or_a_backup(
+    tmp_path: Path, clock: SteppedClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And why, and what became of it, also where the archive could not be written; no path is in it."""
+    security, authority, _ = guarded(tmp_path)
+    shown = authority.client(OPS)
+    credentials = Credentials(shown.ca_file, shown.certificate_file, shown.key_file)
+    archives, backups = tmp_path / "archives", tmp_path / "backups"
+    backups.mkdir()
+    async with (
+        closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store,
+        served(store, configured(), security, archive=archives, backups=backups) as address,
+        open_channel(Endpoint(address, credentials)) as channel,
+    ):
+        stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+        await NamedStore(store).apply(*charge("c", Cost(1, 1), on=ON, release_id="rel"))
+        asked = pb.SealJournalRequest(account=ROOT, archive=True, reason="end of month")
+        with caplog.at_level(logging.INFO):
+            assert (await failure(stub.SealJournal(asked))).info.reason == "ARCHIVE_UNWRITABLE"
+            archives.mkdir()
+            made = await stub.SealJournal(asked)
+            copied = await stub.BackUpLedger(pb.BackUpLedgerRequest())
+    who = {"actor": "dns:ops.example.org", "reason": "end of month"}
+    covered = {"root": "acme", "entries": 1, "emptied": 0, **who}
+    logged = {"file": copied.file, "bytes": copied.bytes, **who, "reason": ""}
+    assert [each for each in logged_events(caplog) if each[0].startswith("ledger.")] == [
+        ("ledger.sealed", {**covered, "archive": ""}),
+        ("ledger.sealed", {**covered, "archive": made.archive}),
+        ("ledger.backed_up", logged),
+    ]
+    assert (archives / made.archive).is_file()
+    assert str(tmp_path) not in everything_logged(caplog)
 
 
 def test_the_local_user_is_the_operating_systems(monkeypatch: pytest.MonkeyPatch) -> None:

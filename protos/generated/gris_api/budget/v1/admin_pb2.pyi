@@ -368,12 +368,14 @@ class JournalEnd(_message.Message):
     def __init__(self, entries: _Optional[int] = ..., digest: _Optional[str] = ..., position: _Optional[str] = ..., checkpoint_entries: _Optional[int] = ..., checkpoint_digest: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
 
 class SealJournalRequest(_message.Message):
-    __slots__ = ("account", "archive")
+    __slots__ = ("account", "archive", "reason")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     ARCHIVE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     archive: bool
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., archive: bool = ...) -> None: ...
+    reason: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., archive: bool = ..., reason: _Optional[str] = ...) -> None: ...
 
 class SealJournalResponse(_message.Message):
     __slots__ = ("entries", "digest", "archive", "emptied")
@@ -388,8 +390,10 @@ class SealJournalResponse(_message.Message):
     def __init__(self, entries: _Optional[int] = ..., digest: _Optional[str] = ..., archive: _Optional[str] = ..., emptied: _Optional[int] = ...) -> None: ...
 
 class BackUpLedgerRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("reason",)
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    reason: str
+    def __init__(self, reason: _Optional[str] = ...) -> None: ...
 
 class BackUpLedgerResponse(_message.Message):
     __slots__ = ("file", "bytes")

@@ -31,8 +31,8 @@ class BudgetAdminServiceStub(object):
     What changes the ledger is an entry of the journal, with who did it: the name by which the caller was authenticated.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
-    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content,
+    or by another administrator. NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
     OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry. UNAUTHENTICATED with
     reason CALLER_UNNAMED: the caller's token has the role, and no `sub` that says whose it is.
     """
@@ -151,8 +151,8 @@ class BudgetAdminServiceServicer(object):
     What changes the ledger is an entry of the journal, with who did it: the name by which the caller was authenticated.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
-    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content,
+    or by another administrator. NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
     OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry. UNAUTHENTICATED with
     reason CALLER_UNNAMED: the caller's token has the role, and no `sub` that says whose it is.
     """
@@ -225,7 +225,8 @@ class BudgetAdminServiceServicer(object):
     def SealJournal(self, request, context):
         """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
         checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. It is no entry of
+        the journal: the service's log has who did it, and why.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -327,7 +328,8 @@ class BudgetAdminServiceServicer(object):
 
     def BackUpLedger(self, request, context):
         """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
-        every charge that was answered before the call. If the caller leaves, nothing is kept. FAILED_PRECONDITION with reason
+        every charge that was answered before the call, and all names. If the caller leaves, nothing is kept. The service's
+        log has who asked for it, and why. FAILED_PRECONDITION with reason
         NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -458,8 +460,8 @@ class BudgetAdminService(object):
     What changes the ledger is an entry of the journal, with who did it: the name by which the caller was authenticated.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
-    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content,
+    or by another administrator. NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
     OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry. UNAUTHENTICATED with
     reason CALLER_UNNAMED: the caller's token has the role, and no `sub` that says whose it is.
     """

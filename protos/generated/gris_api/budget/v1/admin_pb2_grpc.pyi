@@ -23,8 +23,8 @@ class BudgetAdminServiceStub:
     What changes the ledger is an entry of the journal, with who did it: the name by which the caller was authenticated.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
-    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content,
+    or by another administrator. NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
     OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry. UNAUTHENTICATED with
     reason CALLER_UNNAMED: the caller's token has the role, and no `sub` that says whose it is.
     """
@@ -96,7 +96,8 @@ class BudgetAdminServiceStub:
     ]
     """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
     checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. It is no entry of
+    the journal: the service's log has who did it, and why.
     """
 
     BeginCurrency: grpc.UnaryUnaryMultiCallable[
@@ -198,7 +199,8 @@ class BudgetAdminServiceStub:
         gris_api.budget.v1.admin_pb2.BackUpLedgerResponse,
     ]
     """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
-    every charge that was answered before the call. If the caller leaves, nothing is kept. FAILED_PRECONDITION with reason
+    every charge that was answered before the call, and all names. If the caller leaves, nothing is kept. The service's
+    log has who asked for it, and why. FAILED_PRECONDITION with reason
     NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
     """
 
@@ -214,8 +216,8 @@ class BudgetAdminServiceAsyncStub:
     What changes the ledger is an entry of the journal, with who did it: the name by which the caller was authenticated.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
-    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content,
+    or by another administrator. NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
     OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry. UNAUTHENTICATED with
     reason CALLER_UNNAMED: the caller's token has the role, and no `sub` that says whose it is.
     """
@@ -286,7 +288,8 @@ class BudgetAdminServiceAsyncStub:
     ]
     """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
     checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. It is no entry of
+    the journal: the service's log has who did it, and why.
     """
 
     BeginCurrency: grpc.aio.UnaryUnaryMultiCallable[
@@ -388,7 +391,8 @@ class BudgetAdminServiceAsyncStub:
         gris_api.budget.v1.admin_pb2.BackUpLedgerResponse,
     ]
     """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
-    every charge that was answered before the call. If the caller leaves, nothing is kept. FAILED_PRECONDITION with reason
+    every charge that was answered before the call, and all names. If the caller leaves, nothing is kept. The service's
+    log has who asked for it, and why. FAILED_PRECONDITION with reason
     NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
     """
 
@@ -404,8 +408,8 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     What changes the ledger is an entry of the journal, with who did it: the name by which the caller was authenticated.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
-    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content,
+    or by another administrator. NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
     OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry. UNAUTHENTICATED with
     reason CALLER_UNNAMED: the caller's token has the role, and no `sub` that says whose it is.
     """
@@ -494,7 +498,8 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.SealJournalResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.SealJournalResponse]]:
         """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
         checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. It is no entry of
+        the journal: the service's log has who did it, and why.
         """
 
     @abc.abstractmethod
@@ -616,7 +621,8 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.BackUpLedgerResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.BackUpLedgerResponse]]:
         """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
-        every charge that was answered before the call. If the caller leaves, nothing is kept. FAILED_PRECONDITION with reason
+        every charge that was answered before the call, and all names. If the caller leaves, nothing is kept. The service's
+        log has who asked for it, and why. FAILED_PRECONDITION with reason
         NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
         """
 

@@ -1,8 +1,12 @@
-"""Seals the journal of a root: a verified checkpoint, and what it covers moved into an archive if that is asked."""
+"""Makes a verified checkpoint of a root, and moves what it covers into an archive if that is asked.
+
+A checkpoint is no entry of the journal, which it covers, and neither is a backup: the log has who made one, and why.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 
 from gris_api.budget.v1 import admin_pb2 as pb
@@ -12,9 +16,17 @@ from budget_service.server.damage import reading_ledger
 from budget_service.stores.interface import Store
 from budget_service.tuning import Tuning
 
+log = logging.getLogger(__name__)
 
-class Sealing:
-    """Seals one journal after the other."""
+
+def note_backup(made: pb.BackUpLedgerResponse, *, actor: str, reason: str) -> None:
+    """Log a backup of the whole ledger, and who asked for it."""
+    fields = {"file": made.file, "bytes": made.bytes, "actor": actor, "reason": reason}
+    log.info("The ledger was backed up.", extra={"event": "ledger.backed_up", "fields": fields})
+
+
+class Checkpointing:
+    """Makes checkpoints of one journal after the other."""
 
     def __init__(self, ledger: Store, folder: Path | None, tuning: Tuning) -> None:
         """Journals are read from `ledger`, which knows ids alone; without a folder nothing can be archived."""
@@ -23,8 +35,12 @@ class Sealing:
         self._tuning = tuning
         self._turn = asyncio.Lock()
 
-    async def seal(self, root: str, *, archive: bool, days: int) -> pb.SealJournalResponse:
+    async def seal(
+        self, root: str, *, archive: bool, days: int, actor: str, reason: str
+    ) -> pb.SealJournalResponse:
         """Make a checkpoint of a root, and archive what it covers; empty archives older than `days`, unless that is 0.
+
+        What was done is logged with who did it, the `actor`, also where the rest failed.
 
         Raises:
             RefusalError: The ledger differs from its journal, or what is asked for cannot be written.
@@ -38,20 +54,29 @@ class Sealing:
                     checkpoint = await checkpoints.make_checkpoint(self._ledger, root, self._tuning)
             except checkpoints.LedgerDiffersError:
                 raise rpc_errors.RefusalError(rpc_errors.ledger_differs()) from None
-            path, emptied = None, 0
-            if archive and self._folder is not None:
-                path, emptied = await self._archived(root, self._folder, days)
-        return pb.SealJournalResponse(
-            entries=checkpoint.entries,
-            digest=checkpoint.digest,
-            archive="" if path is None else path.name,
-            emptied=emptied,
-        )
+            made = pb.SealJournalResponse(entries=checkpoint.entries, digest=checkpoint.digest)
+            try:
+                if archive and self._folder is not None:
+                    await self._archive(root, self._folder, days, made)
+            finally:
+                fields = {
+                    "root": root,
+                    "entries": made.entries,
+                    "archive": made.archive,
+                    "emptied": made.emptied,
+                    "actor": actor,
+                    "reason": reason,
+                }
+                log.info("A checkpoint was made.", extra={"event": "ledger.sealed", "fields": fields})
+        return made
 
-    async def _archived(self, root: str, folder: Path, days: int) -> tuple[Path | None, int]:
+    async def _archive(self, root: str, folder: Path, days: int, made: pb.SealJournalResponse) -> None:
+        """Archive what the checkpoint covers, and write into the answer what was done."""
         try:
             path = await checkpoints.archive(self._ledger, root, folder, self._tuning)
-            return path, await checkpoints.empty_old(self._ledger, root, folder, days) if days else 0
+            made.archive = "" if path is None else path.name
+            if days:
+                made.emptied = await checkpoints.empty_old(self._ledger, root, folder, days)
         except checkpoints.JournalChangedError as error:
             raise rpc_errors.RefusalError(rpc_errors.journal_changed(error.first, error.last)) from None
         except checkpoints.ArchiveMissingError as error:
