@@ -434,6 +434,29 @@ def test_an_account_that_is_not_there_and_a_service_that_is_not_there_are_told_a
 
 
 @pytest.mark.usefixtures("starts_processes")
+def test_the_service_logs_the_reasons_of_a_checkpoint_and_of_a_backup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As they are given; one that is no reason is refused by its flag, and nothing is done."""
+    store, folder = f"sqlite:{tmp_path}/ledger.db", tmp_path / "backups"
+    folder.mkdir()
+    with service(tmp_path, store, "--admin-listen", "127.0.0.1:0", "--backups", str(folder)) as running:
+        asyncio.run(_charge_all(running.address))
+        assert running.admin_address is not None
+        admin = ("--admin", running.admin_address)
+        for command in (("seal", "--root", "acme"), ("backup",)):
+            assert main(["budget", *command, "--reason", "two\nlines", *admin]) == 2
+            assert "--reason" in capsys.readouterr().err
+            reported(capsys, *command, "--reason", f"for {command[0]}", *admin)
+        assert len([*folder.iterdir()]) == 1
+    logged = (tmp_path / "log").read_text()
+    for event, reason in (("ledger.sealed", "for seal"), ("ledger.backed_up", "for backup")):
+        (line,) = [each for each in logged.splitlines() if event in each]
+        assert reason in line
+        assert "unauthenticated" in line
+
+
+@pytest.mark.usefixtures("starts_processes")
 def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """For people and for programs; the file is in the service's archive folder, and without one the error says so."""
     admin = ("--admin-listen", "127.0.0.1:0")
