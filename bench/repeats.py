@@ -25,7 +25,7 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from prometheus_client import CollectorRegistry
 
 from gris_gateway.admission import GatewayAdmission
-from gris_gateway.kept_history import KeptHistory
+from gris_gateway.history import History
 from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import Instrumentation
@@ -124,7 +124,7 @@ async def _gateway(
     async with AsyncPrivateClient(
         dp=world.dp, budget=world.budget, account="none", engine=engine, releases=store
     ) as client:
-        servicer = _WithEmptyCall(client, KeptHistory(store))
+        servicer = _WithEmptyCall(client, History(store))
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, instrumentation.before(server))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()

@@ -228,9 +228,8 @@ class IdentityRules(Strict):
 
 
 class HistorySettings(Strict):
-    """How results are listed. They are a view of the releases; a `file` keeps them where releases are in memory."""
+    """How results are listed, from the release store."""
 
-    file: str | None = None
     retention_days: int = Field(default=35, ge=1, le=3660)
     per_account: int = Field(default=1000, ge=1, le=100_000)
     megabytes: int = Field(default=1024, ge=16, le=1_000_000)

@@ -19,9 +19,8 @@ from gris_gateway.callers import Callers
 from gris_gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
 from gris_gateway.face_admission import FaceAdmission
 from gris_gateway.faces import face_of, require_libraries
-from gris_gateway.history import History, HistoryRetention
+from gris_gateway.history import History
 from gris_gateway.in_process import RegisteredMethods
-from gris_gateway.kept_history import KeptHistory, move_history
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.offered_tables import ListingEngine, OfferedTables
 from gris_gateway.rate_limits import Limiter
@@ -94,17 +93,11 @@ class Gateway:
             drain_seconds: How long to go on as NOT_SERVING.
 
         Raises:
-            HistoryError: The history cannot be opened.
             ReleaseStoreFailed: The release store cannot be opened.
             SecurityError: The gateway cannot listen on the address.
         """
         configuration = self._configuration
         releases = await asyncio.to_thread(release_store_of, configuration)
-        try:
-            history = await _history(configuration, releases)
-        except BaseException:
-            await releases.close()
-            raise
         client = AsyncPrivateClient(
             dp=configuration.dp.to_address(),
             budget=configuration.budget.to_address(),
@@ -116,7 +109,7 @@ class Gateway:
             releases=releases,
         )
         offered = OfferedTables(self._engine.tables)
-        servicer = PrivateQueryServicer(client, history, self._limits, offered=offered)
+        servicer = PrivateQueryServicer(client, History(releases), self._limits, offered=offered)
         try:
             async with (
                 _measured(releases, process_telemetry, self._limits),
@@ -126,7 +119,6 @@ class Gateway:
         finally:
             await client.close()
             await servicer.finish()
-            await history.close()
             await releases.close()
 
     @asynccontextmanager
@@ -229,18 +221,6 @@ class Gateway:
 async def _closed_later(faces: AsyncExitStack, seconds: float) -> None:
     await asyncio.sleep(seconds)
     await faces.aclose()
-
-
-async def _history(configuration: GatewayConfiguration, releases: ReleaseStore) -> History | KeptHistory:
-    """Open the history: a view of the releases, or a file of its own where those are in memory."""
-    kept = configuration.history
-    if kept.file is None:
-        return KeptHistory(releases)
-    if configuration.releases.key_file is None:
-        retention = HistoryRetention(kept.retention_days, kept.per_account, kept.megabytes)
-        return History(kept.file, retention, lambda: time.time_ns() // 1000)
-    await move_history(Path(kept.file), releases)
-    return KeptHistory(releases)
 
 
 @asynccontextmanager

@@ -16,7 +16,6 @@ import sys
 from pathlib import Path
 
 from gris_gateway.configuration import GatewayConfiguration
-from gris_gateway.history import HistoryError
 from gris_gateway.hosting import Gateway
 from gris_serving import logs
 from gris_serving.documents import read_document
@@ -54,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
                     asyncio.run(running)
         finally:
             gateway.close()
-    except (SecurityError, HistoryError, OperatingError, GrisError) as error:
+    except (SecurityError, OperatingError, GrisError) as error:
         sys.stderr.write(f"gateway: {error}\n")
         return EXIT_MISCONFIGURED
     return 0

@@ -20,7 +20,6 @@ from gris_gateway import rpc_errors
 from gris_gateway.accounts import AccountError, OutOfReachError
 from gris_gateway.callers import current_caller
 from gris_gateway.history import History
-from gris_gateway.kept_history import KeptHistory
 from gris_serving import logs
 
 # A longer question is not kept, only why it was refused.
@@ -36,7 +35,7 @@ log = logging.getLogger(__name__)
 class RefusedQuestions:
     """The refused questions of all accounts, in the history."""
 
-    def __init__(self, history: History | KeptHistory) -> None:
+    def __init__(self, history: History) -> None:
         self._history = history
         self._writing: set[asyncio.Task[None]] = set()
 
@@ -81,7 +80,7 @@ class RefusedQuestions:
         )
 
     async def finish(self) -> None:
-        """Wait until all are kept; call it before the history is closed."""
+        """Wait until all are kept; call it before the release store is closed."""
         await asyncio.gather(*self._writing)
 
     async def _keep(self, past: app_pb2.PastRelease) -> None:

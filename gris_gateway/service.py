@@ -22,7 +22,6 @@ from gris_gateway import messages, offered_results, rpc_errors
 from gris_gateway.accounts import AccountError, OutOfReachError
 from gris_gateway.callers import current_caller
 from gris_gateway.history import MAX_ELEMENT_BYTES, History
-from gris_gateway.kept_history import KeptHistory
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.offered_tables import OfferedTables
 from gris_gateway.page_tokens import PageTokens
@@ -68,7 +67,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     def __init__(
         self,
         client: AsyncPrivateClient,
-        history: History | KeptHistory,
+        history: History,
         limits: GatewayLimits = DEFAULT_LIMITS,
         *,
         offered: OfferedTables | None = None,
@@ -186,7 +185,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             return app_pb2.RequestBudgetResponse(id=found.id, replayed=found.replayed)
 
     async def finish(self) -> None:
-        """Wait until everything is kept that has to be; call it before the history is closed."""
+        """Wait until everything is kept that has to be; call it before the release store is closed."""
         await asyncio.gather(*self._finishing, return_exceptions=True)
         await self._refused.finish()
 

@@ -19,7 +19,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import question_pb2
 
 from gris_cli.__main__ import main
-from gris_gateway.kept_history import KeptHistory
+from gris_gateway.history import History
 from gris_gateway.messages import all_elements, result_message
 from pinot_connector import AsyncPrivateClient, sql_question, structured_question
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -379,7 +379,7 @@ async def test_a_result_of_several_looks_is_the_same_behind_a_gateway_and_in_its
     assert result_of([all_elements(result)], message) == result
     past = app_pb2.PastRelease(question=_sharpened(top(), 13), result=message, elements=all_elements(result))
     past.released_at.GetCurrentTime()
-    history = KeptHistory(releases)
+    history = History(releases)
     await history.add(account.split("/"), past)
     (listed,) = (await history.page(account.split("/"), 10, None)).releases
     assert result_of([listed.elements], listed.result) == result

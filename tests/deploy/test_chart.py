@@ -63,7 +63,7 @@ def test_what_the_settings_do_not_state_is_the_gateways_own_default(tmp_path: Pa
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     assert values["gateway"]["settings"] == values["pinot"]["settings"] == {}
     made = gateway_configuration(charted(PRODUCTION.but("gateway.settings.history.megabytes=64")), tmp_path)
-    assert made.history == HistorySettings(file="/var/lib/gris/history.sqlite", megabytes=64)
+    assert made.history == HistorySettings(megabytes=64)
     assert (made.limits, made.confidence) == (
         LimitSettings(),
         GatewayConfiguration.model_fields["confidence"].default,

@@ -48,7 +48,7 @@ identity:
       - {{claim: org, equals: acme, prefix: [app, acme], append: sub}}
       - {{claim: org, equals: globex, prefix: [app, globex]}}
       - {{claim: org, equals: notebooks, prefix: [app, notebooks], append: sub, accounts_below: true}}
-history: {{file: {history}, per_account: 50}}
+history: {{per_account: 50}}
 mcp: {{listen: 127.0.0.1:0, tls: {{certificate: {certificate}, key: {key}}}, origins: ["https://pages.example.org"],
   max_per_hour: 5000}}
 broker: {{listen: 127.0.0.1:0, tls: false}}
@@ -155,7 +155,6 @@ def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: 
             issuer=issuer.key_file,
             iss=ISSUER,
             audience=AUDIENCE,
-            history=folder / "history.sqlite",
         )
     )
     return path

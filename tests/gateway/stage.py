@@ -114,7 +114,6 @@ identity:
   jwt:
     {{key_file: {self.issuer.key_file}, algorithms: [ES256], issuer: {ISSUER}, audience: g,
       accounts: [{{claim: iss, equals: {ISSUER}, prefix: [{ACCOUNT}]}}]}}
-history: {{file: {folder}/{name}.sqlite}}
 mcp: {{listen: 127.0.0.1:0, tls: {{certificate: {folder}/server.pem, key: {folder}/server.key}}}}
 """)
         return loud("gris_gateway", ["--config", folder / f"{name}.yaml"], folder / f"{name}.log")

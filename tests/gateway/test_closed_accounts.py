@@ -16,7 +16,7 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris_api.budget.v1.budget_pb2 import Account
 
 from gris_gateway.admission import GatewayAdmission
-from gris_gateway.kept_history import KeptHistory
+from gris_gateway.history import History
 from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
@@ -76,7 +76,7 @@ async def served(
     ) as client:
         limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
-        servicer = PrivateQueryServicer(client, KeptHistory(store))
+        servicer = PrivateQueryServicer(client, History(store))
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, NOTHING.before(server))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()

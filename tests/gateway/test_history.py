@@ -15,8 +15,7 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.common.v1.cost_pb2 import Cost
 
 from gris_gateway.admission import GatewayAdmission
-from gris_gateway.history import History, HistoryRetention
-from gris_gateway.kept_history import DAY_SECONDS, KeptHistory
+from gris_gateway.history import DAY_SECONDS, History
 from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
@@ -39,9 +38,7 @@ class SlowHistory(History):
     """A history that keeps nothing before it may."""
 
     def __init__(self) -> None:
-        super().__init__(
-            None, HistoryRetention(days=1, per_account=10, megabytes=16), lambda: time.time_ns() // 1000
-        )
+        super().__init__(MemoryReleaseStore())
         self.asked = asyncio.Event()
         self.may = asyncio.Event()
         self.added = asyncio.Event()
@@ -98,7 +95,6 @@ async def test_whoever_leaves_while_a_result_is_being_kept_finds_it(
         ) is grpc.StatusCode.ABORTED:
             await asyncio.sleep(0.05)
         found = await history.page(("app", "leaver"), 10, None)
-    await history.close()
     assert (grpc.StatusCode.ABORTED, grpc.StatusCode.OK) == (meanwhile, afterwards)
     assert [("left", 21)] == [(each.request_id, each.result.charged.information) for each in found.releases]
 
@@ -132,7 +128,6 @@ async def test_whoever_leaves_while_the_charge_travels_finds_the_result(
         may.set()
         await history.added.wait()
         found = await history.page(("app", "hasty"), 10, None)
-    await history.close()
     assert [("left", 21)] == [(each.request_id, each.result.charged.information) for each in found.releases]
 
 
@@ -164,7 +159,7 @@ async def test_a_repeat_is_noted_once_a_day() -> None:
     """It adds nothing to the list, and waits for no disk; the next day it is the newest again."""
     store = Counting()
     await store.keep("q", kept())
-    history = KeptHistory(store)
+    history = History(store)
     for _ in range(3):
         await history.add(ANA, shown(days_ago=1))
     assert 1 == store.written
@@ -181,7 +176,7 @@ async def test_a_request_with_an_id_is_always_noted() -> None:
     """Its caller may have lost the answer, and comes back for it by the id."""
     store = Counting()
     await store.keep("q", kept())
-    history = KeptHistory(store)
+    history = History(store)
     for name in ("", "one", "two"):
         await history.add(ANA, shown(request_id=name))
     assert None is not await history.find(ANA, "one")
@@ -193,7 +188,7 @@ async def test_only_what_was_shown_of_a_kept_release_is_noted() -> None:
     """The elements come from the release; a result of another release has its own."""
     store = Counting()
     await store.keep("q", kept())
-    history = KeptHistory(store)
+    history = History(store)
     await history.add(ANA, shown(k=2, request_id="x"))
     found = await history.find(ANA, "x")
     assert found is not None

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from pinot_connector.questions import structured_question
 from tests.gateway.conftest import GatewayWorld, write_configuration
 from tests.support.pki import Authority, Issuer, uri
 from tests.support.processes import process
+from tests.support.release_stores import key_file
 from tests.support.world import free_port, write_small
 
 
@@ -42,10 +44,10 @@ def files(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Pat
 
 @pytest.fixture
 def configuration(tmp_path: Path, files: Path) -> Path:
-    """Write a configuration whose services are nowhere, with a history of its own."""
+    """Write a configuration whose services are nowhere."""
     text = (files / "gateway.yaml").read_text().replace("SERVICE", f"127.0.0.1:{free_port()}")
     path = tmp_path / "gateway.yaml"
-    path.write_text(text.replace(str(files / "history.sqlite"), str(tmp_path / "history.sqlite")))
+    path.write_text(text)
     return path
 
 
@@ -251,6 +253,8 @@ async def test_a_question_that_has_begun_is_answered_before_the_gateway_ends(
     for name in ("wide.parquet", "small.parquet"):
         (tmp_path / name).symlink_to(gateway.folder / name)
     config = write_configuration(tmp_path, authority, Issuer(tmp_path), gateway.dp, gateway.budget)
+    with config.open("a") as file:
+        file.write(f"releases: {{file: {tmp_path}/releases.sqlite, key_file: {key_file(tmp_path)}}}\n")
     ana = authority.client(uri("spiffe://example.org/acme"), file="acme")
     running = process("gris_gateway", ["--config", config], tmp_path / "log")
     ready = running.__enter__()
@@ -262,9 +266,8 @@ async def test_a_question_that_has_begun_is_answered_before_the_gateway_ends(
         await asyncio.to_thread(running.__exit__, None, None, None)
         result = await asking
     assert len(result.rows) > 40_000
-    with sqlite3.connect(tmp_path / "history.sqlite") as db:
-        assert [(1,)] == db.execute("SELECT count(*) FROM releases").fetchall()
-    db.close()
+    with closing(sqlite3.connect(tmp_path / "releases.sqlite")) as db:
+        assert [(1,)] == db.execute("SELECT count(*) FROM gris_release_receipts").fetchall()
 
 
 async def test_a_refusal_of_a_service_is_the_operators(gateway: GatewayWorld) -> None:

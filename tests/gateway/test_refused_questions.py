@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -20,8 +18,7 @@ from grpc_status import rpc_status
 from gris_cli.__main__ import main
 from gris_gateway.accounts import Caller
 from gris_gateway.callers import current_caller
-from gris_gateway.history import History, HistoryRetention
-from gris_gateway.kept_history import KeptHistory
+from gris_gateway.history import History
 from gris_gateway.refused_questions import MAX_QUESTION_BYTES, RefusedQuestions
 from gris_gateway.rpc_errors import RequestError, status_of_error
 from gris_mcp.failures import failure_of
@@ -31,6 +28,7 @@ from pinot_connector.dbapi import connect_gateway
 from pinot_connector.errors import BudgetExhausted, InvalidQuestion, RefusedByPolicy, Shortfall
 from pinot_connector.questions import sql_question, structured_question
 from pinot_connector.release_store import MemoryReleaseStore
+from pinot_connector.release_store.receipts import ReceiptLimits
 from tests.gateway.calls import TOP, client_of
 from tests.gateway.conftest import GatewayWorld, stub_of
 from tests.support.command_line import run_json, run_text
@@ -46,13 +44,10 @@ def poor(gateway: GatewayWorld) -> Credentials:
     return gateway.authority.client(email("poor@example.org"), file="poor")
 
 
-@pytest.fixture(params=["file", "store"])
-async def history(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+@pytest.fixture
+def history() -> History:
     """Return a history that keeps two results of an account."""
-    retention = HistoryRetention(days=1, per_account=2, megabytes=16)
-    if request.param == "store":
-        return KeptHistory(MemoryReleaseStore())
-    return History(str(tmp_path / "history.sqlite"), retention, lambda: time.time_ns() // 1000)
+    return History(MemoryReleaseStore(ReceiptLimits(days=1, per_account=2)))
 
 
 def asked(request_id: str = "", question: Any = TOP) -> app_pb2.AskRequest:
@@ -138,7 +133,7 @@ async def test_every_client_sees_the_id(gateway: GatewayWorld, poor: Credentials
     assert " (request " in await asyncio.to_thread(read)
 
 
-async def test_refusals_are_kept_beside_results_and_no_more_of_them(history: Any) -> None:
+async def test_refusals_are_kept_beside_results_and_no_more_of_them(history: History) -> None:
     """A full list of refusals takes the place of no result; the oldest refusals make room."""
     refused = RefusedQuestions(history)
     current_caller.set(ANA)
@@ -154,13 +149,11 @@ async def test_refusals_are_kept_beside_results_and_no_more_of_them(history: Any
     assert ["0", "1", "2"] == names
     assert kept[2] is not None
     assert 3 == kept[2].refusal.largest_k
-    if isinstance(history, History):
-        assert [None, False] == [kept[0], kept[1] is None]
+    assert [None, False] == [kept[0], kept[1] is None]
     assert ["paid"] == [each.request_id for each in (await history.page(ANA.own, 10, None)).releases]
-    await history.close()
 
 
-async def test_accounts_that_a_caller_makes_up_have_one_list_together(history: Any) -> None:
+async def test_accounts_that_a_caller_makes_up_have_one_list_together(history: History) -> None:
     """And what is malformed is on none: nothing bounds how many calls are."""
     refused = RefusedQuestions(history)
     current_caller.set(replace(ANA, accounts_below=True))
@@ -171,15 +164,13 @@ async def test_accounts_that_a_caller_makes_up_have_one_list_together(history: A
     kept = [await refused.find((*ANA.own, f"made up {number}"), "same") for number in range(3)]
     assert kept[2] is not None
     assert await refused.find(ANA.own, "same") is None
-    if isinstance(history, History):
-        assert kept[0] is None
+    assert kept[0] is None
     malformed = RequestError("account", "expected another one")
     await refused.noted(asked("malformed"), malformed, status_of_error(malformed))
     assert await refused.find(ANA.own, "malformed") is None
-    await history.close()
 
 
-async def test_another_audience_of_the_account_does_not_learn_what_was_refused(history: Any) -> None:
+async def test_another_audience_of_the_account_does_not_learn_what_was_refused(history: History) -> None:
     """A refusal may name a column that is not offered any more."""
     refused, error = RefusedQuestions(history), RefusedByPolicy("salary: not offered", "column")
     staff = replace(ANA, audience=Audience("staff", {"country": "DE"}))
@@ -192,10 +183,9 @@ async def test_another_audience_of_the_account_does_not_learn_what_was_refused(h
     current_caller.set(staff)
     assert await refused.find(("app",), "mine") is None
     assert await refused.find(ANA.own, "") is None
-    await history.close()
 
 
-async def test_a_long_question_is_not_kept(history: Any) -> None:
+async def test_a_long_question_is_not_kept(history: History) -> None:
     """Nobody fills the history with what is refused."""
     refused, error = RefusedQuestions(history), InvalidQuestion("sql", "x" * 10_000)
     current_caller.set(ANA)
@@ -205,7 +195,6 @@ async def test_a_long_question_is_not_kept(history: Any) -> None:
     assert kept is not None
     assert not kept.HasField("question")
     assert kept.ByteSize() < MAX_QUESTION_BYTES
-    await history.close()
 
 
 class Broken(MemoryReleaseStore):
@@ -218,7 +207,7 @@ class Broken(MemoryReleaseStore):
 
 async def test_a_history_that_fails_changes_no_refusal(caplog: pytest.LogCaptureFixture) -> None:
     """The caller is answered, and the log says that nothing was kept."""
-    refused = RefusedQuestions(KeptHistory(Broken()))
+    refused = RefusedQuestions(History(Broken()))
     current_caller.set(ANA)
     status = await refused.noted(asked("lost"), NO_BUDGET, status_of_error(NO_BUDGET))
     assert ("lost", grpc.StatusCode.RESOURCE_EXHAUSTED) == (id_of(status), status.code)

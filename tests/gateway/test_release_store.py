@@ -12,14 +12,11 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 import pytest
-from gris_api.app.v1 import app_pb2
 from gris_api.common.v1.cost_pb2 import Cost
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from gris_gateway.configuration import GatewayConfiguration
-from gris_gateway.history import History, HistoryRetention
 from gris_gateway.hosting import Gateway
-from gris_gateway.kept_history import KeptHistory, move_history
 from gris_serving.documents import read_document
 from gris_serving.reloading_files import SecurityError
 from pinot_connector import AsyncGatewayClient, Timeouts
@@ -27,13 +24,12 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.errors import ServiceUnavailable
 from pinot_connector.questions import structured_question
-from pinot_connector.release_store import MemoryReleaseStore
 from tests.gateway.conftest import GatewayWorld, write_configuration
 from tests.support.collector import ENDPOINT, collecting
 from tests.support.pki import Authority, Issuer
 from tests.support.postgres_server import PostgresServer
 from tests.support.processes import process
-from tests.support.release_stores import key_file, new_database, receipt
+from tests.support.release_stores import key_file, new_database
 from tests.support.some import some
 from tests.support.world import COFACTS, World, write_growing, write_small
 
@@ -141,47 +137,6 @@ async def test_gateways_that_are_asked_at_the_same_moment_give_one_release(
             await client.close()
     assert len({(each.release_id, each.rows) for each in results}) == 1
     assert [1] * 12 == spent == [each.charged.information for each in results]
-
-
-async def test_an_old_history_is_moved_once(tmp_path: Path) -> None:
-    """Its results are listed as they were, and the file, which anyone with the disk could read, is gone."""
-    file, store = tmp_path / "history.sqlite", MemoryReleaseStore()
-    old = History(str(file), HistoryRetention(35, 100, 16), lambda: 10**15)
-    pasts = []
-    for k in (1, 2, 3):
-        past = receipt(request_id=f"id-{k}", k=k).shown
-        past.released_at.GetCurrentTime()
-        pasts.append(past)
-        await old.add(ANA, past)
-    await old.close()
-    for _ in range(2):
-        await move_history(file, store)
-        history = KeptHistory(store)
-        page = await history.page(ANA, 100, None)
-        assert tuple(reversed(pasts)) == page.releases
-        assert pasts[1] == await history.find(ANA, "id-2")
-    assert [] == list_of(tmp_path)
-
-
-def list_of(folder: Path) -> list[Path]:
-    """Return what is in a folder."""
-    return list(folder.iterdir())
-
-
-async def test_a_move_that_was_interrupted_lists_nothing_twice(tmp_path: Path) -> None:
-    """The file was read into the store, and not removed."""
-    file, store = tmp_path / "history.sqlite", MemoryReleaseStore()
-    old = History(str(file), HistoryRetention(35, 100, 16), lambda: 10**15)
-    past = app_pb2.PastRelease()
-    past.CopyFrom(receipt(k=2).shown)
-    past.released_at.GetCurrentTime()
-    await old.add(ANA, past)
-    await old.close()
-    with closing(sqlite3.connect(file)) as copied, closing(sqlite3.connect(tmp_path / "copy")) as copy:
-        copied.backup(copy)
-    await move_history(file, store)
-    await move_history(tmp_path / "copy", store)
-    assert (past,) == (await KeptHistory(store).page(ANA, 100, None)).releases
 
 
 @pytest.mark.usefixtures("starts_processes")

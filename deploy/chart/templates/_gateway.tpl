@@ -26,11 +26,8 @@
 {{- $_ := set $identity "jwt" $jwt -}}
 {{- end -}}
 {{- $releases := dict "key_file" "/run/releases/releases.key" -}}
-{{- $history := deepCopy ($gateway.settings.history | default dict) -}}
 {{- if eq $gateway.releases.kind "sqlite" -}}
 {{- $_ := set $releases "file" "/var/lib/gris/releases.sqlite" -}}
-{{- /* A history that an earlier gateway has left here is moved into the release store. */ -}}
-{{- $_ := set $history "file" "/var/lib/gris/history.sqlite" -}}
 {{- else -}}
 {{- $_ := set $releases "connection_file" "/run/releases/connection" -}}
 {{- end -}}
@@ -41,7 +38,6 @@
 {{- $_ := set $made "engine" (dict "pinot" $pinot) -}}
 {{- $_ := set $made "identity" $identity -}}
 {{- $_ := set $made "releases" $releases -}}
-{{- with $history }}{{ $_ := set $made "history" . }}{{ end -}}
 {{- if $gateway.broker.enabled -}}
 {{- $_ := set $made "broker" (merge (dict "listen" "0.0.0.0:50057") $gateway.broker.settings) -}}
 {{- end -}}
@@ -50,7 +46,7 @@
 {{- if not $gateway.postgres.catalogue }}{{ $_ := set $postgres "catalogue" false }}{{ end -}}
 {{- $_ := set $made "postgres" $postgres -}}
 {{- end -}}
-{{- toYaml (merge $made (omit $gateway.settings "history")) -}}
+{{- toYaml (merge $made $gateway.settings) -}}
 {{- end }}
 
 {{/* What callers reach, by the names of ports: {"grpc": 50054, ..}. */}}
