@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -44,6 +45,8 @@ from pinot_connector.release_store import ReleaseStore
 
 # The client asks for one account unless another is named; the gateway always names one.
 NOBODY = ("gateway",)
+
+log = logging.getLogger(__name__)
 
 
 class Gateway:
@@ -113,6 +116,7 @@ class Gateway:
         try:
             async with (
                 _measured(releases, process_telemetry, self._limits),
+                _without_old_receipts(releases, self._limits),
                 self._served(servicer, process_telemetry, drain_seconds) as address,
             ):
                 yield address
@@ -237,19 +241,48 @@ async def _measured(
     metrics = ReleaseStoreMetrics(process_telemetry.registry)
 
     async def measure() -> None:
-        while True:
-            try:
-                metrics.report(await releases.statistics())
-            except ReleaseStoreFailed:
-                metrics.report(None)
-            await asyncio.sleep(limits.store_interval_seconds)
+        try:
+            metrics.report(await releases.statistics())
+        except ReleaseStoreFailed:
+            metrics.report(None)
 
-    measuring = asyncio.create_task(measure())
+    async with _repeated(measure, limits.store_interval_seconds):
+        yield
+
+
+@asynccontextmanager
+async def _without_old_receipts(releases: ReleaseStore, limits: GatewayLimits) -> AsyncIterator[None]:
+    """Remove from the history what is too old while the block runs, also while nobody asks."""
+
+    async def remove() -> None:
+        try:
+            await releases.remove_old_receipts()
+        except ReleaseStoreFailed as error:
+            fields = {"error": type(error).__name__}
+            log.error(
+                "Results that are too old could not be removed from the history.",
+                extra={"event": "history.not_removed", "fields": fields},
+            )
+
+    async with _repeated(remove, limits.receipts_interval_seconds):
+        yield
+
+
+@asynccontextmanager
+async def _repeated(work: Callable[[], Awaitable[None]], seconds: float) -> AsyncIterator[None]:
+    """Do something at once, and again after so many seconds, while the block runs."""
+
+    async def repeat() -> None:
+        while True:
+            await work()
+            await asyncio.sleep(seconds)
+
+    repeating = asyncio.create_task(repeat())
     try:
         yield
     finally:
-        measuring.cancel()
-        await asyncio.gather(measuring, return_exceptions=True)
+        repeating.cancel()
+        await asyncio.gather(repeating, return_exceptions=True)
 
 
 def _options(limits: GatewayLimits) -> tuple[tuple[str, int], ...]:

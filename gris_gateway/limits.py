@@ -39,6 +39,7 @@ class GatewayLimits:
         health_interval_seconds: How often the health of both services is checked.
         health_timeout_seconds: How long a service has to answer that check.
         store_interval_seconds: How often the metrics of the release store are read from it.
+        receipts_interval_seconds: How often results whose days are over are removed from the history.
         default_page_size: How many results a page of the history has if the caller does not say.
         page_size: The largest page that a caller may ask for.
     """
@@ -62,6 +63,7 @@ class GatewayLimits:
     health_interval_seconds: float = 2.0
     health_timeout_seconds: float = 1.0
     store_interval_seconds: float = 15.0
+    receipts_interval_seconds: float = 3600.0
     default_page_size: int = 20
     page_size: int = 100
 

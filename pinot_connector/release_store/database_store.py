@@ -53,8 +53,9 @@ class DatabaseReleaseStore(ReleaseStore):
     Args:
         database: where; it is closed with the store.
         keys: the keys of the store.
-        receipts: how many receipts are kept.
-        clock: returns microseconds since 1970 (UTC); decides only which receipts are listed.
+        receipts: how many receipts are kept, for a program that adds some. None: the defaults, and opening the store
+            removes none, which another program keeps.
+        clock: returns microseconds since 1970 (UTC); decides only which receipts are kept.
 
     Raises:
         ReleaseStoreFailed: the database cannot be opened, holds something else, or was written with keys that are not
@@ -78,6 +79,8 @@ class DatabaseReleaseStore(ReleaseStore):
         self._closed = False
         try:
             self._cipher = self._threads.submit(opened, database, keys).result()
+            if receipts is not None:
+                self._threads.submit(database.run, self._remove_old_receipts).result()
             self._threads.submit(database.run, _remove_old).result()
         except BaseException:
             self._threads.submit(database.close).result()
@@ -125,6 +128,10 @@ class DatabaseReleaseStore(ReleaseStore):
     async def receipts(self, account: Account, most: int, before: int | None) -> ReceiptPage:
         """Returns what an account was shown, newest first."""
         return await self._run("receipts", lambda execute: self._receipts(execute, account, most, before))
+
+    async def remove_old_receipts(self) -> None:
+        """Removes every receipt whose days are over."""
+        await self._run("remove old receipts", self._remove_old_receipts)
 
     async def statistics(self) -> StoreStatistics:
         """Returns how much is kept."""
@@ -202,8 +209,7 @@ class DatabaseReleaseStore(ReleaseStore):
         query = self._query(receipt.query_id) if receipt.query_id else None
         request = self._cipher.name("request", request_id) if request_id else None
         same = self._cipher.name("same", receipt.same)
-        oldest = self._limits.removable_before(self._clock(), _ledger_time(execute))
-        execute(statements.REMOVE_OLD_RECEIPTS, {"oldest": oldest})
+        self._remove_old_receipts(execute)
         execute(statements.REMOVE_REPLACED, {"account": owner, "same": same, "request": request})
         values = {
             "account": owner,
@@ -219,6 +225,9 @@ class DatabaseReleaseStore(ReleaseStore):
         execute(statements.ADD_RECEIPT, values)
         execute(statements.REMOVE_SURPLUS, {"account": owner, "most": self._limits.per_account})
         self._make_room(execute)
+
+    def _remove_old_receipts(self, execute: Execute) -> None:
+        execute(statements.REMOVE_OLD_RECEIPTS, {"oldest": self._oldest()})
 
     def _make_room(self, execute: Execute) -> None:
         ((kept,),) = execute(statements.RECEIPT_BYTES, {})

@@ -146,6 +146,13 @@ class ReleaseStore(ABC):
         """Returns at most `most` things that an account was shown, older than the one at `before`."""
 
     @abstractmethod
+    async def remove_old_receipts(self) -> None:
+        """Removes every receipt whose days are over by this machine's clock; no release and no payment.
+
+        Opening a store with limits of receipts does it too, and so does each new one, in memory for its account.
+        """
+
+    @abstractmethod
     async def statistics(self) -> StoreStatistics:
         """Returns how much is kept."""
 

@@ -96,7 +96,7 @@ class MemoryReleaseStore(ReleaseStore):
 
     Args:
         receipts: How many receipts are kept.
-        clock: Returns microseconds since 1970 (UTC); decides only which receipts are listed.
+        clock: Returns microseconds since 1970 (UTC); decides only which receipts are kept.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class MemoryReleaseStore(ReleaseStore):
         self._release_bytes = 0
         self._receipt_bytes = 0
         self._positions = 0
-        # The start of the latest window that the ledger has reported: no clock of this machine decides what is removed.
+        # The start of the latest window that the ledger has reported: it alone decides which releases are removed.
         self._ledger_time: Microseconds = 0
         self._last_key_id = ""
 
@@ -146,7 +146,7 @@ class MemoryReleaseStore(ReleaseStore):
         with self._lock:
             receipts = self._receipts.setdefault(account, _Receipts())
             before = receipts.size
-            receipts.drop_before(self._limits.removable_before(self._clock(), self._ledger_time))
+            receipts.drop_before(self._limits.oldest(self._clock()))
             self._positions += 1
             receipts.add(self._positions, receipt)
             while len(receipts.held) > self._limits.per_account:
@@ -180,6 +180,17 @@ class MemoryReleaseStore(ReleaseStore):
                 found.append(result)
                 last = position
             return ReceiptPage(tuple(found), None)
+
+    async def remove_old_receipts(self) -> None:
+        """Removes every receipt whose days are over."""
+        with self._lock:
+            oldest = self._limits.oldest(self._clock())
+            for account, receipts in list(self._receipts.items()):
+                self._receipt_bytes -= receipts.size
+                receipts.drop_before(oldest)
+                self._receipt_bytes += receipts.size
+                if not receipts.held:
+                    del self._receipts[account]
 
     async def statistics(self) -> StoreStatistics:
         """Returns how much is kept."""

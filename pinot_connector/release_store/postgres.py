@@ -39,8 +39,9 @@ class PostgresReleaseStore(DatabaseReleaseStore):
     Args:
         connection: what psycopg connects to, such as "host=db dbname=gris user=gateway".
         keys: the keys of the store; `read_store_keys` reads them.
-        receipts: how many receipts are kept.
-        clock: returns microseconds since 1970 (UTC); decides only which receipts are listed.
+        receipts: how many receipts are kept, for a program that adds some. None: the defaults, and opening the store
+            removes none, which another program keeps.
+        clock: returns microseconds since 1970 (UTC); decides only which receipts are kept.
 
     Raises:
         ReleaseStoreFailed: the database cannot be used, or was written with keys that are not given.

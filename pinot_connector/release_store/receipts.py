@@ -18,7 +18,7 @@ class ReceiptLimits:
     """How many receipts are kept. They are only a list of what was shown: no limit removes a release or a payment.
 
     Attributes:
-        days: How long a receipt is listed. It is removed once they were over before the ledger's window began.
+        days: How long a receipt is kept, by this machine's clock.
         per_account: How many of one account.
         megabytes: How large all of them may become. When they are, the accounts that keep most lose their oldest; an
             account loses nothing if it keeps no more than its share.
@@ -29,19 +29,8 @@ class ReceiptLimits:
     megabytes: int = 1024
 
     def oldest(self, now: Microseconds) -> Microseconds:
-        """Returns how old a receipt may be that is still listed."""
+        """Returns when the oldest receipt may be from that is still kept."""
         return now - self.days * DAY
-
-    def removable_before(self, now: Microseconds, ledger_time: Microseconds) -> Microseconds:
-        """Returns how old a receipt may be that stays in the store, whether or not it is listed.
-
-        A clock of this machine that is ahead removes nothing: it must be over by the ledger's time too.
-
-        Args:
-            now: The machine's time.
-            ledger_time: The start of the latest window that the ledger has reported; 0: it has reported none.
-        """
-        return self.oldest(min(now, ledger_time))
 
 
 def without_elements(shown: app_pb2.PastRelease) -> app_pb2.PastRelease:

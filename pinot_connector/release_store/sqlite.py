@@ -28,8 +28,9 @@ class SqliteReleaseStore(DatabaseReleaseStore):
     Args:
         file: the path, created if there is none.
         keys: the keys of the store; `read_store_keys` reads them.
-        receipts: how many receipts are kept.
-        clock: returns microseconds since 1970 (UTC); decides only which receipts are listed.
+        receipts: how many receipts are kept, for a program that adds some. None: the defaults, and opening the store
+            removes none, which another program keeps.
+        clock: returns microseconds since 1970 (UTC); decides only which receipts are kept.
 
     Raises:
         ReleaseStoreFailed: the file cannot be used, is no release store, or was written with keys that are not given.

@@ -174,29 +174,58 @@ async def test_the_clock_of_the_machine_removes_nothing(store: ReleaseStore, clo
     assert Found(kept(fixed=False), in_month(0)) == await store.find("q", ANA)
 
 
-async def test_the_clock_of_the_machine_removes_no_receipt(store: ReleaseStore, clock: Clock) -> None:
-    """Whatever is noted while it is ten years ahead: back again, all that was shown is listed, and found by its id."""
-    await store.keep("q", kept())
-    await store.mark_paid("q", ANA, in_month(0))
-    await store.add_receipt(ANA, receipt(request_id="mine", k=1))
-    clock.now += 3650 * DAY
-    await store.add_receipt(ANA, receipt(k=2, at=clock.now))
-    await store.add_receipt(BOB, receipt(k=3, at=clock.now))
-    assert await store.receipt(ANA, "mine") is None
-    clock.now -= 3650 * DAY
-    assert [2, 1] == [each.question.structured.k for each in (await store.receipts(ANA, 9, None)).releases]
-    assert await store.receipt(ANA, "mine") is not None
+NEVER = Payment(0, None)
 
 
-async def test_receipts_are_removed_by_the_ledgers_time(store: ReleaseStore, clock: Clock) -> None:
-    """Once their days are over before its window began, and something else is noted."""
+async def listed(store: ReleaseStore, account: tuple[str, ...] = ANA) -> list[int]:
+    """Return how many elements each thing shows that an account was shown, newest first."""
+    return [each.question.structured.k for each in (await store.receipts(account, 9, None)).releases]
+
+
+@pytest.mark.parametrize("payment", [in_month(0), NEVER])
+@pytest.mark.parametrize("by", ["opening", "a new receipt", "the hour"])
+async def test_receipts_are_removed_once_their_days_are_over(
+    opening: Callable[[], ReleaseStore], clock: Clock, payment: Payment, by: str
+) -> None:
+    """Of every account, also under a budget that is never refreshed: a clock that is set back shows that they are gone.
+
+    Release and payment stay.
+    """
+    store = opening()
     await store.keep("q", kept())
+    await store.mark_paid("q", ANA, payment)
     await store.add_receipt(ANA, receipt(request_id="mine", k=1))
-    clock.now = MONTHS[1] + DAY
-    await store.mark_paid("q", ANA, in_month(1))
+    clock.now += 9 * DAY
     await store.add_receipt(ANA, receipt(k=2, at=clock.now))
+    await store.remove_old_receipts()
+    assert [2, 1] == await listed(store)
+    clock.now += 2 * DAY
+    if by == "opening" and not isinstance(store, MemoryReleaseStore):
+        await store.close()
+        store = opening()
+    elif by == "a new receipt":
+        await store.add_receipt(ANA, receipt("q", k=3, at=clock.now))
+    else:
+        await store.remove_old_receipts()
     clock.now = MONTHS[0]
+    assert ([3, 2] if by == "a new receipt" else [2]) == await listed(store)
     assert await store.receipt(ANA, "mine") is None
+    assert Found(kept(), payment) == await store.find("q", ANA)
+
+
+async def test_a_clock_that_is_ahead_removes_receipts_alone(store: ReleaseStore, clock: Clock) -> None:
+    """Ten years: what was listed is gone early, and what was paid for is still given for nothing."""
+    await store.keep("q", kept(fixed=False))
+    await store.mark_paid("q", ANA, in_month(0))
+    before = (await store.statistics()).releases
+    for account in (ANA, BOB):
+        await store.add_receipt(account, receipt("q"))
+    clock.now += 3650 * DAY
+    await store.remove_old_receipts()
+    clock.now -= 3650 * DAY
+    assert [] == await listed(store) == await listed(store, BOB)
+    assert Found(kept(fixed=False), in_month(0)) == await store.find("q", ANA)
+    assert before == (await store.statistics()).releases
 
 
 async def test_an_unpaid_release_is_kept_for_as_long_as_a_ledger_may_name_it(store: ReleaseStore) -> None:

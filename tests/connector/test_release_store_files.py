@@ -15,7 +15,9 @@ import pytest
 from pinot_connector.errors import ReleaseStoreFailed
 from pinot_connector.release_store import Found, ReleaseStore
 from pinot_connector.release_store.encryption import StoreKeyError, StoreKeys, read_store_keys
+from pinot_connector.release_store.interface import DAY
 from pinot_connector.release_store.postgres import PostgresDatabase, PostgresReleaseStore
+from pinot_connector.release_store.receipts import ReceiptLimits
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
 from tests.support.postgres_server import PostgresServer
 from tests.support.release_stores import (
@@ -61,6 +63,20 @@ async def test_a_thief_learns_neither_who_asked_nor_what_nor_the_answer(tmp_path
     await store.close()
     for word in (b"secret", b"acme", b"ana", b"k" * 32):
         assert word not in written + file.read_bytes()
+
+
+async def test_the_file_has_no_row_of_what_is_too_old(tmp_path: Path) -> None:
+    """After it was opened again, and nobody has asked meanwhile; a program that only asks removes none."""
+    file, limits, now = tmp_path / "releases.db", ReceiptLimits(days=100), [MONTHS[0]]
+    for days, kept_for, rows in ((0, limits, 1), (100, limits, 1), (101, None, 1), (101, limits, 0)):
+        now[0] = MONTHS[0] + days * DAY
+        store = SqliteReleaseStore(file, KEYS, kept_for, clock=lambda: now[0])
+        if days == 0:
+            await filled(store)
+        await store.close()
+        with closing(sqlite3.connect(file)) as db:
+            assert [(rows,)] == db.execute("SELECT count(*) FROM gris_release_receipts").fetchall()
+            assert [(1,)] == db.execute("SELECT count(*) FROM gris_release_payments").fetchall()
 
 
 @pytest.mark.parametrize("keys", [StoreKeys(OTHER_KEY), StoreKeys(OTHER_KEY, ())])

@@ -132,6 +132,7 @@ def with_limit(key: str, value: str) -> Callable[[str], str]:
         (with_timeout("budget_attempt", "9"), "timeouts: budget_attempt: expected at most budget"),
         (with_timeout("caller", "0.5"), "timeouts.caller: expected a number"),
         (with_timeout("handshake", "121"), "timeouts.handshake: expected a number"),
+        (replaced("history: {", "history: {file: history.sqlite, "), "history.file: there is no such key"),
         (with_timeout("patience", "1"), "timeouts.patience: there is no such key"),
         (lambda text: text + "reserve_first: 1\n", "reserve_first: expected true or false"),
         (replaced("small.parquet", "absent.parquet"), "engine.duckdb: the data file"),

@@ -6,9 +6,11 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,19 +19,23 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.hosting import Gateway
+from gris_gateway.limits import GatewayLimits
+from gris_gateway.release_stores import release_store_of
 from gris_serving.documents import read_document
 from gris_serving.reloading_files import SecurityError
+from gris_serving.telemetry import Telemetry
 from pinot_connector import AsyncGatewayClient, Timeouts
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.errors import ServiceUnavailable
 from pinot_connector.questions import structured_question
+from pinot_connector.release_store.interface import DAY
 from tests.gateway.conftest import GatewayWorld, write_configuration
 from tests.support.collector import ENDPOINT, collecting
 from tests.support.pki import Authority, Issuer
 from tests.support.postgres_server import PostgresServer
 from tests.support.processes import process
-from tests.support.release_stores import key_file, new_database
+from tests.support.release_stores import key_file, new_database, receipt
 from tests.support.some import some
 from tests.support.world import COFACTS, World, write_growing, write_small
 
@@ -226,6 +232,37 @@ async def all_held(budget: str, path: Sequence[str], unit_id: str) -> AsyncItera
     yield
     await calls.cancel(held)
     await calls.close()
+
+
+@pytest.mark.usefixtures("starts_processes")
+async def test_a_gateway_that_nobody_asks_removes_what_is_too_old(
+    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its days end while it is idle: the file has no row of it soon after; a store that fails is said in the log."""
+    config, _ = configured(tmp_path, world, stored_in(tmp_path))
+    configuration = read_document(config, GatewayConfiguration)
+    file, day = tmp_path / "releases.sqlite", configuration.history.retention_days * DAY
+
+    def rows() -> int:
+        with closing(sqlite3.connect(file)) as db:
+            ((found,),) = db.execute("SELECT count(*) FROM gris_release_receipts").fetchall()
+        return int(found)
+
+    gateway = Gateway(configuration, replace(GatewayLimits(), receipts_interval_seconds=0.1))
+    async with asyncio.timeout(60), gateway.serving(Telemetry()):
+        store = release_store_of(configuration)
+        await store.add_receipt(ANA, receipt(at=time.time_ns() // 1000 - day + 10**6))
+        assert 1 == rows()
+        await store.close()
+        while rows():  # noqa: ASYNC110 - no message says so
+            await asyncio.sleep(0.05)
+        assert not caplog.records
+        file.rename(tmp_path / "away")
+        while not caplog.records:  # noqa: ASYNC110 - no message says so
+            await asyncio.sleep(0.05)
+        (tmp_path / "away").rename(file)
+    gateway.close()
+    assert {"history.not_removed"} == {getattr(each, "event", "") for each in caplog.records}
 
 
 def stored_in(folder: Path) -> str:
