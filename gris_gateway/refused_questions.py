@@ -1,7 +1,8 @@
 """Questions that were not answered: each has an id, under which its caller may ask why for as long as results are kept.
 
 What is kept is what the caller was answered, so it holds nothing of members. It is in the history, under a name that no
-account has: as many as of results, and for as long, and none of them takes the place of a result.
+account has: as many as of results, and for as long, and none of them takes the place of a result. A refusal may name
+what is offered (`did you mean`), so it is given only while the policy is served under which it was made.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from gris_gateway import rpc_errors
 from gris_gateway.accounts import AccountError, OutOfReachError
 from gris_gateway.callers import current_caller
 from gris_gateway.history import History
+from gris_gateway.policy_names import PolicyNames
 from gris_serving import logs
 
 # A longer question is not kept, only why it was refused.
@@ -33,17 +35,30 @@ log = logging.getLogger(__name__)
 
 
 class RefusedQuestions:
-    """The refused questions of all accounts, in the history."""
+    """The refused questions of all accounts, in the history.
 
-    def __init__(self, history: History) -> None:
+    Args:
+        history: Where they are kept.
+        policies: Says which policy is served.
+    """
+
+    def __init__(self, history: History, policies: PolicyNames) -> None:
         self._history = history
+        self._policies = policies
         self._writing: set[asyncio.Task[None]] = set()
 
-    async def noted(self, request: app_pb2.AskRequest, error: Exception, status: grpc.Status) -> grpc.Status:
+    async def policy(self) -> str | None:
+        """Return the policy that a question is going to be asked under, for `noted`; None: it is not known."""
+        return await self._policies.before()
+
+    async def noted(
+        self, request: app_pb2.AskRequest, policy: str | None, error: Exception, status: grpc.Status
+    ) -> grpc.Status:
         """Return the status of a question that is not answered with its id, and keep it.
 
         Args:
             request: The question.
+            policy: What `policy` returned before it was asked: if another one is served now, nothing is kept.
             error: Why it is not answered.
             status: How its caller is answered.
         """
@@ -61,17 +76,24 @@ class RefusedQuestions:
             return status
         # An account that cannot be has no history.
         with suppress(AccountError, OutOfReachError):
-            past.request_id = _key(current_caller.get().account(request.account.path), request_id)
+            past.request_id = _key(current_caller.get().account(request.account.path), request_id, policy)
             if len(self._writing) < MAX_WRITING:
-                writing = asyncio.create_task(self._keep(past))
+                writing = asyncio.create_task(self._keep(past, policy))
                 self._writing.add(writing)
                 writing.add_done_callback(self._writing.discard)
                 await asyncio.wait((writing,), timeout=KEEPING_SECONDS)
         return status
 
     async def find(self, account: tuple[str, ...], request_id: str) -> app_pb2.GetRefusalResponse | None:
-        """Return the refused question of an account with this id; None: none is kept, for this audience."""
-        past = await self._history.find(_name(), _key(account, request_id)) if request_id else None
+        """Return the refused question of an account with this id; None: none of this audience and policy is kept.
+
+        Raises:
+            GrisError: As `PolicyNames.present`.
+        """
+        policy = await self._policies.present()
+        if policy is None or not request_id:
+            return None
+        past = await self._history.find(_name(), _key(account, request_id, policy))
         if past is None:
             return None
         question = past.question if past.HasField("question") else None
@@ -83,7 +105,10 @@ class RefusedQuestions:
         """Wait until all are kept; call it before the release store is closed."""
         await asyncio.gather(*self._writing)
 
-    async def _keep(self, past: app_pb2.PastRelease) -> None:
+    async def _keep(self, past: app_pb2.PastRelease, policy: str | None) -> None:
+        # Of a question during which the policy was replaced, nobody can say under which one it was refused.
+        if not await self._policies.is_served(policy):
+            return
         try:
             await self._history.add(_name(), past)
         except Exception as error:
@@ -108,6 +133,6 @@ def _name() -> tuple[str, ...]:
     return (*caller.own, "", caller.audience.name, *values)
 
 
-def _key(account: tuple[str, ...], request_id: str) -> str:
-    """Return what names a refusal among those of a caller: the account that it named, and the id of the request."""
-    return hashlib.sha256(json.dumps([*account, request_id]).encode()).hexdigest()
+def _key(account: tuple[str, ...], request_id: str, policy: str | None) -> str:
+    """Return what names a refusal among those of a caller: the account that it named, the id, and the policy."""
+    return hashlib.sha256(json.dumps([*account, request_id, policy]).encode()).hexdigest()

@@ -25,6 +25,7 @@ from gris_gateway.history import MAX_ELEMENT_BYTES, History
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.offered_tables import OfferedTables
 from gris_gateway.page_tokens import PageTokens
+from gris_gateway.policy_names import PolicyNames
 from gris_gateway.rate_limits import TooManyError, current_call
 from gris_gateway.refused_questions import RefusedQuestions
 from gris_gateway.rpc_errors import RequestError
@@ -74,7 +75,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     ) -> None:
         self._client = client
         self._history = history
-        self._refused = RefusedQuestions(history)
+        self._refused = RefusedQuestions(history, PolicyNames(self._client_of_caller))
         self._limits = limits
         self._offered = offered
         self._page_tokens = PageTokens()
@@ -83,7 +84,8 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 
     async def Ask(self, request: app_pb2.AskRequest, context: Context) -> AsyncIterator[app_pb2.AskResponse]:
         """Answer a question once it is paid for."""
-        async with _reporting_errors(context, partial(self._refused.noted, request)):
+        policy = await self._refused.policy()
+        async with _reporting_errors(context, partial(self._refused.noted, request, policy)):
             account = _account(request.account)
             answer = await self._answered(account, request, _wait_seconds(context))
         for chunk in answer.chunks:
@@ -127,7 +129,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
                 table=request.table, page_size=request.page_size, page_token=request.page_token
             )
             await current_call.get().turn()
-            found = await self._client_of(current_caller.get().own).catalog_page(page)
+            found = await self._client_of_caller().catalog_page(page)
             if self._offered is not None:
                 found = await self._offered.of_page(found, request.table)
             return app_pb2.GetCatalogResponse(page=found)
@@ -267,6 +269,9 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         """Return a client that asks for an account, as the audience of the caller."""
         audience = current_caller.get().audience
         return self._client.on_behalf_of(account, admission=admission, audience=audience)
+
+    def _client_of_caller(self) -> AsyncPrivateClient:
+        return self._client_of(current_caller.get().own)
 
     def _page_size(self, wanted: int) -> int:
         largest, default = self._limits.page_size, self._limits.default_page_size

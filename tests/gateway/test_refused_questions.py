@@ -13,19 +13,27 @@ import pytest
 from google.rpc.error_details_pb2 import RequestInfo
 from google.rpc.status_pb2 import Status
 from gris_api.app.v1 import app_pb2
+from gris_api.dp.v1 import dp_pb2
 from grpc_status import rpc_status
 
 from gris_cli.__main__ import main
 from gris_gateway.accounts import Caller
 from gris_gateway.callers import current_caller
 from gris_gateway.history import History
+from gris_gateway.policy_names import PolicyNames
 from gris_gateway.refused_questions import MAX_QUESTION_BYTES, RefusedQuestions
 from gris_gateway.rpc_errors import RequestError, status_of_error
 from gris_mcp.failures import failure_of
 from pinot_connector import Credentials, dbapi, telemetry
 from pinot_connector.audiences import Audience
 from pinot_connector.dbapi import connect_gateway
-from pinot_connector.errors import BudgetExhausted, InvalidQuestion, RefusedByPolicy, Shortfall
+from pinot_connector.errors import (
+    BudgetExhausted,
+    InvalidQuestion,
+    RefusedByPolicy,
+    ServiceUnavailable,
+    Shortfall,
+)
 from pinot_connector.questions import sql_question, structured_question
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.release_store.receipts import ReceiptLimits
@@ -48,6 +56,29 @@ def poor(gateway: GatewayWorld) -> Credentials:
 def history() -> History:
     """Return a history that keeps two results of an account."""
     return History(MemoryReleaseStore(ReceiptLimits(days=1, per_account=2)))
+
+
+class Served:
+    """A dp_service that serves a policy of this name; empty: it does not answer."""
+
+    def __init__(self, policy: str = "one") -> None:
+        self.policy = policy
+
+    async def catalog_page(self, _: dp_pb2.GetCatalogRequest) -> dp_pb2.GetCatalogResponse:
+        """Name the policy."""
+        if not self.policy:
+            raise ServiceUnavailable("dp_service", "no answer")
+        return dp_pb2.GetCatalogResponse(policy_id=self.policy)
+
+    async def offers_all(self) -> bool:
+        """Say whether it has no audiences."""
+        return "audiences" not in self.policy
+
+
+def refused_in(history: History, served: Served | None = None) -> RefusedQuestions:
+    """Return the refused questions of a history, which is all that is served."""
+    served = served or Served()
+    return RefusedQuestions(history, PolicyNames(lambda: served))
 
 
 def asked(request_id: str = "", question: Any = TOP) -> app_pb2.AskRequest:
@@ -135,13 +166,17 @@ async def test_every_client_sees_the_id(gateway: GatewayWorld, poor: Credentials
 
 async def test_refusals_are_kept_beside_results_and_no_more_of_them(history: History) -> None:
     """A full list of refusals takes the place of no result; the oldest refusals make room."""
-    refused = RefusedQuestions(history)
+    refused = refused_in(history)
     current_caller.set(ANA)
     result = app_pb2.PastRelease(request_id="paid", question=TOP)
     result.released_at.GetCurrentTime()
     await history.add(ANA.own, result)
     names = [
-        id_of(await refused.noted(asked(f"{number}"), NO_BUDGET, status_of_error(NO_BUDGET)))
+        id_of(
+            await refused.noted(
+                asked(f"{number}"), await refused.policy(), NO_BUDGET, status_of_error(NO_BUDGET)
+            )
+        )
         for number in range(3)
     ]
     kept = [await refused.find(ANA.own, name) for name in names]
@@ -155,42 +190,82 @@ async def test_refusals_are_kept_beside_results_and_no_more_of_them(history: His
 
 async def test_accounts_that_a_caller_makes_up_have_one_list_together(history: History) -> None:
     """And what is malformed is on none: nothing bounds how many calls are."""
-    refused = RefusedQuestions(history)
+    refused = refused_in(history)
     current_caller.set(replace(ANA, accounts_below=True))
     for number in range(3):
         request = asked("same")
         request.account.path.extend((*ANA.own, f"made up {number}"))
-        await refused.noted(request, NO_BUDGET, status_of_error(NO_BUDGET))
+        await refused.noted(request, await refused.policy(), NO_BUDGET, status_of_error(NO_BUDGET))
     kept = [await refused.find((*ANA.own, f"made up {number}"), "same") for number in range(3)]
     assert kept[2] is not None
     assert await refused.find(ANA.own, "same") is None
     assert kept[0] is None
     malformed = RequestError("account", "expected another one")
-    await refused.noted(asked("malformed"), malformed, status_of_error(malformed))
+    await refused.noted(asked("malformed"), await refused.policy(), malformed, status_of_error(malformed))
     assert await refused.find(ANA.own, "malformed") is None
 
 
 async def test_another_audience_of_the_account_does_not_learn_what_was_refused(history: History) -> None:
     """A refusal may name a column that is not offered any more."""
-    refused, error = RefusedQuestions(history), RefusedByPolicy("salary: not offered", "column")
-    staff = replace(ANA, audience=Audience("staff", {"country": "DE"}))
-    current_caller.set(staff)
-    await refused.noted(asked("mine"), error, status_of_error(error))
+    refused, error = refused_in(history), RefusedByPolicy("salary: not offered", "column")
+    current_caller.set(STAFF)
+    await refused.noted(asked("mine"), await refused.policy(), error, status_of_error(error))
     assert await refused.find(ANA.own, "mine") is not None
     for audience in (None, Audience("guests"), Audience("staff", {"country": "FR"})):
         current_caller.set(replace(ANA, audience=audience))
         assert await refused.find(ANA.own, "mine") is None
-    current_caller.set(staff)
+    current_caller.set(STAFF)
     assert await refused.find(("app",), "mine") is None
     assert await refused.find(ANA.own, "") is None
 
 
+STAFF = replace(ANA, audience=Audience("staff", {"country": "DE"}))
+SALARY = RefusedByPolicy("column salery: did you mean salary?", "column")
+
+
+async def test_a_refusal_is_given_under_the_policy_that_made_it(history: History) -> None:
+    """Not under the next one, which may offer less than it names; under the same again it is."""
+    served = Served()
+    refused = refused_in(history, served)
+    current_caller.set(STAFF)
+    await refused.noted(asked("mine"), await refused.policy(), SALARY, status_of_error(SALARY))
+    for served.policy, is_given in (("one", True), ("two", False), ("one", True)):
+        assert is_given == (await refused.find(ANA.own, "mine") is not None)
+    served.policy = ""
+    with pytest.raises(ServiceUnavailable):
+        await refused.find(ANA.own, "mine")
+
+
+@pytest.mark.parametrize(("before", "after"), [("one", "two"), ("one", ""), ("", "one"), ("", "")])
+async def test_a_refusal_of_an_unknown_policy_is_not_kept(history: History, before: str, after: str) -> None:
+    """It was replaced while the question was asked, or dp_service did not answer at one of the moments."""
+    served = Served(before)
+    refused = refused_in(history, served)
+    current_caller.set(STAFF)
+    policy = await refused.policy()
+    served.policy = after
+    status = await refused.noted(asked("mine"), policy, SALARY, status_of_error(SALARY))
+    assert "mine" == id_of(status)
+    for served.policy in ("one", "two"):
+        assert await refused.find(ANA.own, "mine") is None
+
+
+async def test_without_an_audience_nothing_is_given_under_a_policy_that_has_some(history: History) -> None:
+    """Such a caller is offered nothing by it, and any other policy offers everybody everything."""
+    served = Served()
+    refused = refused_in(history, served)
+    current_caller.set(ANA)
+    await refused.noted(asked("mine"), await refused.policy(), SALARY, status_of_error(SALARY))
+    for served.policy, is_given in (("two", True), ("audiences", False)):
+        assert is_given == (await refused.find(ANA.own, "mine") is not None)
+
+
 async def test_a_long_question_is_not_kept(history: History) -> None:
     """Nobody fills the history with what is refused."""
-    refused, error = RefusedQuestions(history), InvalidQuestion("sql", "x" * 10_000)
+    refused, error = refused_in(history), InvalidQuestion("sql", "x" * 10_000)
     current_caller.set(ANA)
     long = sql_question(f"SELECT {'x' * MAX_QUESTION_BYTES}")
-    await refused.noted(asked("long", long), error, status_of_error(error))
+    await refused.noted(asked("long", long), await refused.policy(), error, status_of_error(error))
     kept = await refused.find(ANA.own, "long")
     assert kept is not None
     assert not kept.HasField("question")
@@ -207,9 +282,9 @@ class Broken(MemoryReleaseStore):
 
 async def test_a_history_that_fails_changes_no_refusal(caplog: pytest.LogCaptureFixture) -> None:
     """The caller is answered, and the log says that nothing was kept."""
-    refused = RefusedQuestions(History(Broken()))
+    refused = refused_in(History(Broken()))
     current_caller.set(ANA)
-    status = await refused.noted(asked("lost"), NO_BUDGET, status_of_error(NO_BUDGET))
+    status = await refused.noted(asked("lost"), await refused.policy(), NO_BUDGET, status_of_error(NO_BUDGET))
     assert ("lost", grpc.StatusCode.RESOURCE_EXHAUSTED) == (id_of(status), status.code)
     assert ["history.not_written"] == [getattr(each, "event", "") for each in caplog.records]
 
