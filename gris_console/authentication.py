@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gris_serving.tokens import TokenError, TokenVerifier
+from gris_serving.tokens import TokenError, TokenVerifier, is_or_lists
 
 MAX_NAME = 80
 CODE_BYTES = 10
@@ -63,7 +63,7 @@ class OwnerRule:
 
     def holds(self, claimed: object) -> bool:
         """Return whether a claim makes an owner."""
-        return claimed == self.equals or (isinstance(claimed, list) and self.equals in claimed)
+        return is_or_lists(claimed, self.equals)
 
 
 class TokenAuthenticator:

@@ -12,7 +12,7 @@ from gris_gateway.configuration import AccountRule, AudienceRule, IdentityRules
 from gris_gateway.in_process_context import InProcessContext
 from gris_serving.identity import Context, bearer_token, certificate_names
 from gris_serving.instrumentation import Instrumentation
-from gris_serving.tokens import TokenError, TokenVerifier
+from gris_serving.tokens import TokenError, TokenVerifier, is_or_lists
 from pinot_connector.audiences import Audience
 
 current_caller: ContextVar[Caller] = ContextVar("current_caller")
@@ -83,16 +83,12 @@ class Callers:
     def _by_claims(self, claims: Mapping[str, Any]) -> Caller:
         rules = () if self._rules.jwt is None else self._rules.jwt.accounts
         for rule in rules:
-            if _fits(rule, claims.get(rule.claim)):
+            if is_or_lists(claims.get(rule.claim), rule.equals):
                 own = _account(rule, claims)
                 subject = claims.get("sub", "")
                 names = (f"sub:{subject}",) if subject else ()
                 return Caller(f"token:{subject}:{own}", own, rule.accounts_below, names=names)
         raise NoAccountError
-
-
-def _fits(rule: AccountRule, claimed: object) -> bool:
-    return claimed == rule.equals or (isinstance(claimed, list) and rule.equals in claimed)
 
 
 def _audience(rules: Sequence[AudienceRule], account: tuple[str, ...]) -> Audience:

@@ -37,7 +37,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gris_gateway.accounts import AccountError, checked_segment
+from gris_gateway.accounts import MAX_SEGMENTS, AccountError, checked_segment
 from gris_gateway.face_settings import (
     BrokerSettings,
     FaceSettings,
@@ -58,8 +58,8 @@ from pinot_connector.channels import Timeouts
 from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import InvalidQuestion
 
-MAX_SEGMENTS = 4
 _QUESTION = Timeouts()
+_SEGMENT_OF_ACCOUNT = rf"^account\[[0-{MAX_SEGMENTS - 1}]\]$"
 
 
 def _segment(text: str) -> str:
@@ -206,7 +206,9 @@ class AudienceRule(Strict):
 
     accounts: Prefix
     audience: str = Field(min_length=1)
-    values: dict[str, Annotated[str, Field(pattern=r"^account\[[0-3]\]$")]] = Field(default_factory=dict)
+    values: dict[str, Annotated[str, Field(pattern=rf"^account\[[0-{MAX_SEGMENTS - 1}]\]$")]] = Field(
+        default_factory=dict
+    )
 
     @property
     def segments(self) -> dict[str, int]:

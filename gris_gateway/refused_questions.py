@@ -12,7 +12,9 @@ import hashlib
 import json
 import logging
 import uuid
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TypeAlias
 
 import grpc
 from gris_api.app.v1 import app_pb2
@@ -23,6 +25,7 @@ from gris_gateway.callers import current_caller
 from gris_gateway.history import History
 from gris_gateway.policy_names import PolicyNames
 from gris_serving import logs
+from pinot_connector.budget_service_client import nothing_kept_as
 
 # A longer question is not kept, only why it was refused.
 MAX_QUESTION_BYTES = 2**14
@@ -30,6 +33,8 @@ MAX_MESSAGE = 4096
 # So long a refusal waits until it is kept, and so many are written at a time, whatever becomes of the others.
 KEEPING_SECONDS = 1.0
 MAX_WRITING = 100
+
+_KeptAs: TypeAlias = Callable[[tuple[str, ...]], Awaitable[tuple[str, ...]]]
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +45,13 @@ class RefusedQuestions:
     Args:
         history: Where they are kept.
         policies: Says which policy is served.
+        kept_as: Returns what names an account where something is kept for it.
     """
 
-    def __init__(self, history: History, policies: PolicyNames) -> None:
+    def __init__(self, history: History, policies: PolicyNames, kept_as: _KeptAs) -> None:
         self._history = history
         self._policies = policies
+        self._kept_as = kept_as
         self._writing: set[asyncio.Task[None]] = set()
 
     async def policy(self) -> str | None:
@@ -76,9 +83,10 @@ class RefusedQuestions:
             return status
         # An account that cannot be has no history.
         with suppress(AccountError, OutOfReachError):
-            past.request_id = _key(current_caller.get().account(request.account.path), request_id, policy)
+            account = current_caller.get().account(request.account.path)
+            past.request_id = request_id
             if len(self._writing) < MAX_WRITING:
-                writing = asyncio.create_task(self._keep(past, policy))
+                writing = asyncio.create_task(self._keep(account, past, policy))
                 self._writing.add(writing)
                 writing.add_done_callback(self._writing.discard)
                 await asyncio.wait((writing,), timeout=KEEPING_SECONDS)
@@ -93,7 +101,10 @@ class RefusedQuestions:
         policy = await self._policies.present()
         if policy is None or not request_id:
             return None
-        past = await self._history.find(_name(), _key(account, request_id, policy))
+        past = None
+        # What was refused before the ledger had anything of the account is kept under its path alone.
+        for kept_as in (await self._kept_as(account), nothing_kept_as(account)):
+            past = past or await self._history.find(_name(), _key(kept_as, request_id, policy))
         if past is None:
             return None
         question = past.question if past.HasField("question") else None
@@ -105,11 +116,12 @@ class RefusedQuestions:
         """Wait until all are kept; call it before the release store is closed."""
         await asyncio.gather(*self._writing)
 
-    async def _keep(self, past: app_pb2.PastRelease, policy: str | None) -> None:
+    async def _keep(self, account: tuple[str, ...], past: app_pb2.PastRelease, policy: str | None) -> None:
         # Of a question during which the policy was replaced, nobody can say under which one it was refused.
         if not await self._policies.is_served(policy):
             return
         try:
+            past.request_id = _key(await self._kept_as(account), past.request_id, policy)
             await self._history.add(_name(), past)
         except Exception as error:
             # The caller is answered all the same.
@@ -133,6 +145,6 @@ def _name() -> tuple[str, ...]:
     return (*caller.own, "", caller.audience.name, *values)
 
 
-def _key(account: tuple[str, ...], request_id: str, policy: str | None) -> str:
+def _key(kept_as: tuple[str, ...], request_id: str, policy: str | None) -> str:
     """Return what names a refusal among those of a caller: the account that it named, the id, and the policy."""
-    return hashlib.sha256(json.dumps([*account, request_id, policy]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([*kept_as, request_id, policy]).encode()).hexdigest()

@@ -75,7 +75,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     ) -> None:
         self._client = client
         self._history = history
-        self._refused = RefusedQuestions(history, PolicyNames(self._client_of_caller))
+        self._refused = RefusedQuestions(history, PolicyNames(self._client_of_caller), self._kept_as)
         self._limits = limits
         self._offered = offered
         self._page_tokens = PageTokens()
@@ -142,8 +142,8 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             account, most = _account(request.account), self._page_size(request.page_size)
             await current_call.get().turn()
             position = self._page_tokens.position(account, request.page_token)
-            page = await self._history.page(account, most, position)
             client = self._client_of(account)
+            page = await self._history.page(await client.kept_as(), most, position)
             if page.releases:
                 await client.require_not_closed()
             after = self._page_tokens.token(account, page.after)
@@ -197,11 +197,11 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         question, request_id = _question(request.question), _request_id(request.request_id)
         confidence, max_cost = _confidence(request.confidence), _max_cost(request)
         with self._alone(account, request_id) as alone:
-            known = await self._history.find(account, request_id) if request_id else None
+            client = self._client_of(account)
+            known = await self._history.find(await client.kept_as(), request_id) if request_id else None
             if known is not None and (known.question, known.confidence) != (question, request.confidence):
                 raise RequestError("request_id", "was used before with another question or confidence")
             if known is not None and not known.elements_omitted:
-                client = self._client_of(account)
                 await client.require_not_closed()
                 if not all(await offered_results.offered(client, [known])):
                     raise RequestError(
@@ -241,8 +241,8 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     async def _finished(
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult
     ) -> _Answer:
-        answer = await _converted(result, lambda: _Answer.of(result))
-        await offered_results.without_others(self._client_of(account), answer.end.remaining)
+        answer, client = await _converted(result, lambda: _Answer.of(result)), self._client_of(account)
+        await offered_results.without_others(client, answer.end.remaining)
         past = app_pb2.PastRelease(
             question=request.question,
             request_id=request.request_id,
@@ -255,7 +255,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         else:
             past.elements_omitted = True
         try:
-            await self._history.add(account, past)
+            await self._history.add(await client.kept_as(), past)
         except Exception as error:
             # The caller has paid and gets the result all the same.
             fields = {"error": type(error).__name__}
@@ -272,6 +272,9 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 
     def _client_of_caller(self) -> AsyncPrivateClient:
         return self._client_of(current_caller.get().own)
+
+    async def _kept_as(self, account: Account) -> Account:
+        return await self._client.on_behalf_of(account).kept_as()
 
     def _page_size(self, wanted: int) -> int:
         largest, default = self._limits.page_size, self._limits.default_page_size

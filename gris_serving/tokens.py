@@ -97,6 +97,11 @@ class _Verified(NamedTuple):
     until: float
 
 
+def is_or_lists(claimed: object, wanted: str) -> bool:
+    """Return whether a claim is a text, or is a list with it: groups and roles come as both."""
+    return claimed == wanted or (isinstance(claimed, list) and wanted in claimed)
+
+
 class TokenVerifier:
     """Verifies tokens as the settings say. A key file is reloaded when it changes.
 

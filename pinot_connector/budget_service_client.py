@@ -24,9 +24,9 @@ from pinot_connector import telemetry
 from pinot_connector.budgets import Charge, Level, charge_of, levels_of, shortfall_of
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.circuit_breaker import CircuitBreaker
-from pinot_connector.closed_accounts import ClosedAccounts
 from pinot_connector.endpoints import Address
 from pinot_connector.errors import (
+    AccountUnknown,
     BudgetExhausted,
     GrisError,
     HomeUnavailable,
@@ -37,6 +37,7 @@ from pinot_connector.errors import (
     ServiceUnavailable,
 )
 from pinot_connector.held_budgets import HeldQueue, HeldQueues
+from pinot_connector.known_accounts import KnownAccount, KnownAccounts
 from pinot_connector.rpc_errors import Service, error_of_rpc
 
 FIRST_PAUSE_SECONDS = 0.05
@@ -70,7 +71,7 @@ class BudgetServiceClient:
         self._timeouts = timeouts
         self._circuit = CircuitBreaker(self._is_alive, timeouts.budget_silence)
         self._queues = HeldQueues()
-        self._closed = ClosedAccounts(timeouts.account_open)
+        self._known = KnownAccounts(timeouts.account_open)
 
     def for_account(self, account: Sequence[str]) -> BudgetServiceClient:
         """Returns a client of the same connection for another account."""
@@ -149,6 +150,7 @@ class BudgetServiceClient:
             charge_ticket=charge_ticket,
             policy_statement=policy_statement,
         )
+        asked_at = asyncio.get_running_loop().time()
         try:
             response: budget_pb2.UpdateBudgetResponse = await self._retried(
                 self._stub.UpdateBudget, request, self._timeouts.budget
@@ -157,6 +159,8 @@ class BudgetServiceClient:
             raise OutcomeUnknown(Service.BUDGET, "the service failed while it charged") from None
         finally:
             self._queues.freed(self.account)
+        # Of a closed account nothing is charged.
+        self._known.learn(self.account, KnownAccount(is_closed=False, id=response.account_id), asked_at)
         try:
             return charge_of(response)
         except IntegrityError:
@@ -201,11 +205,36 @@ class BudgetServiceClient:
             GrisError: the ledger does not answer, and has not within the last minute.
         """
 
-        async def ask() -> bool:
-            response = await self._budget(budget_pb2.GetBudgetRequest(account=self._account))
-            return bool(response.closed_level)
+        return (await self._known_account()).is_closed
 
-        return await self._closed.is_closed(self.account, ask)
+    async def kept_as(self) -> tuple[str, ...]:
+        """Returns what names the account where something is kept for it: nothing, its id in the ledger, and its path.
+
+        No account has such a path. Who has the same path after the account was forgotten is somebody else. It is known
+        for at most a minute.
+
+        Raises:
+            GrisError: the ledger does not answer, and has not within the last minute.
+        """
+        try:
+            return self._kept_as(await self._known_account())
+        except AccountUnknown:
+            return nothing_kept_as(self.account)
+
+    def known_kept_as(self) -> tuple[str, ...] | None:
+        """Returns what `kept_as` does if the ledger need not be asked for it; None: it has to be."""
+        known = self._known.young(self.account)
+        return None if known is None else self._kept_as(known)
+
+    def _kept_as(self, known: KnownAccount) -> tuple[str, ...]:
+        return ("", known.id, *self.account)
+
+    async def _known_account(self) -> KnownAccount:
+        async def ask() -> KnownAccount:
+            response = await self._budget(budget_pb2.GetBudgetRequest(account=self._account))
+            return KnownAccount(bool(response.closed_level), response.account_id)
+
+        return await self._known.known(self.account, ask)
 
     async def require_not_closed(self) -> None:
         """Refuses a closed account as the ledger does, known for at most a minute.
@@ -300,6 +329,11 @@ class BudgetServiceClient:
         except grpc.aio.AioRpcError as error:
             return error.code() not in _DEAD
         return bool(answer.status != health_pb2.HealthCheckResponse.NOT_SERVING)
+
+
+def nothing_kept_as(account: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns what names an account where something is kept for it while the ledger has nothing of it."""
+    return ("", "", *account)
 
 
 def new_request_id() -> str:

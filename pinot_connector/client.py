@@ -291,6 +291,10 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         self._require_open()
         await self._budget.require_not_closed()
 
+    async def kept_as(self) -> tuple[str, ...]:
+        """Returns what names the account in a release store; see `BudgetServiceClient.kept_as`, also for errors."""
+        return await self._budget.kept_as()
+
     async def guarantee(
         self,
         budget: Cost | None = None,

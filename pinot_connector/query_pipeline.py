@@ -55,10 +55,10 @@ from pinot_connector.errors import (
     BudgetExhausted,
     DataChanged,
     EngineError,
+    GrisError,
     HomeUnavailable,
     PlanExpired,
     ReleaseNotRecorded,
-    ReleaseStoreFailed,
     ServiceFailed,
     ServiceUnavailable,
 )
@@ -226,7 +226,7 @@ class QueryPipeline:
             self._running.discard(task)
 
     async def _ask(self, asked: Asked) -> PrivateResult:
-        translated = await self._questions.translated(asked.question, self._budget.account)
+        translated = await self._questions.translated(asked.question, self._budget.kept_as)
         if is_free(translated.translation):
             return await self._free(translated.translation, asked.confidence)
         with Turn(self._turns) as paying, Turn(self._turns) as drawing:
@@ -272,11 +272,12 @@ class QueryPipeline:
         the account is closed. If it is, there is nothing here, so that the question goes to the ledger and is refused
         there. So it is where nobody can say: a region without its home knows what was paid for there.
         """
-        found = await self._find(translated.query_id)
-        if found is None or found.payment is None:
+        account = self._budget.known_kept_as()
+        if account is None and await self._find(translated.query_id) is None:
             return None
         try:
-            if await self._budget.is_closed():
+            found = await self._releases.find(translated.query_id, account or await self._budget.kept_as())
+            if found is None or found.payment is None or await self._budget.is_closed():
                 return None
         except HomeUnavailable:
             return None
@@ -391,9 +392,9 @@ class QueryPipeline:
                 raise
             return found.kept
         # It is paid for and will be shown. If the mark is lost, the ledger still knows that the account has paid.
-        with suppress(ReleaseStoreFailed):
+        with suppress(GrisError):
             if (payment := payment_of(charge.remaining)) is not None:
-                await self._releases.mark_paid(bill.query_id, self._budget.account, payment)
+                await self._releases.mark_paid(bill.query_id, await self._budget.kept_as(), payment)
         return Charged(release.shown.completed, charge)
 
 

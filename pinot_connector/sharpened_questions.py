@@ -5,8 +5,8 @@ What is sharpened has been paid for by the account, so only releases that it has
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import NoReturn, TypeAlias
 
 from gris_api.dp.v1 import question_pb2
 
@@ -17,6 +17,8 @@ from pinot_connector.release_store.interface import KeptRelease, ReleaseStore
 from pinot_connector.translations import Translated, Translator
 
 MAX_KNOWN = 256
+
+_KeptAs: TypeAlias = Callable[[], Awaitable[tuple[str, ...]]]
 
 
 class _KnownLooks:
@@ -75,24 +77,28 @@ class SharpenedQuestions:
         self._engine = engine
         self._known_looks = _KnownLooks()
 
-    async def translated(self, question: question_pb2.Question, account: tuple[str, ...]) -> Translated:
+    async def translated(self, question: question_pb2.Question, kept_as: _KeptAs) -> Translated:
         """Returns the translation of a question that an account asks.
+
+        Args:
+            question: the question.
+            kept_as: returns what names the account in the release store.
 
         Raises:
             NotSharpenable: a release that it sharpens is not kept, or the account has not paid for it.
         """
-        before = await self._looks_before(question, account, self._known_looks)
+        before = await self._looks_before(question, kept_as, self._known_looks)
         try:
             return await self._translator.translated(question, before)
         except NotSharpenable:
             if not before:
                 raise
             # What was known of the looks may be of another policy or version of the data.
-            before = await self._looks_before(question, account, _KnownLooks())
+            before = await self._looks_before(question, kept_as, _KnownLooks())
         return await self._translator.translated(question, before)
 
     async def _looks_before(
-        self, question: question_pb2.Question, account: tuple[str, ...], known: _KnownLooks
+        self, question: question_pb2.Question, kept_as: _KeptAs, known: _KnownLooks
     ) -> tuple[KeptRelease, ...]:
         """Returns the releases that a question sharpens, all of which the account has paid for; a price needs none.
 
@@ -101,12 +107,12 @@ class SharpenedQuestions:
         before: tuple[KeptRelease, ...] = ()
         for each in _questions_before(question):
             query_id = known.query_id(each, before)
-            found = None if query_id is None else await self._releases.find(query_id, account)
+            found = None if query_id is None else await self._releases.find(query_id, await kept_as())
             if found is None or found.payment is None:
                 asked = await self._translator.translated(each, before)
                 if asked.translation.HasField("price"):
                     return ()
-                found = await self._releases.find(asked.query_id, account)
+                found = await self._releases.find(asked.query_id, await kept_as())
                 if found is None or found.payment is None:
                     return await self._refused(question, asked.data_version)
                 # Also where `known` was forgotten on purpose: what is out of date there is replaced.

@@ -19,9 +19,9 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_090,
-    "budget_service": 24_306,
-    "pinot_connector": 22_181,
-    "gris_gateway": 3_699,
+    "budget_service": 24_324,
+    "pinot_connector": 22_242,
+    "gris_gateway": 3_714,
     "gris_console": 4_562,
     "gris_mcp": 2_752,
     "gris_broker": 577,
@@ -32,12 +32,12 @@ LINES = {
     "gris_cli": 11_493,
     "gris_serving": 4_290,
 }
-LINES_OF_TESTS = 150_696
+LINES_OF_TESTS = 150_735
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 154_857
+WORDS = 154_932
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -208,7 +208,11 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         outcome = success(answer, Charged, request)
         if self._alerts is not None and not answer.replayed:
             self._alerts.note(request.account, outcome)
-        return self._charge_response_builders.filled(outcome, request, replayed=answer.replayed)
+        response = self._charge_response_builders.filled(outcome, request, replayed=answer.replayed)
+        # A region has other ids than its home.
+        if isinstance(self._store, NamedStore) and isinstance(self._limits, LimitCache):
+            response.account_id = self._store.remembered_id(request.account)
+        return response
 
     async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
         account = messages.parse_account(message.account)
@@ -223,6 +227,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         blocks = parse_blocks(request.blocks, "blocks")
         found = await self._limits.read(account)
         message = responses.budget_message(found.seen_by(blocks), account)
+        if isinstance(self._store, NamedStore):
+            # After the state: an account that is read as open is not yet the one that was forgotten.
+            message.account_id = await self._store.id_of(account)
         if request.with_policy_statements:
             await self._add_statements(message, account, found)
         if request.with_region_shares:

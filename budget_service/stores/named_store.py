@@ -302,6 +302,17 @@ class NamedStore(Names):
         levels = await self.levels_of((account,))
         return await self.ledger.query_id_of(levels[account], reservation_id)
 
+    async def id_of(self, account: Account) -> str:
+        """Return what an account stands under in the ledger until it is forgotten; empty: it does not stand there."""
+        if account.depth == 1:
+            return account.root
+        return next((each.id for each in await self.rows_of((account,))), "")
+
+    def remembered_id(self, account: Account) -> str:
+        """Return what `id_of` does of an account that was just charged; empty: it is not remembered."""
+        known = self._known.get(account)
+        return account.root if account.depth == 1 else known.levels[account].path[-1] if known else ""
+
     async def _has_row(self, account: Account) -> bool:
         return account.depth == 1 or account in self._known or bool(await self.rows_of((account,)))
 

@@ -13,8 +13,9 @@ import grpc
 import pytest
 from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
-from gris_api.budget.v1.budget_pb2 import Account
+from gris_api.budget.v1.budget_pb2 import Account, GetBudgetRequest
 
+from budget_service.configuration.budget_file import Configuration
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.history import History
 from gris_gateway.rate_limits import CallerLimits, Limiter
@@ -28,7 +29,9 @@ from pinot_connector.release_store import MemoryReleaseStore
 from tests.gateway.calls import TOP, ended
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE, known_by_tokens
+from tests.support.budget_client import connected
 from tests.support.clients import SHORT
+from tests.support.clocked_ledger import clocked_ledger
 from tests.support.embedded import embedded
 from tests.support.pki import Issuer
 from tests.support.relay import relayed
@@ -129,9 +132,9 @@ async def test_the_history_of_a_closed_account_is_not_told(
 ) -> None:
     """Neither as a list nor by the id of a request; others read on unless they are closed too."""
     await closable.end(change)
-    assert await closable.gateway.listed("eve") is REFUSED
-    assert await closable.gateway.asked("eve") is REFUSED
-    assert await closable.gateway.listed("bob") == others
+    assert await closable.asking.listed("eve") is REFUSED
+    assert await closable.asking.asked("eve") is REFUSED
+    assert await closable.asking.listed("bob") == others
 
 
 async def test_a_history_is_told_for_a_minute_at_most_and_again_once_it_is_reopened(
@@ -152,7 +155,7 @@ async def test_a_history_is_told_for_a_minute_at_most_and_again_once_it_is_reope
 
 
 async def test_while_the_ledger_is_silent_no_history_is_told(world: World, tmp_path: Path) -> None:
-    """It is not known whether the account is closed; an account without a history is shown an empty one."""
+    """It is not known whether the account is closed, nor whose the name is."""
     shared = Issuer(tmp_path), MemoryReleaseStore()
     async with (
         relayed(world) as relay,
@@ -165,4 +168,40 @@ async def test_while_the_ledger_is_silent_no_history_is_told(world: World, tmp_p
         assert await gateway.listed("silent") == 1
         assert await asking.listed("silent") is grpc.StatusCode.UNAVAILABLE
         assert await asking.asked("silent") is grpc.StatusCode.UNAVAILABLE
-        assert await asking.listed("nobody-yet") == 0
+        assert await gateway.listed("nobody-yet") is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_who_has_the_name_of_a_forgotten_account_is_somebody_new(world: World, tmp_path: Path) -> None:
+    """Nothing that was kept for the one before is shown, not by the id of a request either; answers are paid for."""
+    configuration = Configuration.model_validate(
+        {
+            "create_at_first_use": True,
+            "accounts": [
+                {"path": ["app"], "limit": {"information": 1000, "calls": 100}},
+                {"path": ["app", "*"], "limit": {"information": 500, "calls": 50}},
+            ],
+        }
+    )
+    async with (
+        clocked_ledger(tmp_path, configuration) as ledger,
+        connected(ledger.address) as budget,
+        served(world.dp, ledger.address, Issuer(tmp_path), MemoryReleaseStore(), ASKS) as gateway,
+    ):
+
+        async def spent() -> int:
+            found = await budget.GetBudget(GetBudgetRequest(account=Account(path=["app", "eve"])))
+            return int(found.levels[-1].spent.information)
+
+        assert [OK, OK, 1] == [
+            await gateway.asked("eve"),
+            await gateway.asked("eve"),
+            await gateway.listed("eve"),
+        ]
+        paid = await spent()
+        eve = ("--account", "app/eve", "--reason", "left")
+        await ledger.typed("close", *eve)
+        ledger.clock.step(days=40)
+        await ledger.typed("forget", *eve)
+        assert [0, 0] == [await gateway.listed("eve"), await spent()]
+        assert [OK, paid] == [await gateway.asked("eve"), await spent()]
+        assert [OK, 1, paid] == [await gateway.asked("eve"), await gateway.listed("eve"), await spent()]

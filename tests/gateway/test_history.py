@@ -42,12 +42,14 @@ class SlowHistory(History):
         self.asked = asyncio.Event()
         self.may = asyncio.Event()
         self.added = asyncio.Event()
+        self.accounts: list[Sequence[str]] = []
 
     async def add(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
         """Keep a result once it may be kept."""
         self.asked.set()
         await self.may.wait()
         await super().add(account, release)
+        self.accounts.append(account)
         self.added.set()
 
 
@@ -94,8 +96,9 @@ async def test_whoever_leaves_while_a_result_is_being_kept_finds_it(
             afterwards := await ended(stub.Ask(ASK, metadata=metadata, timeout=20))
         ) is grpc.StatusCode.ABORTED:
             await asyncio.sleep(0.05)
-        found = await history.page(("app", "leaver"), 10, None)
+        found = await history.page(history.accounts[0], 10, None)
     assert (grpc.StatusCode.ABORTED, grpc.StatusCode.OK) == (meanwhile, afterwards)
+    assert ("app", "leaver") == tuple(history.accounts[0])[2:]
     assert [("left", 21)] == [(each.request_id, each.result.charged.information) for each in found.releases]
 
 
@@ -127,7 +130,7 @@ async def test_whoever_leaves_while_the_charge_travels_finds_the_result(
         await asyncio.sleep(0.2)
         may.set()
         await history.added.wait()
-        found = await history.page(("app", "hasty"), 10, None)
+        found = await history.page(history.accounts[0], 10, None)
     assert [("left", 21)] == [(each.request_id, each.result.charged.information) for each in found.releases]
 
 

@@ -78,7 +78,11 @@ class Served:
 def refused_in(history: History, served: Served | None = None) -> RefusedQuestions:
     """Return the refused questions of a history, which is all that is served."""
     served = served or Served()
-    return RefusedQuestions(history, PolicyNames(lambda: served))
+
+    async def kept_as(account: tuple[str, ...]) -> tuple[str, ...]:
+        return account
+
+    return RefusedQuestions(history, PolicyNames(lambda: served), kept_as)
 
 
 def asked(request_id: str = "", question: Any = TOP) -> app_pb2.AskRequest:

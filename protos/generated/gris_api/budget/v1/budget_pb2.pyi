@@ -148,16 +148,18 @@ class UpdateBudgetRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., request_id: _Optional[str] = ..., reservation_id: _Optional[str] = ..., release_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ...) -> None: ...
 
 class UpdateBudgetResponse(_message.Message):
-    __slots__ = ("charged", "already_paid", "replayed", "levels")
+    __slots__ = ("charged", "already_paid", "replayed", "levels", "account_id")
     CHARGED_FIELD_NUMBER: _ClassVar[int]
     ALREADY_PAID_FIELD_NUMBER: _ClassVar[int]
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     LEVELS_FIELD_NUMBER: _ClassVar[int]
+    ACCOUNT_ID_FIELD_NUMBER: _ClassVar[int]
     charged: _cost_pb2.Cost
     already_paid: bool
     replayed: bool
     levels: _containers.RepeatedCompositeFieldContainer[Level]
-    def __init__(self, charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., already_paid: bool = ..., replayed: bool = ..., levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ...) -> None: ...
+    account_id: str
+    def __init__(self, charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., already_paid: bool = ..., replayed: bool = ..., levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., account_id: _Optional[str] = ...) -> None: ...
 
 class ReleaseReservationRequest(_message.Message):
     __slots__ = ("account", "reservation_id", "request_id")
@@ -190,7 +192,7 @@ class GetBudgetRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., with_policy_statements: bool = ..., with_region_shares: bool = ..., blocks: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GetBudgetResponse(_message.Message):
-    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level", "region_shares", "lapsed_shares", "purposes")
+    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level", "region_shares", "lapsed_shares", "purposes", "account_id")
     LEVELS_FIELD_NUMBER: _ClassVar[int]
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     NEXT_UNIT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -200,6 +202,7 @@ class GetBudgetResponse(_message.Message):
     REGION_SHARES_FIELD_NUMBER: _ClassVar[int]
     LAPSED_SHARES_FIELD_NUMBER: _ClassVar[int]
     PURPOSES_FIELD_NUMBER: _ClassVar[int]
+    ACCOUNT_ID_FIELD_NUMBER: _ClassVar[int]
     levels: _containers.RepeatedCompositeFieldContainer[Level]
     unit_id: str
     next_unit_id: str
@@ -209,7 +212,8 @@ class GetBudgetResponse(_message.Message):
     region_shares: _containers.RepeatedCompositeFieldContainer[RegionShare]
     lapsed_shares: _containers.RepeatedCompositeFieldContainer[RegionShare]
     purposes: _containers.RepeatedCompositeFieldContainer[Level]
-    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closed_level: _Optional[_Iterable[str]] = ..., region_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., lapsed_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., purposes: _Optional[_Iterable[_Union[Level, _Mapping]]] = ...) -> None: ...
+    account_id: str
+    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closed_level: _Optional[_Iterable[str]] = ..., region_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., lapsed_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., purposes: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., account_id: _Optional[str] = ...) -> None: ...
 
 class RegionShare(_message.Message):
     __slots__ = ("region", "held", "ends_at")
