@@ -10,11 +10,15 @@ from gris_audit.bundle import NO_MANIFEST, Manifest
 
 @dataclass
 class Checked:
-    """What was found: problems, each with the file it is in, and the manifest, if it can be believed."""
+    """What was found: problems, each with the file it is in, and the manifest, if it can be believed.
+
+    `not_given` is how many entries are archived and in no file that was given: nothing of them could be checked.
+    """
 
     directory: Path
     manifest: Manifest = NO_MANIFEST
     problems: list[tuple[str, str]] = field(default_factory=list)
+    not_given: int = 0
     compared: int = 0
     not_compared: int = 0
     recorded: int = 0

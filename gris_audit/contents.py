@@ -18,7 +18,7 @@ from budget_service.ledger.journal import require_well_formed
 from budget_service.ledger.recorded_files import RecordedFile, journal_name
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account, capped_sum
-from budget_service.ledger.verification import Rebuilt, RebuiltStates, next_digest
+from budget_service.ledger.verification import Rebuilt, next_digest
 from budget_service.ledger.windows import SECOND, Microseconds, datetime_of, microseconds_of
 from budget_service.server.archives import Chain, NoArchiveError
 from gris_audit.bundle import (
@@ -32,6 +32,7 @@ from gris_audit.bundle import (
 )
 from gris_audit.checked import Checked
 from gris_audit.names import Named, Names, check_names, read_names
+from gris_audit.standing import Standing
 
 _NO_ENTRY = (AttributeError, IndexError, NoArchiveError, OverflowError, TypeError, ValueError)
 
@@ -66,30 +67,29 @@ class OtherPastError(Exception):
 class _Journals:
     """What the entries of a bundle say together.
 
-    `rebuilt` are the sums of roots of which all entries are there. `named` is what has names in the bundle itself:
-    accounts of which all entries are archived are not among it. `states` say who of them is forgotten. `recorded` has
-    the last digest of a file by kind and name, with when and in which root it was recorded.
+    `rebuilt` are the sums of roots of which all entries are there. `named` is what has names in the bundle. `standing`
+    says who of them is forgotten, or closed, and which limits were set. `recorded` has the last digest of a file by
+    kind and name, with when and in which root it was recorded.
     """
 
     rebuilt: dict[str, Rebuilt] = field(default_factory=dict)
     named: Named = field(default_factory=Named)
-    states: RebuiltStates = field(default_factory=RebuiltStates)
+    standing: Standing = field(default_factory=Standing)
     recorded: dict[tuple[str, str], _Recorded] = field(default_factory=dict)
 
     def read(self, chain: Chain, journal: Journal, made_at: Microseconds) -> None:
         """Read all entries of a root, in a bundle of that time. Raises one of `_NO_ENTRY`, or OtherPastError."""
         root, first, rebuilt = journal.root, chain.begins(journal.root, journal.entries), Rebuilt()
         digests = chain.digests(root, first - 1)
-        for number, entry in enumerate(chain.entries(root, journal.entries), first):
+        for entry in chain.entries(root, journal.entries):
             require_well_formed(entry)
             if entry.account.root != root:
                 raise ValueError("an entry of another root account")
             digests = frozenset(next_digest(each, entry) for each in digests)
             if first == 1:
                 rebuilt.add(entry)
-            self.states.add(entry)
-            if number >= journal.first:
-                self.named.add(entry)
+            self.standing.add(entry)
+            self.named.add(entry)
             if entry.kind is EntryKind.FILE:
                 file = RecordedFile.of_text(entry.change)
                 # A journal has nothing of the time in which its root is not used. The time of a root may be ahead.
@@ -115,9 +115,10 @@ def check_contents(checked: Checked, chain: Chain) -> None:
         except OtherPastError:
             problem = f"has other entries of {each.root} than a file that was given: leave out those of another past"
             checked.note(each.file or MANIFEST, problem)
+        checked.not_given += chain.begins(each.root, each.entries) - 1
     # What accounts have is said by their names: it is compared where these are those of the journals.
     if not checked.problems:
-        check_names(checked, names, journals.named, journals.states.states)
+        check_names(checked, names, journals.named, journals.standing.states.states)
     if not checked.problems:
         _check_accounts(checked, journals, names)
     _check_recorded(checked, journals.recorded)
@@ -132,17 +133,18 @@ def _latest(made_at: str) -> Microseconds:
 
 
 def _check_accounts(checked: Checked, journals: _Journals, names: Names) -> None:
-    left = {names.named(level) for level in journals.named.levels} - {None}
+    roots = [each.root for each in checked.manifest.journals]
+    left = {level for root in roots for level in (Account((root,)), *names.levels(root))}
     with (checked.directory / ACCOUNTS).open(encoding="utf-8") as file:
         number = 0
         while line := file.readline(MOST_LINE_CHARACTERS):
             number += 1
             try:
-                left.discard(_check_level(checked, json.loads(line), journals.rebuilt, names))
+                left.discard(_check_level(checked, json.loads(line), journals, names))
             except (*_NO_ENTRY, KeyError, ParseError, RecursionError):
                 checked.note(ACCOUNTS, f"line {number}: expected an account and its budget")
-    for text in sorted(level.text for level in left if level is not None):
-        checked.note(ACCOUNTS, f"does not have {text}, which is in the journal")
+    for text in sorted(level.text for level in left):
+        checked.note(ACCOUNTS, f"does not have {text}, which is in the journal or in {NAMES}")
 
 
 def _check_recorded(checked: Checked, recorded: dict[tuple[str, str], _Recorded]) -> None:
@@ -168,7 +170,7 @@ def _check_file(checked: Checked, file: _File, recorded: dict[tuple[str, str], _
     checked.recorded += 1
 
 
-def _check_level(checked: Checked, line: Any, rebuilt: dict[str, Rebuilt], names: Names) -> Account:
+def _check_level(checked: Checked, line: Any, journals: _Journals, names: Names) -> Account:
     """Check one line, and return whose it is."""
     account, is_changed = Account(tuple(line["account"])), line["changed_meanwhile"]
     said = ParseDict(line.get("budget", {}), budget_pb2.GetBudgetResponse())
@@ -176,6 +178,12 @@ def _check_level(checked: Checked, line: Any, rebuilt: dict[str, Rebuilt], names
     if by_ids is None:
         checked.note(ACCOUNTS, f"has {account.text}, which has no line in {NAMES}")
         return account
+    rebuilt = journals.rebuilt
+    if "budget" in line and not is_changed:
+        until = _latest(checked.manifest.made_at) + said.clock_ahead.ToMicroseconds()
+        is_whole = account.root in rebuilt
+        for problem in journals.standing.problems(account, by_ids, said, until, is_whole=is_whole):
+            checked.note(ACCOUNTS, problem)
     own = [each for each in (*said.levels, *said.purposes) if tuple(each.path) == account.path]
     has_level = any(not each.purpose for each in own)
     if not has_level or is_changed or account.root not in rebuilt or any(map(_counts_otherwise, own)):

@@ -81,6 +81,10 @@ class Names:
         row = self.rows.get((level.root, level.path[-1]))
         return None if row is None or row.person else row.level
 
+    def levels(self, root: str) -> Iterator[Account]:
+        """Give the levels below a root that have a name here, by their names."""
+        return (row.level for (of, _), row in self.rows.items() if of == root and not row.person)
+
     def by_ids(self, named: Account) -> Account | None:
         """Return a level as journals have it, None if one of its names is not here."""
         ids = [self.ids[each.text] for each in named.levels[1:] if each.text in self.ids]
@@ -127,7 +131,10 @@ class Named:
 
 
 def check_names(checked: Checked, names: Names, named: Named, states: Mapping[Account, AccountState]) -> None:
-    """Compare the names of a bundle with its journals, and with who is forgotten according to these."""
+    """Compare the names of a bundle with its journals, and with who is forgotten according to these.
+
+    Where entries are archived, a bundle has all names of the root: also those that were never used for a charge.
+    """
     forgotten = {level for level, state in states.items() if state.is_forgotten}
     above = {each for level in forgotten for each in level.levels}
     for level in sorted(level for level in named.levels if level.depth > 1):
@@ -144,7 +151,8 @@ def check_names(checked: Checked, names: Names, named: Named, states: Mapping[Ac
             elif row is not None or level not in above:
                 checked.note(NAMES, _problem_of_person(id_, row, level, names.named(level)))
     ids = {(level.root, level.path[-1]) for level in named.levels} | named.words
-    for root, id_ in sorted(names.rows.keys() - ids):
+    archived = {each.root for each in checked.manifest.journals if each.first > 1}
+    for root, id_ in sorted(each for each in names.rows.keys() - ids if each[0] not in archived):
         checked.note(NAMES, f"has the name of {id_}, which is not in the journal of {root}")
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 from gris_api.budget.v1 import admin_pb2 as pb
 
+from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.verification import Checkpoint, next_digest
 from budget_service.server import audit
@@ -18,12 +19,16 @@ from budget_service.tuning import DEFAULTS, Tuning
 
 PART_CHARACTERS = 64 * 1024
 """About how long the lines of one message are."""
+NAMES_AT_ONCE = 500
+"""How many names one message has at most where those of a whole root are sent."""
 
 
 async def parts_of(
     named: NamedStore, root: str, actor: str, tuning: Tuning = DEFAULTS
 ) -> AsyncIterator[pb.ExportJournalResponse]:
     """Give the lines of all entries of a root that are in the store now, the names in them, and what is known of them.
+
+    Where entries are archived, all names that the root has are sent: also of accounts of which nothing else is here.
 
     Raises:
         StoreUnavailableError: Entries were archived meanwhile, so that some may be missing.
@@ -40,7 +45,7 @@ async def parts_of(
         position=until,
     )
     lines: list[str] = []
-    length, first, ids = 0, "", set[str]()
+    length, first, ids, is_archived = 0, "", set[str](), False
     # Entries that the checkpoint covers come first: if some of them are archived, it alone knows of how many there are.
     for after, last in (("", checkpoint.position), (checkpoint.position, until)):
         if not last:
@@ -58,10 +63,13 @@ async def parts_of(
                 sent |= ids
                 lines, length, ids = [], 0, set()
         if last == checkpoint.position and end.entries != checkpoint.entries:
-            end.entries, end.digest = checkpoint.entries, checkpoint.digest
+            end.entries, end.digest, is_archived = checkpoint.entries, checkpoint.digest, True
     if lines:
         yield pb.ExportJournalResponse(root=root, lines="".join(lines))
         if (names := await _names(named, root, ids)).names:
+            yield names
+    if is_archived:
+        async for names in _all_names(named, root):
             yield names
     if await _was_archived(store, root, checkpoint, first):
         raise StoreUnavailableError("entries were archived while they were exported")
@@ -73,7 +81,24 @@ def _ids_of(entry: JournalEntry) -> set[str]:
 
 
 async def _names(named: NamedStore, root: str, ids: set[str]) -> pb.ExportJournalResponse:
-    rows = await named.rows_for(root, ids)
+    return _message(root, await named.rows_for(root, ids))
+
+
+async def _all_names(named: NamedStore, root: str) -> AsyncIterator[pb.ExportJournalResponse]:
+    """Give all names of a root but those of accounts that are forgotten, also where their removal was interrupted."""
+    states = (await named.ledger.all_limits(root)).states
+    forgotten = (level.path[-1] for level, state in states.items() if state.is_forgotten)
+    gone = tuple(f"{each.name}/" for each in await named.rows_for(root, forgotten))
+    after = ""
+    while page := await named.ledger.names_below(root, root, after, NAMES_AT_ONCE):
+        after = page[-1]
+        left = [each for each in page if not f"{each}/".startswith(gone)]
+        # Redis has more on a page than it was asked for.
+        for start in range(0, len(left), NAMES_AT_ONCE):
+            yield _message(root, await named.ledger.named(root, left[start : start + NAMES_AT_ONCE]))
+
+
+def _message(root: str, rows: Iterable[NameRow]) -> pb.ExportJournalResponse:
     lines = [
         json.dumps({"root": root, "name": each.name, "id": each.id, "key": each.key}) + "\n" for each in rows
     ]

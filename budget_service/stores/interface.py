@@ -201,8 +201,11 @@ class Store(Protocol):
         All are kept or none, and as durably as a charge.
         """
 
-    async def names_below(self, root: str, name: str) -> list[str]:
-        """Return the names that have a row below one: those of levels, and of persons."""
+    async def names_below(self, root: str, name: str, after: str = "", most: int | None = None) -> list[str]:
+        """Return the names that have a row below one: those of levels, and of persons.
+
+        With `most`, they are the first of those after `after`, in the order of their bytes; there may be more of them.
+        """
 
     async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:
         """Remove rows, so that the store has neither name nor key any more: not those that names got meanwhile.

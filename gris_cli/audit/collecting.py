@@ -64,11 +64,10 @@ class Sources:
 
 @dataclass
 class _Exported:
-    """The journal of a root while it is written, the levels of its accounts, who of them is forgotten, and its end."""
+    """The journal of a root while it is written, who of its accounts is forgotten, and its end."""
 
     file: Path
     lines: int = 0
-    levels: set[Account] = field(default_factory=set)
     former: dict[Account, set[Account]] = field(default_factory=dict)
     forgotten: set[Account] = field(default_factory=set)
     end: admin_pb2.JournalEnd = field(default_factory=admin_pb2.JournalEnd)
@@ -81,10 +80,8 @@ class _Exported:
             entry = json.loads(line)
             account = Account(tuple(entry["account"]))
             self.lines += 1
-            self.levels.update(account.levels)
             if entry["kind"] == EntryKind.MOVE.value:
                 target = Account.of_text(entry["change"])
-                self.levels.add(target)
                 self.former[target] = {account, *self.former.pop(account, ())}
             elif entry["kind"] == EntryKind.FORGET.value:
                 self.forgotten |= {account, *self.former.pop(account, ())}
@@ -107,6 +104,18 @@ class _Exported:
             checkpoint_entries=self.end.checkpoint_entries,
             checkpoint_digest=self.end.checkpoint_digest,
         )
+
+
+@dataclass
+class _Changed:
+    """The levels of entries since a journal was exported; with those that were closed or reopened, all below them."""
+
+    levels: set[Account] = field(default_factory=set)
+    closed: set[Account] = field(default_factory=set)
+
+    def has(self, level: Account) -> bool:
+        """Return whether what a level has may be newer than its journal."""
+        return level in self.levels or not self.closed.isdisjoint(level.levels)
 
 
 def collect(folder: Path, sources: Sources, root: str) -> Manifest:
@@ -158,11 +167,12 @@ async def _journals(
     with translated_errors(request):
         async for part in admin.ExportJournal(request, timeout=EXPORT_SECONDS):
             file = folder / f"journal.{name_of(part.root)}{SUFFIX}"
-            exported = found.setdefault(part.root, _Exported(file, levels={Account((part.root,))}))
+            exported = found.setdefault(part.root, _Exported(file))
             if part.HasField("end"):
                 exported.finish(part.end)
-            else:
+            elif part.HasField("lines"):
                 exported.write(part.lines)
+            else:
                 names.add_lines(part.names)
     for exported in found.values():
         # Who was forgotten a moment ago, or whose name was not removed, is not in the bundle either.
@@ -189,14 +199,14 @@ async def _accounts(
 ) -> AsyncIterator[dict[str, Any]]:
     """Give what each level that has a name has, and whether its journal went on until then."""
     for root, exported in journals.items():
-        levels = sorted(named for named in map(names.named, exported.levels) if named is not None)
-        changed, after = set[Account](), exported.end.position
+        levels = sorted({Account((root,)), *names.levels(root)})
+        changed, after = _Changed(), exported.end.position
         for start in range(0, len(levels), ACCOUNTS_AT_ONCE):
             some = levels[start : start + ACCOUNTS_AT_ONCE]
             found = await asyncio.gather(*(_budget(ledger, level) for level in some))
             after = await _changed_since(admin, root, after, changed)
             for level, budget in zip(some, found, strict=True):
-                yield {"account": level.path, "changed_meanwhile": level in changed, **budget}
+                yield {"account": level.path, "changed_meanwhile": changed.has(level), **budget}
 
 
 async def _budget(ledger: Any, account: Account) -> dict[str, Any]:
@@ -212,7 +222,7 @@ async def _budget(ledger: Any, account: Account) -> dict[str, Any]:
             return {"refused": error.details()}
 
 
-async def _changed_since(admin: Any, root: str, after: str, changed: set[Account]) -> str:
+async def _changed_since(admin: Any, root: str, after: str, changed: _Changed) -> str:
     """Collect the levels of entries after a position, and return the position of the last of them.
 
     Raises GrisError if an account was forgotten since: its name may be among those that were sent before.
@@ -227,7 +237,9 @@ async def _changed_since(admin: Any, root: str, after: str, changed: set[Account
             if each.kind == admin_pb2.CHARGE_KIND_FORGET:
                 raise GrisError("an account was forgotten during the export: export again")
             for path in (each.account.path, each.moved_to.path):
-                changed.update(Account(tuple(path)).levels)
+                changed.levels.update(Account(tuple(path)).levels)
+            if each.kind in (admin_pb2.CHARGE_KIND_CLOSE, admin_pb2.CHARGE_KIND_REOPEN):
+                changed.closed.add(Account(tuple(each.account.path)))
             after = each.position
         request.page_token = page.next_page_token
         if not request.page_token:

@@ -37,6 +37,12 @@ def _notes(checked: Checked) -> list[tuple[str, str]]:
             f"{checked.recorded} are recorded in the journals as they are; {checked.not_recorded} are not; "
             f"{checked.recorded_elsewhere} are recorded and not in the bundle",
         ),
+        (
+            "not checked",
+            f"{checked.not_given} entries, which are archived: accounts, names, limits and sums of these alone"
+            if checked.not_given
+            else "",
+        ),
         ("bundle", f"not sound: {len(checked.problems)} problems" if checked.problems else "sound"),
     ]
 
@@ -50,6 +56,7 @@ def facts(checked: Checked) -> dict[str, Any]:
         "made_by": said.made_by,
         "gris": said.gris,
         "every_root": said.every_root,
+        "entries_not_given": checked.not_given,
         "levels_compared": checked.compared,
         "levels_not_compared": checked.not_compared,
         "files_recorded": checked.recorded,

@@ -196,9 +196,10 @@ class MemoryStore:
             self.rows.setdefault((root, each.name), each)
         return [self.rows[root, name] for name in dict.fromkeys(each.name for each in rows)]
 
-    async def names_below(self, root: str, name: str) -> list[str]:
+    async def names_below(self, root: str, name: str, after: str = "", most: int | None = None) -> list[str]:
         """Look through all names."""
-        return [each for of, each in self.rows if of == root and each.startswith(f"{name}/")]
+        found = sorted(each for of, each in self.rows if of == root and each.startswith(f"{name}/"))
+        return [each for each in found if each > after][:most]
 
     async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:
         """Drop them."""

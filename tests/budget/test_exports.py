@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,14 @@ import grpc
 import pytest
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
+from msgspec import structs
 
+from budget_service.ledger.account_states import FORGOTTEN
+from budget_service.ledger.limits import StoredLimits
+from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
+from budget_service.server import exports
 from budget_service.server.archives import check_archives, last_line
 from budget_service.server.checkpoints import archive, make_checkpoint
 from budget_service.server.exports import parts_of
@@ -85,6 +91,42 @@ async def test_what_is_archived_in_part_is_numbered_by_the_checkpoint(
     assert [(1, 3, ""), (3, 3, "")] == [
         (each.archive.first, each.archive.last, each.problem) for each in checked if each.archive
     ]
+
+
+async def test_where_all_is_archived_every_name_is_sent_some_at_a_time(
+    any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But that of who is forgotten, whose row may still be there, and names below theirs."""
+    monkeypatch.setattr(exports, "NAMES_AT_ONCE", 3)
+    named = NamedStore(any_store)
+    for number in range(10):
+        account = Account(("acme", f"u{number}"))
+        await named.store.apply(*charge(f"{number}", Cost(1, 1), account=account, on=levels(account)))
+    ((gone),) = await any_store.named("acme", ("acme/u3",))
+    below = [NameRow.made(name, bytes(16)) for name in ("acme/u3/x", "acme/u3//sub:u3", "acme/u30")]
+    await any_store.add_names("acme", below)
+
+    async def sent() -> list[list[str]]:
+        parts = [part async for part in parts_of(named, "acme", "dns:ops", SMALL)]
+        return [
+            [json.loads(line)["name"] for line in part.names.splitlines()] for part in parts if part.names
+        ]
+
+    assert 10 == sum(map(len, await sent()))
+    await make_checkpoint(any_store, "acme")
+    await archive(any_store, "acme", tmp_path)
+    assert 13 == sum(map(len, await sent()))
+    states, stored = {Account(("acme", gone.id)): FORGOTTEN}, await any_store.all_limits("acme")
+    forgotten = structs.replace(stored, states=states)
+
+    async def all_limits(_: str) -> StoredLimits:
+        return forgotten
+
+    monkeypatch.setattr(any_store, "all_limits", all_limits)
+    found = await sent()
+    assert max(map(len, found)) <= 3
+    expected = sorted(f"acme/u{number}" for number in (*range(10), 30) if number != 3)
+    assert expected == sorted(name for names in found for name in names)
 
 
 @pytest.mark.parametrize("checkpointed_before", [False, True])

@@ -363,7 +363,7 @@ SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] 
     (
         "an account left out",
         lambda b: rewritten(b / "accounts.jsonl", lambda all_: [each for each in all_ if '"ann"]' not in each]),
-        [("accounts.jsonl", "does not have acme/ann, which is in the journal")],
+        [("accounts.jsonl", "does not have acme/ann, which is in the journal or in names.jsonl")],
     ),
     ("no accounts", lambda b: (b / "accounts.jsonl").unlink(), [(MANIFEST, "does not have accounts.jsonl")]),
     ("no refusals", lambda b: (b / "refusals.json").unlink(), [(MANIFEST, "does not have refusals.json")]),
@@ -549,21 +549,22 @@ def test_what_was_archived_before_is_read_from_its_files(
     archives = [("--archive", path) for path in sorted((tmp_path / "archive").iterdir())]
     assert 2 == len(archives)
     whole, _, later, nothing = bundles
-    # Where all is archived, nobody says which accounts there are below the root.
-    for bundle, name, first, levels in ((later, JOURNAL, 5, 3), (nothing, MANIFEST, 7, 1)):
+    for bundle, name, first in ((later, JOURNAL, 5), (nothing, MANIFEST, 7)):
         missing = f"needs the file that ends with entry {first - 1} of acme"
         assert [(name, missing)] == problems(verified(capsys, bundle, company, sound=False))
         found = verified(capsys, bundle, company, "--without-archives")
-        assert (0, levels) == (found["levels_compared"], found["levels_not_compared"])
+        assert (0, 3) == (found["levels_compared"], found["levels_not_compared"])
+        assert first - 1 == found["entries_not_given"]
         found = verified(capsys, bundle, company, *archives[0], *archives[1])
         assert (first, 6) == (found["journals"][0]["first"], found["journals"][0]["last"])
-        assert (levels, 0) == (found["levels_compared"], found["levels_not_compared"])
+        assert (3, 0) == (found["levels_compared"], found["levels_not_compared"])
+        assert 0 == found["entries_not_given"]
     # Entries of an archive behind the end of the bundle count nowhere.
     assert 3 == verified(capsys, whole, company, *archives[0])["levels_compared"]
     # An earlier bundle has what was archived since.
     assert 3 == verified(capsys, later, company, "--before", bundles[1])["levels_compared"]
     all_of_it = (*archives[0], *archives[1], "--before", whole)
-    assert 1 == verified(capsys, nothing, company, *all_of_it)["levels_compared"]
+    assert 3 == verified(capsys, nothing, company, *all_of_it)["levels_compared"]
     found = verified(capsys, later, company, *archives[1], sound=False)
     missing = "needs the file that ends with entry 4 of acme"
     wrong = [(archives[1][1].name, missing), (JOURNAL, missing)]

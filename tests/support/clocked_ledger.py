@@ -35,14 +35,18 @@ class ClockedLedger:
 
 
 @asynccontextmanager
-async def clocked_ledger(folder: Path, configuration: Configuration) -> AsyncIterator[ClockedLedger]:
-    """Serve a ledger."""
+async def clocked_ledger(
+    folder: Path, configuration: Configuration, archive: Path | None = None
+) -> AsyncIterator[ClockedLedger]:
+    """Serve a ledger, whose journals may be archived if there is a folder for it."""
     clock, settings = SteppedClock(), LiveSettings(Settings(configuration))
     store = SqliteStore.open(folder / "ledger.db", clock)
     detector = FailureDetector(store)
     async with (
         serving(store, settings, "127.0.0.1:0") as address,
-        administering(store, settings, "127.0.0.1:0", detector=detector, tuning=Tuning()) as admin_address,
+        administering(
+            store, settings, "127.0.0.1:0", archive, detector=detector, tuning=Tuning()
+        ) as admin_address,
     ):
         yield ClockedLedger(address, admin_address, store, clock)
     await store.close()

@@ -19,7 +19,9 @@ from budget_service.stores.postgres.statements import BEGIN, COMMIT
 
 BY_NAME = sql.SQL("SELECT name, id, key FROM gris.names WHERE root = %s AND name = ANY(%s::text[])")
 BY_ID = sql.SQL("SELECT name, id, key FROM gris.names WHERE root = %s AND id = ANY(%s::text[])")
-BELOW = sql.SQL("SELECT name FROM gris.names WHERE root = %s AND name > %s AND name < %s")
+BELOW = sql.SQL(
+    "SELECT name FROM gris.names WHERE root = %s AND name > %s AND name < %s ORDER BY name LIMIT %s"
+)
 # Names that have a row already are locked, changing nothing: so none is dropped before it is read, and the commit
 # waits for a standby even if another process has added them. All lock them in one order.
 _ADD = Statement.of(

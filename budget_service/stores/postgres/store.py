@@ -249,9 +249,10 @@ class PostgresStore(RemoteStore):
         """Keep the rows of new names; see `Store`."""
         return await self._to_the_end(name_rows.add(self._session, root, rows))
 
-    async def names_below(self, root: str, name: str) -> list[str]:
+    async def names_below(self, root: str, name: str, after: str = "", most: int | None = None) -> list[str]:
         """Return the names below one; see `Store`."""
-        found = await self._reading(name_rows.BELOW, root, *bounds_below(name))
+        first, last = bounds_below(name)
+        found = await self._reading(name_rows.BELOW, root, after or first, last, most)
         return [each for (each,) in found]
 
     async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:

@@ -44,9 +44,10 @@ class RedisNames:
         asked = frozenset(ids)
         return [row for row in await self.named(root, names) if row.id in asked]
 
-    async def names_below(self, root: str, name: str) -> list[str]:
+    async def names_below(self, root: str, name: str, after: str = "") -> list[str]:
         """Return the names below one: all names of the root are looked through, some at a time."""
         first, last = bounds_below(name)
+        first = after or first
         found: set[str] = set()
         cursor = ""
         while cursor != "0":

@@ -253,9 +253,9 @@ class RedisStore(RemoteStore):
         """Keep the rows of new names; see `Store`."""
         return await self._names.add(root, rows)
 
-    async def names_below(self, root: str, name: str) -> list[str]:
-        """Return the names below one; see `Store`."""
-        return await self._names.names_below(root, name)
+    async def names_below(self, root: str, name: str, after: str = "", most: int | None = None) -> list[str]:
+        """Return all names below one, as Redis has them in no order; see `Store`."""
+        return await self._names.names_below(root, name, after)
 
     async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:
         """Remove rows of names; see `Store`."""

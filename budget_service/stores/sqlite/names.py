@@ -19,7 +19,7 @@ from budget_service.stores.sqlite.file import NAMES, NAMES_BY_ID
 EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 _BY_NAME = "SELECT name, id, key FROM names WHERE root = ? AND name = ?"
 _BY_ID = "SELECT name, id, key FROM names WHERE root = ? AND id = ?"
-_BELOW = "SELECT name FROM names WHERE root = ? AND name > ? AND name < ?"
+_BELOW = "SELECT name FROM names WHERE root = ? AND name > ? AND name < ? ORDER BY name LIMIT ?"
 _ADD = "INSERT INTO names VALUES (?, ?, ?, ?) ON CONFLICT (root, name) DO NOTHING"
 _ANEW = (
     "ALTER TABLE names RENAME TO old_names",
@@ -41,9 +41,13 @@ def by_id(connection: sqlite3.Connection, root: str, ids: Sequence[str]) -> list
     return _found(connection, _BY_ID, root, ids)
 
 
-def below(connection: sqlite3.Connection, root: str, name: str) -> list[str]:
-    """Return the names below one."""
-    return [found for (found,) in connection.execute(_BELOW, (root, *bounds_below(name)))]
+def below(
+    connection: sqlite3.Connection, root: str, name: str, after: str = "", most: int | None = None
+) -> list[str]:
+    """Return the first names below one, in the order of their bytes, after another one of them."""
+    first, last = bounds_below(name)
+    bounds = (root, after or first, last, -1 if most is None else most)
+    return [found for (found,) in connection.execute(_BELOW, bounds)]
 
 
 def add(connection: sqlite3.Connection, root: str, rows: Sequence[NameRow]) -> list[NameRow]:

@@ -230,9 +230,9 @@ class SqliteStore:
         except TimeoutError:
             raise StoreUnavailableError(HANGS) from None
 
-    async def names_below(self, root: str, name: str) -> list[str]:
+    async def names_below(self, root: str, name: str, after: str = "", most: int | None = None) -> list[str]:
         """Return the names below one; see `Store`."""
-        return await self._reading(lambda: name_rows.below(self._connection, root, name))
+        return await self._reading(lambda: name_rows.below(self._connection, root, name, after, most))
 
     async def drop_names(self, root: str, dropped: Sequence[NameRow]) -> None:
         """Remove rows of names from the files; see `Store`."""
