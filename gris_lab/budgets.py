@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dp_service.accounting.calls import CallRule
 from dp_service.accounting.composition import Bound, Guarantee, PublishedDomain, guarantees
-from dp_service.accounting.epsilon_table import EpsilonTable, file_name
+from dp_service.accounting.epsilon_table import EpsilonTable, file_name, is_held
 from dp_service.accounting.solving import (
     Solution,
     Split,
@@ -120,7 +120,7 @@ def guarantee_sheet(budget: Budget) -> Sheet:
                 f"({upwards(best.epsilon)}, {plainly(best.delta)})-DP for every member, rounded up",
             ),
             ("", only),
-            ("", _checked(budget.table) if best.bound is Bound.ADAPTIVE else ""),
+            ("checks", "; ".join(checks(budget, best))),
             (
                 "",
                 f"counted {budget.times} times, as a member may be of so many blocks"
@@ -137,10 +137,21 @@ def guarantee_sheet(budget: Budget) -> Sheet:
     )
 
 
-def _checked(table: EpsilonTable | None) -> str:
-    if table is None or not table.is_checked:
-        return "not checked in whole numbers: only tables of bounded range, with an epsilon_per of at most 1, are"
-    return "every inequality behind it was checked in whole numbers"
+def checks(budget: Budget, best: Guarantee) -> tuple[str, ...]:
+    """Say what of the epsilon of the best bound was checked in whole numbers, and what was not."""
+    table = budget.table
+    if best.bound is not Bound.ADAPTIVE or table is None:
+        return ("by a proof on paper; in whole numbers only the adaptive bound is checked",)
+    if not table.is_checked:
+        return (
+            "not checked in whole numbers: only tables of bounded range, with an epsilon_per of at most 1, are",
+        )
+    found = ["its table was checked in whole numbers when it was made, the last row again when it is read"]
+    if not is_held(budget.slack / 2 if budget.domains else budget.slack):
+        found.append("not checked is what lies between two slacks of the table")
+    if budget.domains:
+        found.append("not checked is what published domains add")
+    return tuple(found)
 
 
 def table_sheet(table: EpsilonTable, directory: Path) -> Sheet:

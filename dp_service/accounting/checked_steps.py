@@ -50,6 +50,15 @@ class StepCheck:
         else:
             before, rest_before = self._whole(old, units - 1)
             self.certificate.require_step(before, values, rests=(rest_before, rest), units=units)
+        self.require_epsilons(new, steps, units=units, most=most)
+
+    def require_epsilons(self, table: UpperTable, steps: NDArray[np.int32], *, units: int, most: int) -> None:
+        """Check the epsilons that are read from the table of so many units, in milliseconds.
+
+        Raises:
+            CertificateError: One is not known to be enough for its slack.
+        """
+        values, rest = self._whole(table, units)
         known = steps < most
         self.certificate.require_epsilons(
             values, rest, steps[known].astype(np.int64), of=self.step, slacks=self.slacks[known]

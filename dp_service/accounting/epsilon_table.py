@@ -35,8 +35,8 @@ from dp_service.noise.gaussian_price import rho_of_units
 
 Steps = NDArray[np.int32]
 
-# Raised whenever the same currency would get other numbers, or they are written in another way.
-_FORMAT = 3
+# Raised whenever the same currency would get other numbers, they are written in another way, or their check changes.
+_FORMAT = 4
 _MANTISSAS = (
     100,
     112,
@@ -166,7 +166,10 @@ class EpsilonTable:
 
     @property
     def is_checked(self) -> bool:
-        """Whether every table on the way to it, and every epsilon, was checked in whole numbers when it was made."""
+        """Whether every table on the way to it, and every epsilon that it holds, is checked in whole numbers as it is made.
+
+        Of a table that was read, this version has checked the last row only.
+        """
         return _check_of(self.epsilon_per, self.upper) is not None
 
     @property
@@ -221,6 +224,11 @@ class EpsilonTable:
             lower=self.lower.values,
         )
         return file.getvalue() + hashlib.sha256(file.getvalue()).digest()
+
+
+def is_held(slack: Fraction) -> bool:
+    """Return whether the epsilon of a slack is one that tables hold; between two of them, floats interpolate."""
+    return slack in SLACKS or slack > SLACKS[-1]
 
 
 def file_name(epsilon_per: Fraction, *, gaussian: bool = False) -> str:
@@ -313,7 +321,18 @@ def table_from(content: bytes) -> EpsilonTable:
         raise TableError("it is damaged, or no table") from error
     if not _is_sound(table):
         raise TableError("it holds numbers that cannot be right")
+    _require_last_row(table)
     return table
+
+
+def _require_last_row(table: EpsilonTable) -> None:
+    """Check the epsilons of the largest budget again: to check every row takes as long as to make the table."""
+    try:
+        if (check := _check_of(table.epsilon_per, table.upper)) is not None:
+            last = table.rows.enough[-1]
+            check.require_epsilons(table.upper, last, units=table.units, most=_NO_EPSILON)
+    except ValueError as error:
+        raise TableError("it holds epsilons that are not enough") from error
 
 
 def _assembled(parts: Mapping[str, NDArray[Any]]) -> EpsilonTable:

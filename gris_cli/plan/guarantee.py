@@ -49,7 +49,7 @@ def guarantee(
     from dp_service.accounting.calls import CallRule
     from gris_cli.sheets import print_sheets
     from gris_data.policies import policy_of
-    from gris_lab.budgets import Budget, guarantee_sheet, with_table
+    from gris_lab.budgets import Budget, checks, guarantee_sheet, with_table
 
     named = None if policy is None else policy_of(policy)
     if named is not None and (epsilon_per is not None or delta is not None):
@@ -67,5 +67,6 @@ def guarantee(
         times=times_of(named),
     )
     with named_errors():
-        sheet = guarantee_sheet(with_table(budget, quick=quick))
-    print_sheets({"guarantees": sheet}, as_json=as_json)
+        budget = with_table(budget, quick=quick)
+        sheet, found = guarantee_sheet(budget), checks(budget, budget.guarantee())
+    print_sheets({"guarantees": sheet}, {"checks": found}, as_json=as_json)

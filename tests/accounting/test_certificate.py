@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from dp_service.accounting import adaptive, certificate
 from dp_service.accounting.adaptive import UpperTable, upper_tables
 from dp_service.accounting.certificate import BEND_ERROR, BITS, Certificate, CertificateError, Whole
 from dp_service.accounting.checked_steps import StepCheck
+from dp_service.accounting.composition import PublishedDomain
 from dp_service.accounting.epsilon_table import SLACKS, TableError, extended, new_table, table_from
-from gris_lab.budgets import Budget, guarantee_sheet
+from gris_lab.budgets import Budget, checks, guarantee_sheet
 from tests.support.some import some
 
 E = Fraction("0.15")
@@ -266,13 +268,31 @@ def test_a_table_with_gaussian_steps_says_that_it_is_not_checked() -> None:
         Certificate(Fraction(2), 64, -100)
 
 
-@pytest.mark.parametrize(("e", "said"), [("0.15", "was checked in whole"), ("2", "not checked in whole")])
-def test_a_guarantee_says_whether_it_was_checked(e: str, said: str) -> None:
-    """Below the best of the bounds, if it is the one of a table."""
+DOMAIN = PublishedDomain(Fraction("0.001"), Fraction("1e-10"))
+MADE, BETWEEN = "was checked in whole numbers when it was made, the last row again", "between two slacks"
+
+
+@pytest.mark.parametrize(
+    ("e", "more", "said"),
+    [
+        ("0.15", {}, [MADE]),
+        ("0.15", {"slack": Fraction("0.001")}, [MADE]),
+        ("0.15", {"slack": Fraction("1.234e-9")}, [MADE, BETWEEN]),
+        ("0.15", {"domains": (DOMAIN,)}, [MADE, "published domains"]),
+        ("0.15", {"domains": (DOMAIN,), "slack": Fraction("1.01e-9")}, [MADE, BETWEEN, "published domains"]),
+        ("0.15", {"table": None}, ["a proof on paper"]),
+        ("2", {}, ["not checked in whole"]),
+    ],
+)
+def test_a_guarantee_says_what_of_it_was_checked(e: str, more: dict[str, Any], said: list[str]) -> None:
+    """Of the best of the bounds: what is interpolated or added to a table's epsilon is not."""
     table = extended(new_table(Fraction(e)), 3)
-    budget = Budget(Fraction(e), Fraction("1e-11"), 3, 0, Fraction("1e-9"), table=table)
-    notes = [text for _, text in guarantee_sheet(budget).notes]
-    assert 1 == sum(said in text for text in notes)
+    usual: dict[str, Any] = {"slack": Fraction("1e-9"), "table": table}
+    budget = Budget(Fraction(e), Fraction("1e-11"), 3, 0, **usual | more)
+    found = checks(budget, budget.guarantee())
+    assert len(said) == len(found)
+    assert all(part in text for part, text in zip(said, found, strict=True))
+    assert ("checks", "; ".join(found)) in guarantee_sheet(budget).notes
 
 
 def test_rounding_is_to_the_safe_side() -> None:

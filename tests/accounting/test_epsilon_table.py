@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, pairwise
 
@@ -112,12 +113,22 @@ def test_bytes_that_are_no_table_are_refused(table: EpsilonTable) -> None:
     for content in (b"", b"PK", whole[:-100], whole[:200] + b"x" * 50 + whole[250:]):
         with pytest.raises(TableError, match="damaged"):
             table_from(content)
-    with pytest.raises(TableError, match="another version"):
-        table_from(altered(table, format=np.array([0])))
+    for older in (0, 3):
+        with pytest.raises(TableError, match="another version"):
+            table_from(altered(table, format=np.array([older])))
     with pytest.raises(TableError, match="cannot be right"):
         table_from(altered(table, enough=table.rows.enough[::-1]))
     with pytest.raises(TableError, match="cannot be right"):
         table_from(altered(table, epsilon_per=np.array(["3/10"])))
+
+
+@pytest.mark.parametrize("part", [0.6, 0.999])
+def test_epsilons_that_are_not_enough_are_refused(table: EpsilonTable, part: float) -> None:
+    """Though the file is whole, and its numbers rise and fall as they should: the last row is checked when read."""
+    enough = (table.rows.enough * part).astype(np.int32)
+    rows = replace(table.rows, enough=enough, needed=np.minimum(table.rows.needed, enough))
+    with pytest.raises(TableError, match="not enough"):
+        table_from(replace(table, rows=rows).to_bytes())
 
 
 def by_bound(table: EpsilonTable | None, *, calls: int = 0, **more: object) -> dict[Bound, float]:

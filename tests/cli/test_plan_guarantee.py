@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -54,14 +55,19 @@ def test_the_table_of_a_currency_is_made_once(capsys: pytest.CaptureFixture[str]
     first = path.read_bytes()
     assert made == run_plan(capsys, *flags, "40", "--quick")["guarantees"][-1]
     assert "adaptive" == made["bound"]
+    (said,) = run_plan(capsys, *flags, "40", "--quick")["checks"]
+    assert "checked in whole numbers when it was made" in said
     assert run_plan(capsys, *flags, "30")["guarantees"][-1]["epsilon"] < made["epsilon"]
     assert path.read_bytes() == first
     run_plan(capsys, *flags, "50")
     assert path.read_bytes() != first
-    # What is damaged is made again.
-    path.write_bytes(first[:-20])
-    assert made == run_plan(capsys, *flags, "40")["guarantees"][-1]
-    assert path.read_bytes() == first
+    # What is damaged is made again, and so are epsilons that are not enough.
+    table = table_from(first)
+    less = replace(table.rows, enough=table.rows.enough * 3 // 5, needed=table.rows.needed * 3 // 5)
+    for wrong in (first[:-20], replace(table, rows=less).to_bytes()):
+        path.write_bytes(wrong)
+        assert made == run_plan(capsys, *flags, "40")["guarantees"][-1]
+        assert path.read_bytes() == first
 
 
 def test_a_table_is_made_for_a_service(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -127,6 +133,7 @@ def test_a_guarantee_for_people_is_rounded_up(capsys: pytest.CaptureFixture[str]
     assert main(["plan", "guarantee", "--quick"]) == 0
     printed = capsys.readouterr().out
     assert "(33.79, 7e-09)-DP" in printed
+    assert "by a proof on paper" in printed
     assert max(map(len, printed.splitlines())) <= 100
 
 
