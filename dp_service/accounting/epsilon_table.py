@@ -166,7 +166,7 @@ class EpsilonTable:
 
     @property
     def is_checked(self) -> bool:
-        """Whether every table on the way to it, and every epsilon that it holds, is checked in whole numbers as it is made.
+        """Whether every table on the way to it, and every epsilon in it, is checked in whole numbers as it is made.
 
         Of a table that was read, this version has checked the last row only.
         """

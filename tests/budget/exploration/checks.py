@@ -25,13 +25,17 @@ PROBE = replace(question("probe", "reserve")[0], max_cost=Cost(1, 1))
 
 
 class Counted(NamedTuple):
-    """What counts on a day, of which `blocks` and purpose at each level; above the account it may be another cost."""
+    """What counts on a day, of which `blocks` and purpose at each level; above the account it may be another cost.
+
+    It `is_late` if it began after the late limit was set.
+    """
 
     account: Account
     day: Microseconds
     blocks: tuple[str, ...]
     own: Cost
     above: Cost
+    is_late: bool
 
 
 def counting(request: Reserve | Charge) -> tuple[str, ...]:
@@ -47,24 +51,27 @@ class Heard:
         self.held: dict[str, tuple[Counted, Reserve, Reserved]] = {}
         self.over: set[str] = set()
         self.paid: dict[str, list[Counted]] = defaultdict(list)
-        for request, outcome, time in state.answers.values():
-            day = time - time % DAY
+        is_late = False
+        for id_, (request, outcome, time) in state.answers.items():
+            day, is_late = time - time % DAY, is_late or id_ == "late"
             match request, outcome:
                 case Reserve(), Reserved():
-                    counted = Counted(request.account, day, counting(request), outcome.held, outcome.held)
+                    blocks, held = counting(request), outcome.held
+                    counted = Counted(request.account, day, blocks, held, held, is_late)
                     self.held[request.reservation_id] = counted, request, outcome
                 case CancelReservation(), Cancelled():
                     self.over.add(request.reservation_id)
                 case Charge(), Charged():
                     self.over.add(request.reservation_id)
                     if not outcome.already_paid:
-                        self.paid[request.release_id].append(self._charged(request, outcome.charged, day))
+                        charged = self._charged(request, outcome.charged, day, is_late=is_late)
+                        self.paid[request.release_id].append(charged)
                 case Refund(), Cancelled():
                     self.paid[request.release_id].pop()
 
-    def _charged(self, request: Charge, cost: Cost, day: Microseconds) -> Counted:
+    def _charged(self, request: Charge, cost: Cost, day: Microseconds, *, is_late: bool) -> Counted:
         if not request.reservation_id:
-            return Counted(request.account, day, counting(request), cost, cost)
+            return Counted(request.account, day, counting(request), cost, cost, is_late)
         held, *_ = self.held[request.reservation_id]
         return held._replace(own=cost, above=held.own if request.worst_case_above else cost)
 
@@ -124,8 +131,9 @@ def _broken_by_charge(
         yield "not what was asked for is charged"
     if outcome.already_paid and not paid:
         yield "a release is free that is not paid for"
-    # Under the first limit of its own, the late one, an account has not paid for anything yet.
-    is_paid = paid and paid[-1].day == after.now - after.now % DAY and "late" not in before.answers
+    # Under the first limit of its own, the late one, an account has only paid for what began since.
+    is_late = "late" in before.answers
+    is_paid = paid and paid[-1].day == after.now - after.now % DAY and paid[-1].is_late == is_late
     if is_paid and not outcome.already_paid:
         yield "a release is charged twice"
 

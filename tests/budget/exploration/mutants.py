@@ -15,8 +15,9 @@ from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Outcome
 from budget_service.ledger.requests import Refund
-from budget_service.ledger.state import Snapshot
+from budget_service.ledger.state import Reservation, Snapshot
 from budget_service.ledger.values import NOTHING, Cost
+from budget_service.ledger.windows import DAY
 from tests.budget import memory_store
 
 
@@ -30,6 +31,10 @@ def _refunded_twice(real: Any, snapshot: Snapshot, draft: Draft, request: Refund
     outcome: Outcome = real(replace(snapshot, release_paid_in=draft.leaf.day.start), draft, request)
     draft.unpaid[:] = draft.unpaid if snapshot.release_paid_in is not None else []
     return outcome
+
+
+def _is_of_today(draft: Draft, reservation: Reservation) -> bool:
+    return any(each.window_start == draft.now - draft.now % DAY for each in reservation.holds)
 
 
 # Where it is, the world that shows it and how, and what is called instead of the real function, which it gets first.
@@ -54,6 +59,12 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
     "a lapse frees what is forfeited": (
         *(Draft, "expire", "blocks", "callers were charged"),
         lambda _, self, reservation: self.end(reservation),
+    ),
+    "a lapse on the same day frees what is forfeited": (
+        *(Draft, "expire", "leavers", "callers were charged"),
+        lambda real, self, reservation: real(
+            self, replace(reservation, forfeits=reservation.forfeits and not _is_of_today(self, reservation))
+        ),
     ),
     "a cancel forgets the hold": (
         *(Draft, "end", "shared", "Sum.RESERVED"),
@@ -82,6 +93,10 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
     "a release that is paid for is charged again": (
         *(rules, "_release_is_paid", "repeats", "charged twice"),
         lambda _, _snapshot, _draft: False,
+    ),
+    "a release is charged again once limits were set": (
+        *(rules, "_release_is_paid", "repeats", "charged twice"),
+        lambda real, snapshot, draft: not snapshot.root.limits_version and real(snapshot, draft),
     ),
     "limits that were changed are applied": (
         *(AppliedLimits, "hold", "shared", "limits that were changed"),

@@ -24,7 +24,8 @@ from budget_service.ledger.windows import DAY, SECOND, Microseconds, Period
 from budget_service.server.refunds import without_charge
 from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, NOON, UNIT, limit
 
-# The first tick is midnight, where the analysts' window ends; a reservation lapses at the second one after it was made.
+# The first tick is midnight, where the analysts' window ends; a reservation lapses at the second one after it was made,
+# which is on the same day where a world has three.
 TICK = 30 * SECOND
 START: Microseconds = NOON + DAY // 2 - TICK
 TTL = 2 * TICK
@@ -173,5 +174,6 @@ LEAVING = World(
         FORGET,
     ),
     ON_BOTH,
+    ticks=3,
 )
 WORLDS = (BLOCKED, REPEATED, SHARED, PURPOSED, LEAVING)
