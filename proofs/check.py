@@ -24,10 +24,12 @@ AXIOMS = frozenset(
         "Classical_Prop.classic",
     }
 )
+# What Coq prints of a theorem that takes none.
+CLOSED = "Closed under the global context"
 MISSING = "coqc is missing, and nothing was checked: install Coq by apt-get, brew or conda install coq"
 
 _FOLDER = Path(__file__).parent
-_NAME = re.compile(r"^([\w.']+)(?:\s*:|$)", re.MULTILINE)
+_NAME = re.compile(r"([\w.']+)(?:\s*:.*)?")
 
 
 class ProofError(Exception):
@@ -51,7 +53,8 @@ def checked(folder: Path) -> str:
     """Compile all files in an empty folder, and return the statements and axioms.
 
     Raises:
-        ProofError: Coq does not accept a file, or a theorem takes an axiom that is not one of the reals.
+        ProofError: Coq does not accept a file, or a theorem takes an axiom that is not one of the reals, or what Coq was
+            not to check, such as that a function ends.
     """
     for each in FILES:
         shutil.copy(_FOLDER / f"{each}.v", folder)
@@ -62,9 +65,13 @@ def checked(folder: Path) -> str:
 
 
 def axioms_in(printed: str) -> set[str]:
-    """Return the names below `Axioms:` in what `Print Assumptions` prints; all of them end the output."""
-    _, *lists = printed.split("\nAxioms:\n")
-    return {name for each in lists for name in _NAME.findall(each)}
+    """Return what stands below `Axioms:` in the output of `Print Assumptions`, with which all output ends.
+
+    It is the name of an axiom, without its type, or a whole line that is none, such as "bad is assumed to be guarded."
+    """
+    _, *lists = f"\n{printed}".split("\nAxioms:\n")
+    lines = [line for each in lists for line in each.splitlines() if line and not line[0].isspace()]
+    return {found[1] if (found := _NAME.fullmatch(line)) else line for line in lines if line != CLOSED}
 
 
 def main() -> int:

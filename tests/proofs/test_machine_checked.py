@@ -25,6 +25,24 @@ Proof. apply wrong. Qed.
 Check all.
 Print Assumptions all.
 """
+UNGUARDED = """\
+Unset Guard Checking.
+Fixpoint bad (n : nat) : False := bad n.
+Set Guard Checking.
+Theorem all : 0 = 1.
+Proof. destruct (bad O). Qed.
+Print Assumptions all.
+"""
+LISTED = """\
+Axioms:
+ClassicalDedekindReals.sig_forall_dec
+  : forall P : nat -> Prop,
+    (forall n : nat, {P n} + {~ P n}) ->
+    {n : nat | ~ P n} + {forall n : nat, P n}
+Closed under the global context
+Axioms:
+wrong : forall P : Prop, P
+"""
 # The others are tried by `make test-long`.
 QUICK = {
     "a unit costs nothing",
@@ -75,6 +93,32 @@ def test_another_axiom_is_refused(compiled: Path, tmp_path: Path) -> None:
     """A theorem that takes one is no proof."""
     (tmp_path / "wrong.v").write_text(WRONG)
     assert {"wrong"} == check.axioms_in(check.compiled("wrong", tmp_path))
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_what_coq_was_not_to_check_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that never ends proves that 0 is 1, and Coq says that it is assumed to end."""
+    if found("coqc") is None:
+        pytest.skip(check.MISSING)
+    (tmp_path / "unguarded.v").write_text(UNGUARDED)
+    printed = check.compiled("unguarded", tmp_path)
+    assert {"bad is assumed to be guarded."} == check.axioms_in(printed)
+    monkeypatch.setattr(check, "compiled", lambda _name, _folder: printed)
+    with pytest.raises(check.ProofError, match="guarded"):
+        check.checked(tmp_path)
+
+
+def test_every_line_of_a_list_of_axioms_counts() -> None:
+    """A name, or what is none: words of Coq that nobody has heard of are refused as well."""
+    known = {"ClassicalDedekindReals.sig_forall_dec", "wrong"}
+    assert known == check.axioms_in(f"all\n     : 0 = 1\n{LISTED}")
+    for line in (
+        "bad is assumed to be guarded.",
+        "t is assumed to be positive.",
+        "ty relies on an unsafe hierarchy.",
+        "relies on something.",
+    ):
+        assert known | {line} == check.axioms_in(f"\n{LISTED}{line}\n")
 
 
 @pytest.mark.parametrize(
