@@ -53,8 +53,8 @@ def checked(folder: Path) -> str:
     """Compile all files in an empty folder, and return the statements and axioms.
 
     Raises:
-        ProofError: Coq does not accept a file, or a theorem takes an axiom that is not one of the reals, or what Coq was
-            not to check, such as that a function ends.
+        ProofError: Coq does not accept a file, or a theorem takes an axiom that is not one of the reals, or what Coq
+            was not to check, such as that a function ends.
     """
     for each in FILES:
         shutil.copy(_FOLDER / f"{each}.v", folder)

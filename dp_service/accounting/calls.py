@@ -1,4 +1,4 @@
-"""What the calls of a budget add to its guarantee: 2 l delta as published, or l delta by the argument below.
+"""What the calls of a budget add to its guarantee: k ln(1 + delta) to epsilon, and l delta by the argument below.
 
 The claim. Let a budget pay for k information units and l calls, spent by an analyst who chooses every question by the
 answers so far, and let (epsilon, slack) be a guarantee of k adaptively chosen mechanisms of one unit each. Then
@@ -56,7 +56,11 @@ from dp_service.accounting.rounding import INTERVALS, interval, rounded_up
 
 
 class CallRule(StrEnum):
-    """How calls are accounted: as published (`TWICE`), or by the argument of this module (`ONCE`)."""
+    """How calls are counted in delta: by the argument of this module (`ONCE`), or twice, as published (`TWICE`).
+
+    Twice is more than the argument needs. Epsilon grows by k ln(1 + delta) by both: the published argument, which adds
+    nothing, has a gap (`docs/proofs/adaptive-accounting.md`, section 8).
+    """
 
     TWICE = "twice"
     ONCE = "once"
@@ -70,10 +74,8 @@ def delta_of_calls(rule: CallRule, delta: Fraction, calls: int) -> Fraction:
     return (2 if rule is CallRule.TWICE else 1) * calls * delta
 
 
-def epsilon_with_calls(
-    rule: CallRule, epsilon: float, delta: Fraction, *, information: int, calls: int
-) -> float:
-    """Return the epsilon of the units with what the calls add to it, k ln(1 + delta) or nothing; rounded up."""
-    if rule is CallRule.TWICE or calls == 0:
+def epsilon_with_calls(epsilon: float, delta: Fraction, *, information: int, calls: int) -> float:
+    """Return the epsilon of the units with what calls add to it, k ln(1 + delta) if there are any; rounded up."""
+    if calls == 0:
         return epsilon
     return rounded_up(interval(Fraction(epsilon)) + information * INTERVALS.log(1 + interval(delta)))

@@ -111,8 +111,8 @@ def guarantees(
         domains: The published domains that the account can see, over all columns and refreshes in the window.
             A domain is approximate zCDP. The adaptive bound adds their epsilon at half of `slack`; the three bounds
             for bounded range alone are left out.
-        call_rule: Whether calls add 2 calls delta, or calls delta and a little epsilon; both hold (see `calls`). The
-            adaptive bound adds that epsilon by either rule, as its proof counts calls in this way only.
+        call_rule: Whether calls add 2 calls delta or calls delta. Both add a little epsilon to every bound: `calls`
+            proves the second, which is less.
         table: The epsilons of this currency by the adaptive bound, with Gaussian steps if `gaussian`. Without one, or
             where it holds none for so many units and this slack, the bound is left out.
 
@@ -139,13 +139,7 @@ def guarantees(
         epsilons |= _adaptive_epsilon(table, portion, slack, domains)
     return tuple(
         Guarantee(
-            epsilon_with_calls(
-                CallRule.ONCE if bound is Bound.ADAPTIVE else call_rule,
-                epsilons[bound],
-                delta,
-                information=information,
-                calls=calls,
-            ),
+            epsilon_with_calls(epsilons[bound], delta, information=information, calls=calls),
             total_delta,
             bound,
         )

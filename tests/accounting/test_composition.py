@@ -68,7 +68,7 @@ def test_published_values_come_out(count: int, bound: Bound, expected: float) ->
 
 def test_a_small_budget_composes_best_by_adding_up() -> None:
     """Where sums are smaller, they are the guarantee."""
-    found = of(information=1)
+    found = of(information=1, calls=0)
     assert Bound.BASIC is found.bound
     assert math.isclose(0.15, found.epsilon, rel_tol=1e-12)
 
