@@ -73,7 +73,7 @@ Qed.
 
 (* The exponential mechanism among those that are left, of weights w. *)
 Definition weight_left n (w : nat -> R) (left : nat -> bool) := sum n (fun i => if left i then w i else 0).
-Definition choice n (w : nat -> R) (left : nat -> bool) (i : nat) := if left i then w i / weight_left n w left else 0.
+Definition choice (n : nat) (w : nat -> R) (left : nat -> bool) (i : nat) := if left i then w i / weight_left n w left else 0.
 
 (* One member moves all utilities by 0 to e in the same direction. *)
 Definition moved (e : R) (w w' : nat -> R) :=
