@@ -37,7 +37,8 @@ Steps = NDArray[np.int32]
 
 # Raised whenever the same currency would get other numbers, they are written in another way, or their check changes.
 _FORMAT = 4
-_MANTISSAS = "100 112 125 140 160 180 200 224 250 280 315 350 400 450 500 560 630 710 800 900".split()
+_LOW = (100, 112, 125, 140, 160, 180, 200, 224, 250, 280)
+_MANTISSAS = (*_LOW, 315, 350, 400, 450, 500, 560, 630, 710, 800, 900)
 
 SLACKS = tuple(Fraction(f"{each}e{power}") for power in range(-15, -5) for each in _MANTISSAS)
 """The slacks that a table holds, rising, from 10^-13 to just below 10^-3; epsilon is interpolated between them."""
