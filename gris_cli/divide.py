@@ -14,7 +14,7 @@ from gris_cli.inputs import file_errors, named_by
 @with_flags
 def divide(
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy file, with blocks.")],
+    policy: Annotated[Path, typer.Argument(metavar="FILE", help="The policy file, with blocks.")],
     data: list[str] = flag(
         [],
         "A table's Parquet file or DuckDB database. Name all tables with blocks at once: a member's block is that of "
@@ -37,10 +37,10 @@ def divide(
     from gris_data.policy.blocks import divide as divided
     from pinot_connector.json_values import to_json
 
-    files, found = data_files(locations_of(data)), policy_of(file)
+    files, found = data_files(locations_of(data)), policy_of(policy)
     wanted = {table.name for table in found.tables if table.block is not None}
     if not wanted:
-        raise typer.BadParameter(f"expected a policy with blocks (docs/blocks.md), and {file} has none")
+        raise typer.BadParameter(f"expected a policy with blocks (docs/blocks.md), and {policy} has none")
     if other := files.keys() - wanted:
         raise typer.BadParameter(
             f"--data: expected tables with a block, {', '.join(sorted(wanted))}; got {sorted(other)[0]}"

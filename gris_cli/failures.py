@@ -166,5 +166,5 @@ def usage_failure(error: Exception) -> Failure:
 
 
 def _flag(given: str) -> str:
-    """Return the flag of an argument: it has the argument's name, unless the command has said another one."""
-    return given if given.startswith("--") else f"--{given.replace('_', '-')}"
+    """Return the flag of an argument: that of its name, unless the command has said another one or has none."""
+    return given if given.startswith("--") or given.isupper() else f"--{given.replace('_', '-')}"

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Protocol, TypeVar, get_args, get_origin, get_
 
 import typer
 
+from gris_data.errors import InputError
+
 _Value = TypeVar("_Value")
 
 
@@ -94,17 +96,32 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
         groups[each.name] = kind, [flag.name for flag in found]
         flags += found
 
+    places = _places(flags)
+
     def called(context: typer.Context, **values: Any) -> None:
         for name, (kind, names) in groups.items():
             values[name] = kind(**{each: values.pop(each) for each in names})
             if isinstance(values[name], CheckedFlags):
                 values[name].require_used(context, names)
-        command(**values)
+        try:
+            command(**values)
+        except InputError as error:
+            raise InputError(str(error), *(places.get(n, n) for n in error.of), remedy=error.remedy) from None
 
     called.__name__, called.__doc__ = command.__name__, command.__doc__
     called.__signature__ = inspect.Signature(flags)  # type: ignore[attr-defined]
     called.__annotations__ = {each.name: each.annotation for each in flags}
     return called
+
+
+def _places(parameters: Collection[inspect.Parameter]) -> dict[str, str]:
+    """Return what help calls the arguments of a command that have no option, by their names."""
+    return {
+        parameter.name: each.metavar
+        for parameter in parameters
+        for each in getattr(parameter.annotation, "__metadata__", ())
+        if isinstance(each, typer.models.ArgumentInfo) and isinstance(each.metavar, str)
+    }
 
 
 def _group(annotation: Any) -> tuple[Any, Collection[str]]:
