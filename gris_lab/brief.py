@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dp_service.accounting.composition import Bound
 from dp_service.queries.tables import Policy
 from gris_data.sheets import Cell, Column, Sheet, plainly
 from gris_lab.accounting.attacks import averaging, unique_member
@@ -24,17 +25,30 @@ _PRIORS = (Fraction(1, 2), Fraction(1, 100))
 # What a bound of more than this leaves open, is everything.
 _CERTAIN = 0.999
 _MOST_ODDS = 1_000_000
+_BOUNDS = {
+    Bound.BASIC: "adding up",
+    Bound.DONG_DURFEE_ROGERS: "Dong et al.",
+    Bound.DURFEE_ROGERS: "Durfee, Rogers",
+    Bound.ZCDP: "zCDP",
+    Bound.ADAPTIVE: "adaptive",
+}
 
 
 @dataclass(frozen=True)
 class NamedBudget:
-    """A budget, and what it is beside the one that was stated."""
+    """A budget of a month, or all of one that is never refreshed, and what it is beside the one that was stated."""
 
     name: str
     budget: Budget
+    is_refreshed: bool = True
+
+    @property
+    def span(self) -> str:
+        """For what time it is."""
+        return "a month" if self.is_refreshed else "in all"
 
 
-def three_budgets(stated: Budget) -> tuple[NamedBudget, ...]:
+def three_budgets(stated: Budget, *, is_refreshed: bool = True) -> tuple[NamedBudget, ...]:
     """Return a third of a budget, the budget, and three times as much, each with the bounds that are in the cache."""
     sizes = (("a third", Fraction(1, 3)), ("as stated", Fraction(1)), ("threefold", Fraction(3)))
     return tuple(
@@ -44,14 +58,15 @@ def three_budgets(stated: Budget) -> tuple[NamedBudget, ...]:
                 replace(stated, information=int(stated.information * part), calls=int(stated.calls * part)),
                 quick=True,
             ),
+            is_refreshed,
         )
         for name, part in sizes
     )
 
 
-def shared_budget(level: str, budget: Budget) -> NamedBudget:
+def shared_budget(level: str, budget: Budget, *, is_refreshed: bool = True) -> NamedBudget:
     """Return the budget of a level that several accounts share, with the bounds that are in the cache."""
-    return NamedBudget(level, with_table(budget, quick=True))
+    return NamedBudget(level, with_table(budget, quick=True), is_refreshed)
 
 
 def typical_questions(policy: Policy) -> list[Query]:
@@ -70,7 +85,7 @@ def typical_questions(policy: Policy) -> list[Query]:
 
 
 def questions_sheet(found: Sequence[Answered], budgets: Sequence[NamedBudget]) -> Sheet:
-    """Return what typical questions cost, how exact they are, and how many a month each budget pays for."""
+    """Return what typical questions cost, how exact they are, and how many each budget pays for."""
     return Sheet(
         (
             Column("question", "question", is_text=True),
@@ -78,7 +93,7 @@ def questions_sheet(found: Sequence[Answered], budgets: Sequence[NamedBudget]) -
             Column("calls", "calls"),
             Column("mean_error", "a count is off by, on average", _thousands),
             Column("found_mostly", "counted members for a name to be found (95 %)", is_text=True),
-            *(Column(each.name, f"a month, {each.name}", _thousands) for each in budgets),
+            *(Column(each.name, f"{each.span}, {each.name}", _thousands) for each in budgets),
         ),
         list(_question_rows(found, budgets)),
     )
@@ -113,17 +128,19 @@ def odds_sheet(
     """
     rows = [_answer_row(each, budgets[-1].budget) for each in _cheapest_and_dearest(found)]
     rows += [
-        _odds_row(f"one day, budget {each.name}, spent evenly", _day_of(each.budget)) for each in budgets
+        _odds_row(f"one day, budget {each.name}, spent evenly", _day_of(each.budget))
+        for each in budgets
+        if each.is_refreshed
     ]
-    months = [(f"budget {each.name}", each.budget) for each in budgets]
-    months += [] if shared is None else [(f"all accounts of {shared.name} together", shared.budget)]
-    for name, budget in months:
-        units, calls = budget.information, formats.counted(budget.calls, "call")
-        rows.append(_odds_row(f"one month, {name}: {units:,} units and {calls}", budget))
+    rows += [_whole_row(f"budget {each.name}", each) for each in budgets]
+    if shared is not None:
+        rows.append(_whole_row(f"all accounts of {shared.name} together", shared))
     return Sheet(
         (
             Column("answers", "all that is shown in", is_text=True),
             Column("epsilon", "epsilon", _upwards),
+            Column("bound", "by the bound", lambda value: _BOUNDS[Bound(str(value))], is_text=True),
+            Column("epsilon_without_table", "without tables a service states", _upwards),
             Column("delta", "delta", _one_in),
             Column("odds", "odds change at most by a factor of", _factor),
             Column("half", "who thought 1 in 2, thinks at most", _chance),
@@ -131,6 +148,13 @@ def odds_sheet(
         ),
         rows,
     )
+
+
+def _whole_row(of: str, named: NamedBudget) -> tuple[Cell, ...]:
+    """Return the row of all that a budget pays for."""
+    when = "one month" if named.is_refreshed else "for good"
+    calls = formats.counted(named.budget.calls, "call")
+    return _odds_row(f"{when}, {of}: {named.budget.information:,} units and {calls}", named.budget)
 
 
 def _cheapest_and_dearest(found: Sequence[Answered]) -> list[Answered]:
@@ -155,8 +179,11 @@ def _day_of(budget: Budget) -> Budget:
 
 def _odds_row(name: str, budget: Budget) -> tuple[Cell, ...]:
     worth = budget.guarantee()
+    # dp_service has no tables but those of --adaptive-tables.
+    stated = replace(budget, table=None).guarantee()
     odds = math.exp(worth.epsilon)
-    return (name, worth.epsilon, worth.delta, odds, *(_after(prior, odds) for prior in _PRIORS))
+    beliefs = (_after(prior, odds) for prior in _PRIORS)
+    return (name, worth.epsilon, worth.bound.value, stated.epsilon, worth.delta, odds, *beliefs)
 
 
 def _after(prior: Fraction, odds: float) -> float:
@@ -193,37 +220,53 @@ def _thousands(value: Cell) -> str:
     return f"{value:,}" if isinstance(value, int) else plainly(value)
 
 
-def known_attacks_sheet(budget: Budget, found: Sequence[Answered]) -> Sheet:
-    """Return what the attacks reach by which the paper chose its parameters, the first by the least noise."""
-    mean = max(
-        (_averaged(each.outcome) for each in found if isinstance(each.outcome, Explanation)), default=0.0
-    )
+def known_attacks_sheet(named: NamedBudget, found: Sequence[Answered]) -> Sheet:
+    """Return what the attacks reach by which the paper chose its parameters, as far as the budget pays for them.
+
+    The first is on the question whose answers withstand it least; it is left out where no question can be paid twice.
+    """
+    budget = named.budget
     alone = unique_member(budget.epsilon_per, budget.delta, calls=budget.calls, d_bar=D_BAR).unk_gumb
+    when = "of the month" if named.is_refreshed else "that the budget ever pays for"
+    means = [
+        _averaged(each.outcome, answers)
+        for each in found
+        if isinstance(each.outcome, Explanation) and (answers := min(DAYS, _fits(each, budget))) > 1
+    ]
+    rows: list[tuple[Cell, ...]] = []
+    if means:
+        mean = max(means, key=lambda each: each.chance)
+        what = f"the mean of {mean.answers} answers to one of these questions, each with new noise"
+        rows.append((f"{what}, is the exact count", mean.chance))
+    rows.append((f"a name that only one member has is shown in any call {when}, at most", alone))
     return Sheet(
         (
             Column("attack", "attack", is_text=True),
             Column("chance", "chance", lambda value: f"{value:.2g}"),
         ),
-        [
-            (
-                f"the mean of {DAYS} answers to one of these questions, each with new noise, is the exact count",
-                mean,
-            ),
-            ("a name that only one member has is shown in any call of the month, at most", alone),
-        ],
+        rows,
     )
 
 
-def _averaged(question: Explanation) -> float:
-    """Return how likely the mean of many answers, each with new noise, rounds to the count; 0: it shows none."""
+@dataclass(frozen=True)
+class _Mean:
+    """How likely the mean of so many answers, each with new noise, rounds to the count."""
+
+    answers: int
+    chance: float
+
+
+def _averaged(question: Explanation, answers: int) -> _Mean:
+    """Return how likely the mean of answers rounds to the count; 0: it shows none."""
     parameters, scale = question.parameters, question.parameters.noise_scale
     if scale is None:
-        return 0.0
+        return _Mean(answers, 0.0)
     kind = parameters.kind
     is_gaussian = isinstance(kind, Bounded) or (
         isinstance(kind, Gumbel) and kind.count_noise is CountNoise.GAUSSIAN
     )
     if not is_gaussian:
-        return averaging(2 / scale, DAYS).discrete
-    # A mean of so many draws is normal, as nearly as is shown.
-    return math.erf(math.sqrt(DAYS / 8) / float(scale))
+        return _Mean(answers, averaging(2 / scale, answers).discrete)
+    # The sum of whole draws that are normal, as nearly as is shown, is whole, and below half as many as there are.
+    nearest = (answers + 1) // 2 - Fraction(1, 2)
+    return _Mean(answers, math.erf(float(nearest / scale) / math.sqrt(2 * answers)))

@@ -6,31 +6,36 @@ from collections.abc import Mapping, Sequence
 
 from gris_data.sheets import Sheet
 from gris_lab.brief import (
+    DAYS,
     NamedBudget,
     known_attacks_sheet,
     odds_sheet,
     questions_sheet,
 )
-from gris_lab.budgets import Budget, deployments_sheet
+from gris_lab.budgets import deployments_sheet
 from gris_lab.html_pages import Part, page
 from gris_lab.workload import Answered
+from pinot_connector import formats
 
 _PARTS = {
     "odds": (
         "What can an attacker gain?",
         "The attacker knows all rows of everybody but one member, and wants to know whether a certain thing is true of "
         "that member. However clever the questions, the answers change the odds by no more than this factor, but for a "
-        "probability of delta; epsilon is the logarithm of the factor. Bounds add up the worst of every answer, spent "
-        "on one member; where a bound says “anything”, it excludes nothing, and the attacks below say more.",
+        "probability of delta; epsilon is the logarithm of the factor, by the smallest bound that is at hand, which "
+        "is named. The adaptive one needs a table: `gris plan table` makes it, and dp_service states it with "
+        "--adaptive-tables alone. Bounds add up the worst of every answer, spent on one member; where a bound says "
+        "“anything”, it excludes nothing, and the attacks below say more.",
     ),
     "attacks": (
         "What do attacks that are known reach?",
         "Those by which the parameters of LinkedIn's system were chosen (Rogers et al. 2020, arXiv:2002.05839, "
-        "section 8), with the budget as stated. For the first the question counts whose noise withstands it least.",
+        "section 8), with the budget as stated. Of means the question counts whose noise withstands them least, with "
+        f"as many answers as the budget pays for, {DAYS} at most; a budget that pays for one or none leaves no mean.",
     ),
     "questions": (
         "What can an analyst ask, and how exact is it?",
-        "The most that each question costs by this policy, and how many of it alone each budget pays for in a month. "
+        "The most that each question costs by this policy, and how many of it alone each budget pays for. "
         "A name is found with 95 % if it has so many members, or so many more than the names that are cut off "
         "(“above the rest”).",
     ),
@@ -52,20 +57,25 @@ def brief_sheets(
     budgets: Sequence[NamedBudget], found: Sequence[Answered], shared: NamedBudget | None
 ) -> dict[str, Sheet]:
     """Return the tables of the page; the middle budget is the one that was stated, and others may share one."""
-    stated = budgets[len(budgets) // 2].budget
+    stated = budgets[len(budgets) // 2]
     return {
         "odds": odds_sheet(budgets, found, shared),
         "attacks": known_attacks_sheet(stated, found),
         "questions": questions_sheet(found, budgets),
-        "deployments": deployments_sheet(stated),
+        "deployments": deployments_sheet(stated.budget, is_refreshed=stated.is_refreshed),
     }
 
 
-def brief_page(sheets: Mapping[str, Sheet], policy: str, stated: Budget, shared: NamedBudget | None) -> str:
+def brief_page(
+    sheets: Mapping[str, Sheet], policy: str, stated: NamedBudget, shared: NamedBudget | None
+) -> str:
     """Return the page in HTML."""
+    budget = stated.budget
+    when = "a month for an account" if stated.is_refreshed else "for an account, which is never refreshed"
     text = (
-        f"By the policy {policy} and a budget of {stated.information:,} units and {stated.calls:,} calls a "
-        f"month for an account. One unit is worth epsilon_per = {float(stated.epsilon_per):g}. No data were read."
+        f"By the policy {policy} and a budget of {budget.information:,} units and "
+        f"{formats.counted(budget.calls, 'call')} {when}. One unit is worth "
+        f"epsilon_per = {float(budget.epsilon_per):g}. No data were read."
     )
     more = {} if shared is None else {"odds": _SHARED}
     parts = [

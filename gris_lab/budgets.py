@@ -220,8 +220,8 @@ def units_sheet(
     )
 
 
-def deployments_sheet(budget: Budget) -> Sheet:
-    """Return other deployments' parameters, and this budget's below them."""
+def deployments_sheet(budget: Budget, *, is_refreshed: bool = True) -> Sheet:
+    """Return other deployments' parameters, and this budget's below them: of a month, or all of it."""
     own = budget.guarantee()
     rows = [
         (
@@ -236,9 +236,8 @@ def deployments_sheet(budget: Budget) -> Sheet:
     ]
     report = _format_loss(Loss(float(budget.epsilon_per), float(budget.delta)))
     worth = f"({upwards(own.epsilon)}, {plainly(own.delta)})"
-    rows.append(
-        ("this budget", "global", report, "", worth, f"{budget.information} and {budget.calls} a month")
-    )
+    spent = f"{budget.information} and {budget.calls} {'a month' if is_refreshed else 'for good, never refreshed'}"
+    rows.append(("this budget", "global", report, "", worth, f"{spent}; by the bound {own.bound.value}"))
     return Sheet(
         tuple(
             Column(key, heading, is_text=True)

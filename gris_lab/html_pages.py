@@ -13,10 +13,11 @@ _STYLE = """
 body { font: 13px/1.4 system-ui, sans-serif; color: #222; max-width: 1100px; margin: 1.2em auto; padding: 0 1em }
 h1 { font-size: 1.5em; margin: 0 0 .2em } h2 { font-size: 1.1em; margin: 1.1em 0 .2em; color: #0072B2 }
 p { margin: .2em 0 .4em } table { border-collapse: collapse; width: 100% }
-td { white-space: nowrap }
+td { white-space: nowrap } td.text:first-child { min-width: 12em } td.text:last-child { min-width: 16em }
+td.text:first-child, td.text:last-child { white-space: normal; overflow-wrap: anywhere }
 th, td { text-align: right; padding: .15em .6em; border-bottom: 1px solid #ddd; vertical-align: bottom }
 th { font-weight: 600; color: #555 } .text { text-align: left }
-@media print { body { font-size: 8.4px; margin: 0; padding: 0 } }
+@media print { body { font-size: 8px; margin: 0; padding: 0 } td.text:first-child { white-space: nowrap } }
 """
 
 

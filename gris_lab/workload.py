@@ -15,8 +15,10 @@ from pathlib import Path
 
 from gris_api.dp.v1 import question_pb2
 
+from dp_service.queries.audience_terms import AskedAs
 from dp_service.queries.errors import PolicyError, RefusedByPolicyError
 from dp_service.queries.sql.places import MAXIMUM_LENGTH
+from dp_service.queries.tables import Policy
 from dp_service.releases.keys import KEY_BYTES, NoiseKey
 from dp_service.releases.kinds import UnusableParametersError
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
@@ -35,6 +37,8 @@ from pinot_connector.results import Explanation, explanation_of
 
 MONTH_DAYS = Fraction(487, 16)
 MOST_QUERIES = 1000
+# Of so many audiences errors give the names.
+_LISTED = 20
 _PIECE = re.compile(
     r"""(?P<quoted>'(?:[^']|'')*+'?|"(?:[^"]|"")*+"?|`(?:[^`]|``)*+`?)
       | (?P<comment>--[^\r\n]*|/\*.*?\*/)
@@ -149,6 +153,18 @@ def answers(policy: Path, queries: Sequence[Query], audience: Audience | None, *
     return found
 
 
+def _audience_fault(policy: Policy, asking: AskedAs | None) -> str:
+    got = "none" if asking is None else ",".join((asking.audience, *(f"{k}={v}" for k, v in asking.values)))
+    known = [
+        ",".join((name, *(f"{value}=VALUE" for value in sorted(each.names))))
+        for name, each in sorted(policy.audiences.items())
+    ]
+    if not known:
+        return f"the policy states no audiences, got {got}"
+    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    return f"the policy answers audiences alone: expected {' or '.join(known[:_LISTED])}{more}; got {got}"
+
+
 @dataclass(frozen=True)
 class _Asking:
     content: PolicyContent
@@ -163,13 +179,18 @@ class _Asking:
         key = NoiseKey(secrets.token_bytes(KEY_BYTES))
         try:
             content = usable_policy(policy.read_bytes(), str(policy), key)
-            seen = content.seen_by(audience_of(asked_as(question_pb2.Question(), audience)))
+            asking = audience_of(asked_as(question_pb2.Question(), audience))
         except OSError as error:
             raise InputError(f"{policy}: {error.strerror}", "policy") from None
         except (PolicyError, UnusableParametersError) as error:
             raise InputError(str(error), "policy") from None
-        except (RefusedByPolicyError, RequestError) as error:
+        except RequestError as error:
             raise InputError(str(error), "audience") from None
+        try:
+            seen = content.seen_by(asking)
+        except RefusedByPolicyError:
+            # Analysts are shown no names; the owner has the policy.
+            raise InputError(_audience_fault(content.policy, asking), "audience") from None
         return cls(seen, audience, now, QuestionCache(), key)
 
     def answered(self, query: Query, first: dict[str, int]) -> Answered:

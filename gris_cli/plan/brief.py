@@ -14,6 +14,7 @@ from gris_cli.plan.flags import SLACK, AudienceFlag, domains_of, is_gaussian, ti
 
 if TYPE_CHECKING:
     from dp_service.queries.tables import Policy
+    from gris_lab.brief import NamedBudget
     from gris_lab.budgets import Budget
     from gris_lab.workload import Limit
 
@@ -29,6 +30,7 @@ _BudgetArgument = Annotated[
 
 
 _LONGEST_MONTH = 31
+_THREEFOLD = 3
 # All that a month touches: it may begin and end within a week.
 _MOST_WINDOWS = {"day": _LONGEST_MONTH, "week": 6, "month": 1, "never": 1}
 
@@ -56,20 +58,30 @@ def brief(
     from gris_lab.brief_page import brief_page, brief_sheets
     from gris_lab.workload import answers
 
+    if out.suffix != ".html":
+        raise typer.BadParameter(
+            f"--out: {out}: expected a name that ends in .html, which every browser shows and prints, as PDF too"
+        )
     named = policy_of(policy)
     limit, above = _limits(budget)
     stated = _in_a_month(named, limit)
     with named_errors():
-        budgets = lab.three_budgets(stated)
-        shared = None if above is None else lab.shared_budget(above.name, _in_a_month(named, above))
+        budgets = lab.three_budgets(stated, is_refreshed=bool(limit.days))
+        shared = None if above is None else _shared(named, above)
     found = answers(policy, lab.typical_questions(named), audience_of(audience), now=int(time.time()))
     sheets = brief_sheets(budgets, found, shared)
     with file_errors(out, "--out"):
-        out.write_text(brief_page(sheets, policy.name, stated, shared), encoding="utf-8")
+        out.write_text(brief_page(sheets, policy.name, budgets[1], shared), encoding="utf-8")
     if as_json:
         print_sheets(sheets, {"written": str(out)}, as_json=True)
     else:
         print_written(out, as_json=False)
+
+
+def _shared(policy: Policy, above: Limit) -> NamedBudget:
+    from gris_lab.brief import shared_budget
+
+    return shared_budget(above.name, _in_a_month(policy, above), is_refreshed=bool(above.days))
 
 
 def _limits(path: Path) -> tuple[Limit, Limit | None]:
@@ -96,10 +108,11 @@ def _is_above(level: str, account: str) -> bool:
 
 
 def _in_a_month(policy: Policy, account: Limit) -> Budget:
-    """Return what a limit lets be spent in a month, as the policy's currency makes it worth."""
+    """Return what a limit lets be spent in a month, or ever if it is never refreshed, in the policy's currency."""
     from gris_lab.budgets import Budget
 
     windows = _MOST_WINDOWS.get(account.window) or math.ceil(_LONGEST_MONTH / account.days)
+    _require_bounded(account, windows * times_of(policy))
     currency = policy.currency
     return Budget(
         currency.epsilon_per,
@@ -111,3 +124,16 @@ def _in_a_month(policy: Policy, account: Limit) -> Budget:
         domains_of(policy, ()),
         times=times_of(policy),
     )
+
+
+def _require_bounded(limit: Limit, times: int) -> None:
+    """Refuse a limit that is too large, so often and threefold, for any bound to be worked out."""
+    from dp_service.accounting.checks import MAX_UNITS
+
+    most = MAX_UNITS // (_THREEFOLD * times)
+    for unit, got in (("information", limit.information), ("calls", limit.calls)):
+        if got > most:
+            raise typer.BadParameter(
+                f"BUDGET: the limit of {limit.name}, {unit}: expected at most {most:,}, as no bound is worked out for "
+                f"more than 2^53 units and the threefold budget is shown too; got {got:,}"
+            )

@@ -12,6 +12,7 @@ import pytest
 
 from dp_service.accounting.composition import guarantee
 from gris_cli.__main__ import main
+from tests.support.browser import running_browser
 from tests.support.command_line import run_json
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,6 +111,7 @@ def test_a_month_has_all_windows_that_it_touches(capsys: pytest.CaptureFixture[s
         )
         odds = briefed(capsys, out, POLICY, budget)["odds"]
         assert odds[-3]["epsilon"] == pytest.approx(worth(30 * months, 3 * months), rel=1e-9)
+        assert ("day" in str([each["answers"] for each in odds])) is (window != "never")
         assert odds[-1]["epsilon"] == pytest.approx(worth(7, 7), rel=1e-9)
         assert "one month, all accounts of a together: 7 units and 7 calls" == odds[-1]["answers"]
 
@@ -149,11 +151,13 @@ def test_a_limit_that_is_recorded_alone_bounds_nothing(
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (("/nowhere.yaml", BUDGET), "--policy: /nowhere.yaml: No such file"),
+        (("/nowhere.yaml", BUDGET), "POLICY: /nowhere.yaml: No such file"),
         ((POLICY, "/nowhere.yaml"), "BUDGET: /nowhere.yaml: No such file"),
         ((POLICY, POLICY), "BUDGET"),
         ((POLICY, BUDGET, "--audience", "x=y"), "--audience"),
+        ((POLICY, BUDGET, "--audience", "x"), "--audience: the policy states no audiences, got x"),
         ((POLICY, BUDGET, "--out", "/nowhere/brief.html"), "--out: /nowhere/brief.html: No such file"),
+        ((POLICY, BUDGET, "--out", "/nowhere/brief.pdf"), "expected a name that ends in .html"),
     ],
 )
 def test_what_cannot_be_read_or_written_is_named(
@@ -189,10 +193,103 @@ tables:
         "--policy", policy,
     )  # fmt: skip
     scale = explained["queries"][0]["explanation"]["parameters"]["bounded"]["noise_scale"]
-    assert found == pytest.approx(math.erf(math.sqrt(30 / 8) / float(Fraction(scale))), rel=1e-6)
+    # The sum of 30 whole draws is below 15 either way: halfway from 14.
+    assert found == pytest.approx(math.erf(14.5 / math.sqrt(60) / float(Fraction(scale))), rel=1e-6)
     assert found > 0.5
     laplace = briefed(capsys, out)["attacks"][0]["chance"]
     assert 0.11 == pytest.approx(laplace, abs=0.01)
+
+
+@pytest.mark.parametrize(("units", "answers"), [(0, 0), (1, 0), (2, 2), (12, 12), (31, 30)])
+def test_the_mean_is_of_as_many_answers_as_the_budget_pays_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, units: int, answers: int
+) -> None:
+    """At most 30; where one or none is paid for, no mean is shown."""
+    budget = _budget(tmp_path, f"limit: {{information: {units}, calls: 0}}")
+    attacks = briefed(capsys, tmp_path / "brief.html", POLICY, budget)["attacks"]
+    assert [f"the mean of {answers} answers"] * (answers > 0) == [
+        each["attack"].partition(" to ")[0] for each in attacks if "mean" in each["attack"]
+    ]
+
+
+def test_a_budget_that_is_never_refreshed_is_said_to_be_for_good(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """No figure is of a day or a month, but those that others published."""
+    budget, out = (
+        _budget(tmp_path, "limit: {information: 100, calls: 10}, window: never"),
+        tmp_path / "a.html",
+    )
+    found = briefed(capsys, out, POLICY, budget)
+    assert "for good, budget as stated: 100 units and 10 calls" == found["odds"][-2]["answers"]
+    assert "for good, never refreshed" in found["deployments"][-1]["note"]
+    ours = out.read_text().partition("What have others published?")[0]
+    assert "10 calls for an account, which is never refreshed" in ours
+    assert "in all, as stated" in ours
+    assert not {"month", "day,", "daily"} & set(ours.replace("<", " ").replace(">", " ").split())
+
+
+def test_bounds_are_named_and_beside_them_what_a_service_without_tables_states(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """With a table in the cache the adaptive bound is the smallest, and odds are by it."""
+    run_json(capsys, "plan", "table", "--information", 60, "--directory", tmp_path / "cache" / "gris")
+    budget, out = _budget(tmp_path, "limit: {information: 60, calls: 30}"), tmp_path / "a.html"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        row = briefed(capsys, out, POLICY, budget)["odds"][-2]
+    assert "one month, budget as stated: 60 units and 30 calls" == row["answers"]
+    assert "adaptive" == row["bound"]
+    assert row["epsilon_without_table"] == pytest.approx(worth(60, 30))
+    assert row["epsilon"] < row["epsilon_without_table"]
+    assert row["odds"] == pytest.approx(math.exp(row["epsilon"]))
+    assert "dp_service states it with --adaptive-tables alone" in out.read_text()
+
+
+def test_an_owner_is_shown_the_audiences_that_there_are(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """With the values that have to be given."""
+    policy = tmp_path / "policy.yaml"
+    tables = "tables: {online_retail: {where: {country: $land}}}"
+    policy.write_text(f"{POLICY.read_text()}\naudiences:\n  staff: {{}}\n  buyers:\n    {tables}\n")
+    for words, got in ((), "none"), (("--audience", "buyers"), "buyers"), (("--audience", "x,a=b"), "x,a=b"):
+        asked = (str(policy), str(BUDGET), "--out", str(tmp_path / "a.html"), *words)
+        assert main(["plan", "brief", *asked]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert (
+            f"--audience: the policy answers audiences alone: expected buyers,land=VALUE or staff; got {got}"
+            in said
+        )
+
+
+def test_a_limit_that_no_bound_reaches_is_named_as_it_is_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """By its level and unit, and not by a third of it."""
+    budget = _budget(tmp_path, "limit: {information: 9223372036854775807, calls: 1}")
+    assert main(["plan", "brief", str(POLICY), str(budget), "--out", str(tmp_path / "a.html")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "BUDGET: the limit of a, information: expected at most 3,002,399,751,580,330" in said
+    assert "got 9,223,372,036,854,775,807" in said
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_the_page_is_no_wider_than_a_window(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Remarks and names wrap; on paper it is one sheet."""
+    out = tmp_path / "brief.html"
+    briefed(capsys, out)
+    with running_browser() as browser:
+        page = browser.new_page(viewport={"width": 900, "height": 1200})
+        page.goto(out.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 900
+        assert b"/Count 1" in page.pdf(prefer_css_page_size=True)
+
+
+def _budget(folder: Path, entry: str) -> Path:
+    path = folder / "budget.yaml"
+    path.write_text(f"accounts:\n  - {{path: [a], {entry}}}\n")
+    return path
 
 
 def _written(folder: Path, sql: str) -> Path:
