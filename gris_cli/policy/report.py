@@ -20,6 +20,9 @@ from pinot_connector import formats
 
 CODE = "policy"
 
+MOST_QUOTED = 120
+"""Of a line so many characters are quoted."""
+
 
 def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) -> None:
     """Print faults: as JSON on standard output, or each with its line on standard error."""
@@ -36,7 +39,18 @@ def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) 
     for problem in problems:
         sys.stderr.write(f"{printable(str(problem))}\n")
         if problem.line <= len(lines):
-            sys.stderr.write(f"{problem.line:6} | {printable(lines[problem.line - 1].rstrip())}\n")
+            quoted = _quoted(lines[problem.line - 1].rstrip(), problem.key)
+            sys.stderr.write(f"{problem.line:6} | {printable(quoted)}\n")
+
+
+def _quoted(line: str, key: str) -> str:
+    """Return a line, or of a long one the part where its last key stands, or else the beginning."""
+    if len(line) <= MOST_QUOTED:
+        return line
+    found = line.find(key.rpartition(".")[2])
+    first = max(0, min(found - MOST_QUOTED // 4, len(line) - MOST_QUOTED))
+    before, after = (".. " if first else ""), (" .." if first + MOST_QUOTED < len(line) else "")
+    return f"{before}{line[first : first + MOST_QUOTED]}{after}"
 
 
 def print_report(file: PolicyFile, compared: Compared, *, as_json: bool) -> None:
