@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gris_cli.connection_options import address_of, named_account
+from gris_cli.inputs import shown
 from gris_data.errors import InputError
 from pinot_connector.errors import (
     AccountUnknown,
@@ -50,6 +51,9 @@ _OF_VALUES = (
     ),
 )
 
+# The option that a message is about: it begins with it.
+_OPTION = re.compile(r"(?:Missing option |Invalid value(?: for |: ))?'?(--[a-z][a-z0-9-]*)")
+
 _EXIT_CODES = {
     ErrorCode.UNEXPECTED: EXIT_UNEXPECTED,
     ErrorCode.INVALID_QUESTION: EXIT_USAGE,
@@ -84,7 +88,10 @@ _EXTRAS = {
 
 @dataclass(frozen=True)
 class Failure:
-    """What is reported of an error: if it has them, also the field of the question, shortfalls, and the largest k."""
+    """What is reported of an error: if it has them, also the field of the question, shortfalls, and the largest k.
+
+    Of wrong usage, `field` is the option.
+    """
 
     exit_code: int
     code: str
@@ -162,7 +169,17 @@ def usage_failure(error: Exception) -> Failure:
         message = f"{of}{': ' if of else ''}{message}{helps}"
     for theirs, ours in _OF_VALUES:
         message = theirs.sub(ours, message)
-    return Failure(EXIT_USAGE, "usage", message)
+    if (typed := _typed(error)) and "got " not in message:
+        message = f"{message}, got {shown(typed)}"
+    named = _OPTION.match(message)
+    return Failure(EXIT_USAGE, "usage", message, named[1] if named else "")
+
+
+def _typed(error: Exception) -> str:
+    """Return what was typed for an option that the command line's library could not read."""
+    found: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+    typed = found[0].get("input") if found else None
+    return typed if isinstance(typed, str) else ""
 
 
 def _flag(given: str) -> str:

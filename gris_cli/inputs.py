@@ -45,6 +45,21 @@ def file_errors(path: object, flag: str = "") -> Iterator[None]:
         raise typer.BadParameter(f"{flag}{': ' if flag else ''}{path}: {error.strerror}") from None
 
 
+def shown(text: str) -> str:
+    """Return what was typed as errors quote it, at most so many characters of it."""
+    return repr(text) if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]!r} and more"
+
+
+def require_amount(flag: str, amount: int) -> None:
+    """Refuse what no ledger can hold as an amount of a unit.
+
+    Raises:
+        typer.BadParameter: Not 0 to 2^63 - 1; it names the flag, and says what was got.
+    """
+    if not 0 <= amount < 2**63:
+        raise typer.BadParameter(f"{flag}: expected 0 to 2^63 - 1, got {amount}")
+
+
 def exact(text: str) -> Fraction:
     """Return the number that a text spells, exactly: 0.15 is three twentieths, and no float near it."""
     # A default is a number already. The exponent of a few characters can spell more digits than there is memory for.

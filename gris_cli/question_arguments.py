@@ -15,6 +15,7 @@ from gris_api.dp.v1 import question_pb2
 from gris_cli.examples import locations_of
 from gris_cli.flag_groups import flags_of
 from gris_cli.flags import AskFlags, QuestionFlags
+from gris_cli.inputs import shown
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.liveness import is_liveness_check
 from pinot_connector.questions import (
@@ -253,5 +254,5 @@ def _time_bound(flag: str, text: str) -> TimeBound:
         return datetime.datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{flag} expects a day such as 2019-04-01, or a time with its zone"
+            f"{flag} expects a day such as 2019-04-01, or a time with its zone, got {shown(text)}"
         ) from None

@@ -88,9 +88,16 @@ _OF_CONNECTIONS = {
     "address lookup failed": "no host is known by this name",
 }
 
-# What the gateway says of a caller whom it does not admit is for that caller: such as that the token has expired.
+# What the gateway says of a caller whom it does not admit is for that caller: such as that the token has expired. Which
+# role is missing each service says, in words of its own alone.
 _SAYS_WHO = frozenset(
-    (Service.GATEWAY, reason) for reason in ("TOKEN_REFUSED", "CALLER_UNKNOWN", "CALLER_WITHOUT_ACCOUNT")
+    (
+        *(
+            (Service.GATEWAY, reason)
+            for reason in ("TOKEN_REFUSED", "CALLER_UNKNOWN", "CALLER_WITHOUT_ACCOUNT")
+        ),
+        *((service, "ROLE_MISSING") for service in Service),
+    )
 )
 
 

@@ -13,11 +13,14 @@ from typing import Any, TypeVar
 import grpc
 import typer
 from google.protobuf import timestamp_pb2
+from google.protobuf.message import Message
 from google.rpc import error_details_pb2
+from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
 from grpc_status import rpc_status
 
 from gris_cli.connection_options import protected_address
+from gris_cli.inputs import shown
 from pinot_connector.channels import open_channel
 from pinot_connector.errors import GrisError
 from pinot_connector.rpc_errors import Service, error_of_rpc
@@ -138,8 +141,11 @@ def translated_errors(request: object) -> Iterator[None]:
                 "this address does not serve the administrator: see --admin-listen"
             ) from None
         if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
-            # The text of the ledger says what is wrong.
-            raise typer.BadParameter(error.details() or "the ledger refuses") from None
+            # The text of the ledger says what is wrong, and the request with what.
+            field = _OF_REASONS.get(_reason(error), "path")
+            raise typer.BadParameter(
+                fault_of(field, error.details() or "the ledger refuses", request)
+            ) from None
         if error.code() is grpc.StatusCode.DATA_LOSS:
             # It names the row that cannot be read.
             raise GrisError(error.details() or "the ledger is damaged") from None
@@ -155,8 +161,55 @@ def _violation(error: grpc.aio.AioRpcError, request: Any) -> str:
         bad = error_details_pb2.BadRequest()
         if detail.Unpack(bad) and bad.field_violations:
             found = bad.field_violations[0]
-            return f"{_flag_of(found.field, request)}: {found.description}"
+            return fault_of(found.field, found.description, request)
     return ""
+
+
+def _reason(error: grpc.aio.AioRpcError) -> str:
+    """Return what the service calls its refusal, or nothing."""
+    status = rpc_status.from_call(error)  # type: ignore[arg-type]  # it needs what both kinds of call have
+    for detail in () if status is None else status.details:
+        info = error_details_pb2.ErrorInfo()
+        if detail.Unpack(info):
+            return str(info.reason)
+    return ""
+
+
+def fault_of(field: str, problem: str, request: Any) -> str:
+    """Return what is wrong with a request by the flag that it was made of, and with what was typed there.
+
+    A service quotes no text of a request, because it may be a name; at the caller's own terminal it may stand.
+    """
+    flag, typed = _flag_of(field, request), _typed(field, request)
+    said = _LENGTHS.sub("", problem)
+    return f"{flag}: {said}; got {typed}" if typed and "; got " not in said else f"{flag}: {said}"
+
+
+def _typed(field: str, request: Any) -> str:
+    """Return what a field of a request was made of: a text, a path with slashes, a time; empty: nothing to show."""
+    value = request
+    for name in _steps(field, request):
+        if not isinstance(value, Message):
+            # Of changes there is one.
+            value = next(iter(value), None)
+        if name not in getattr(getattr(value, "DESCRIPTOR", None), "fields_by_name", {}):
+            return ""
+        value = getattr(value, name)
+    if isinstance(value, timestamp_pb2.Timestamp):
+        return format_timestamp(value)
+    if isinstance(value, str):
+        return shown(value)
+    return shown("/".join(value)) if field.endswith("path") else ""
+
+
+def _steps(field: str, request: Any) -> list[str]:
+    """Return the fields one in another that lead to a field, of which a refusal may give only the last one's name."""
+    steps, known = re.sub(r"\[\d+\]", "", field).split("."), request.DESCRIPTOR.fields_by_name
+    if steps[0] in known:
+        return steps
+    if "changes" in known:
+        return ["changes", *steps] if steps == ["path"] else ["changes", "limit", *steps]
+    return ["account", *steps]
 
 
 # Fields of requests whose flags have other names.
@@ -171,6 +224,10 @@ _FLAGS = {
     "end_time": "--to",
     "after": "--from",
 }
+# What a service says that it got, where it does not say what stands there.
+_LENGTHS = re.compile(r"; got \d+ (?:characters(?:, \d+ bytes)?|entry|entries)$")
+# Of refusals that are about another field than the account.
+_OF_REASONS = {"LIMIT_ENDED": "until", "TARGET_USED": "target", "NOT_MORE": "information"}
 _OF_ROOTS = (
     admin_pb2.BeginCurrencyRequest,
     admin_pb2.ListLimitRequestsRequest,
@@ -180,12 +237,16 @@ _OF_ROOTS = (
     admin_pb2.VerifyLedgerRequest,
     admin_pb2.WithdrawCurrencyRequest,
 )
+# These have both: the account, and the level whose limit is to change.
+_OF_LEVELS = (app_pb2.RequestBudgetRequest, budget_pb2.RequestLimitRequest)
 
 
 def _flag_of(field: str, request: Any) -> str:
     """Return the flag that a field of a request was made of: that of changes[0].limit.zone is --zone."""
     names = re.sub(r"\[\d+\]", "", field).split(".")
     name = names[0] if names[0] in _FLAGS else names[-1]
+    if names == ["path"] and isinstance(request, _OF_LEVELS):
+        return "--level"
     if name == "path" and isinstance(request, _OF_ROOTS):
         return "--root"
     return _FLAGS.get(name, f"--{name.replace('_', '-')}")
@@ -208,7 +269,9 @@ def timestamp_of(flag: str, text: str) -> timestamp_pb2.Timestamp | None:
     try:
         found = datetime.datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{flag} expects a day such as 2026-01-31 or a time") from None
+        raise typer.BadParameter(
+            f"{flag} expects a day such as 2026-01-31, or a time, got {shown(text)}"
+        ) from None
     stamp = timestamp_pb2.Timestamp()
     stamp.FromDatetime(found if found.tzinfo else found.replace(tzinfo=datetime.UTC))
     return stamp

@@ -10,6 +10,7 @@ import typer
 
 from gris_cli.flag_groups import flag, required, with_flags
 from gris_cli.flags import ConnectionFlags
+from gris_cli.inputs import require_amount
 
 if TYPE_CHECKING:
     from gris_api.app.v1 import app_pb2
@@ -32,6 +33,8 @@ def request(
     from gris_cli.budget.ledger import timestamp_of
     from gris_cli.terminal import print_done
 
+    require_amount("--information", information)
+    require_amount("--calls", calls)
     path = level.split("/") if level else []
     asked = app_pb2.RequestBudgetRequest(
         path=path, information=information, calls=calls, reason=reason, request_id=uuid.uuid4().hex
@@ -45,14 +48,21 @@ def request(
 
 def _asked(flags: ConnectionFlags, request: app_pb2.RequestBudgetRequest) -> str:
     """Ask by the gateway, or else the ledger, which adds by what names it knows this caller; return the id."""
-    from gris_cli.budget.ledger import account_of, spending
+    from gris_cli.budget.ledger import account_of, fault_of, spending
     from gris_cli.clients import gateway_of
     from pinot_connector.budgets import limit_request
+    from pinot_connector.errors import InvalidQuestion
     from pinot_connector.gateway_client import AsyncGatewayClient
 
     async def by_gateway() -> str:
         async with AsyncGatewayClient(gateway_of(flags), account=flags.account or None) as client:
-            return await client.request_budget(request)
+            try:
+                return await client.request_budget(request)
+            except InvalidQuestion as error:
+                # Such as the name of the caller, which is no part of the request.
+                if error.field.partition(".")[0] not in request.DESCRIPTOR.fields_by_name:
+                    raise
+                raise typer.BadParameter(fault_of(error.field, error.problem, request)) from None
 
     if flags.gateway:
         return asyncio.run(by_gateway())

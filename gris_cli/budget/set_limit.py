@@ -10,6 +10,7 @@ import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AccountFlag, AdminFlag, ReasonFlag
 from gris_cli.flag_groups import flag, with_flags
+from gris_cli.inputs import require_amount, shown
 
 if TYPE_CHECKING:
     from gris_api.budget.v1 import admin_pb2
@@ -49,11 +50,13 @@ class LimitFlags:
         sliding = _SLIDING.fullmatch(self.window)
         period = "sliding" if sliding else self.window
         if not sliding and period not in ("day", "week", "month", "never"):
-            raise typer.BadParameter("--window expects day, week, month, never or sliding:DAYS")
+            raise typer.BadParameter(
+                f"--window expects day, week, month, never or sliding:DAYS, got {shown(self.window)}"
+            )
         if self.mode not in ("enforce", "track"):
-            raise typer.BadParameter("--mode expects enforce or track")
-        if min(information, calls) < 0 or max(information, calls) >= 2**63:
-            raise typer.BadParameter("--information and --calls expect 0 to 2^63 - 1")
+            raise typer.BadParameter(f"--mode expects enforce or track, got {shown(self.mode)}")
+        require_amount("--information", information)
+        require_amount("--calls", calls)
         return admin_pb2.Limit(
             information=information,
             calls=calls,
@@ -72,7 +75,8 @@ def _purpose(text: str) -> admin_pb2.PurposeLimit:
     found = _PURPOSE.fullmatch(text)
     if found is None or max(map(int, found.groups()[1:])) >= 2**63:
         raise typer.BadParameter(
-            f"--purpose expects NAME=INFORMATION/CALLS, such as payroll=500/50, got {text!r}"
+            "--purpose expects NAME=INFORMATION/CALLS, each 0 to 2^63 - 1, such as payroll=500/50, got "
+            f"{shown(text)}"
         )
     name, information, calls = found.groups()
     return admin_pb2.PurposeLimit(purpose=name, information=int(information), calls=int(calls))

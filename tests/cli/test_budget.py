@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -22,6 +23,8 @@ from gris_api.common.v1 import cost_pb2
 from budget_service.server.archives import last_line
 from gris_cli.__main__ import main
 from gris_cli.budget.reports import currency_facts
+from pinot_connector.errors import InvalidQuestion
+from pinot_connector.gateway_client import AsyncGatewayClient
 from tests.support.budget_client import connected
 from tests.support.budget_process import Service, service
 from tests.support.budget_samples import UNIT
@@ -373,11 +376,37 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("set-limit", "--account", "acme/cid"), "--information and --calls together"),
     (("set-limit", "--account", "acme/cid", "--information", "1"), "--information and --calls together"),
     (("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--remove"), "or --remove"),
-    (("set-limit", "--account", "acme/cid", "--information", "-1", "--calls", "1"), "0 to 2^63 - 1"),
-    (("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--mode", "x"), "--mode"),
+    (
+        ("set-limit", "--account", "acme/cid", "--information", "-1", "--calls", "1"),
+        "--information: expected 0 to 2^63 - 1, got -1",
+    ),
+    (
+        ("set-limit", "--account", "a", "--information", "1", "--calls", str(2**63)),
+        f"--calls: expected 0 to 2^63 - 1, got {2**63}",
+    ),
+    (
+        ("set-limit", "--account", "a", "--information", "nan", "--calls", "1"),
+        "expected a whole number, got 'nan'",
+    ),
+    (
+        ("set-limit", "--account", "a", "--information", "1", "--calls", "1", "--until", "2020-01-01"),
+        "--until: the time until when a limit should hold is over, by the ledger's time; got 2020-01-01 00:00:00",
+    ),
+    (
+        ("reopen", "--account", "acme/ann", "--reason", "x"),
+        "--account: the account is not closed itself; got 'acme/ann'",
+    ),
+    (
+        ("journal", "--root", "acme", "--from", "abc"),
+        "--from: must be the position of an entry, as it was listed; got 'abc'",
+    ),
+    (
+        ("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--mode", "x"),
+        "--mode expects enforce or track, got 'x'",
+    ),
     (
         ("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--window", "year"),
-        "--window",
+        "--window expects day, week, month, never or sliding:DAYS, got 'year'",
     ),
     (
         ("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--window", "sliding:1"),
@@ -391,7 +420,10 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
         ("set-limit", "--account", "a//b", "--information", "1", "--calls", "1"),
         "--account: must have 1 to 128 bytes",
     ),
-    (("charges", "--account", "acme", "--from", "yesterday"), "--from expects a day"),
+    (
+        ("charges", "--account", "acme", "--from", "yesterday"),
+        "--from expects a day such as 2026-01-31, or a time, got 'yesterday'",
+    ),
     (("usage", "--account", "acme", "--since", "2026-01-01"), "--information or --calls"),
     (
         ("usage", "--account", "acme", "--since", "2026-01-01", "--days", "0", "--calls", "1"),
@@ -415,6 +447,8 @@ def test_what_is_wrong_is_said_by_name(
     assert ledger.admin_address is not None
     error = reported(capsys, *arguments, "--admin", ledger.admin_address, code=2)["error"]
     assert expected in error["message"]
+    if named := re.match("(--[a-z]+)(?:: | expects)", expected):
+        assert named[1] == error["field"]
 
 
 def test_the_services_own_address_is_not_the_administrators(
@@ -639,13 +673,52 @@ def test_a_limit_is_asked_for_approved_and_refused(
     assert reported(capsys, "verify", *admin)["differences"] == []
 
 
+def test_what_a_gateway_refuses_names_the_flag_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The level is not the account; what is no part of the request stays as it is."""
+
+    async def refuse(_client: AsyncGatewayClient, _request: object) -> str:
+        raise InvalidQuestion(field, "must be the account, or a level above it; got 1 entry")
+
+    monkeypatch.setattr(AsyncGatewayClient, "request_budget", refuse)
+    words = (
+        "budget",
+        "request",
+        "--gateway",
+        "gris://localhost:1",
+        "--level",
+        "b",
+        "--information",
+        "1",
+        "--calls",
+        "1",
+    )
+    field = "path"
+    error = run_json(capsys, *words, "--reason", "x", code=2)["error"]
+    assert "--level: must be the account, or a level above it; got 'b'" in error["message"]
+    assert "--level" == error["field"]
+    field = "authorization"
+    assert "authorization" == run_json(capsys, *words, "--reason", "x", code=2)["error"]["field"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--account", "acme/una", "--information", "-1"), "--information: "),
-        (("--account", "acme/una", "--information", "1", "--level", "acme/bob"), "a level above it"),
+        (("--account", "acme/una", "--information", "-1"), "--information: expected 0 to 2^63 - 1, got -1"),
+        (
+            ("--account", "acme/una", "--information", str(2**63)),
+            f"--information: expected 0 to 2^63 - 1, got {2**63}",
+        ),
+        (
+            ("--account", "acme/una", "--information", "1", "--level", "acme/bob"),
+            "--level: must be the account, or a level above it; got 'acme/bob'",
+        ),
         (("--account", "acme/una", "--information", "1", "--until", "soon"), "--until expects a day"),
-        (("--account", "acme/una", "--information", "1", "--until", "1971-01-01"), "is over"),
+        (
+            ("--account", "acme/una", "--information", "1", "--until", "1971-01-01"),
+            "ledger's time; got 1971-01-01 00:00:00",
+        ),
         (("--account", "acme/una", "--information", "1"), "the limit is that high already"),
         (("--information", "1"), "--account says who is to have more"),
     ],

@@ -193,3 +193,12 @@ def test_a_connection_that_was_never_made_says_what_to_look_at(said: str, expect
     text = str(found)
     assert text.removesuffix(")").endswith(expected)
     assert "4711" not in text
+
+
+@pytest.mark.parametrize(("service", "domain"), [(Service.BUDGET, "gris.budget"), (Service.DP, "gris.dp")])
+def test_a_role_that_is_missing_is_named(service: Service, domain: str) -> None:
+    """Those words are the service's own; of any other reason it has, none are repeated."""
+    named = error_of_rpc(service, _error(Code.PERMISSION_DENIED, domain, "ROLE_MISSING"))
+    assert f"{service}: refused the request (ROLE_MISSING): {TEXT_OF_A_CRASH}" == str(named)
+    other = error_of_rpc(service, _error(Code.PERMISSION_DENIED, domain, "TOKEN_REFUSED"))
+    assert TEXT_OF_A_CRASH not in str(other)

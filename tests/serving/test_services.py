@@ -333,7 +333,7 @@ async def test_the_application_asks_its_questions(guarded: Guarded) -> None:
 
 
 async def test_a_reader_can_neither_release_nor_reserve(guarded: Guarded) -> None:
-    """The connector says which reason a service gave."""
+    """The connector says which reason a service gave, and which role is missing."""
     reader = guarded.authority.client(dns("reader.example.org"), file="reader")
     engine = DuckDBEngine({"feedback": COFACTS})
     async with AsyncPrivateClient(
@@ -343,7 +343,7 @@ async def test_a_reader_can_neither_release_nor_reserve(guarded: Guarded) -> Non
         engine=engine,
     ) as client:
         assert await client.catalog()
-        with pytest.raises(ServiceRefused, match="ROLE_MISSING"):
+        with pytest.raises(ServiceRefused, match=r"ROLE_MISSING\): this method asks for the role spend"):
             await client.top_k("feedback", "article_id", 10)
     engine.close()
 
