@@ -327,7 +327,10 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     ) -> pb.VerifyLedgerResponse:
         """Compare balances with the journal."""
         found, differences = audit.Verification(), list[pb.Difference]()
-        for root in await self._roots_of(message):
+        roots = await self._roots_of(message)
+        if unknown := {*roots} - {*await self._store.roots()}:
+            raise rpc_errors.RefusalError(rpc_errors.root_unknown(unknown.pop()))
+        for root in roots:
             first = len(found.differences)
             # Sums that no ledger can have are a fault of the journal.
             with reading_ledger("journal", root):

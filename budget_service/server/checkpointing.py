@@ -43,11 +43,15 @@ class Checkpointing:
         What was done is logged with who did it, the `actor`, also where the rest failed.
 
         Raises:
-            RefusalError: The ledger differs from its journal, or what is asked for cannot be written.
+            RefusalError: There is no such root, the ledger differs from its journal, or what is asked for cannot be
+                written.
             StoreError: The store failed.
         """
         if archive and self._folder is None:
             raise rpc_errors.RefusalError(rpc_errors.no_archive())
+        # A checkpoint of nothing would make a root of any name.
+        if root not in await self._ledger.roots():
+            raise rpc_errors.RefusalError(rpc_errors.root_unknown(root))
         async with self._turn:
             try:
                 with reading_ledger("journal", root):

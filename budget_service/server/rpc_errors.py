@@ -172,6 +172,12 @@ def no_journal(root: str) -> Status:
     return _status(code_pb2.NOT_FOUND, message, _info("ACCOUNT_UNKNOWN"))
 
 
+def root_unknown(root: str) -> Status:
+    """Report that the ledger has no journal of a root account, so that there is nothing to verify."""
+    message = f"the ledger has no journal of {root}: one begins with a root's first charge or stored limit"
+    return _status(code_pb2.NOT_FOUND, message, _info("ACCOUNT_UNKNOWN"))
+
+
 def target_unknown() -> Status:
     """Report that no account of the name exists that another one would get."""
     message = "no account of the new name: write it into the configuration first"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import typer
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
@@ -37,6 +38,7 @@ from gris_cli.budget.ledger import (
     waiting_requests,
 )
 from gris_cli.connection_options import protected_address
+from gris_cli.terminal import printable
 from gris_data.errors import InputError
 from gris_data.private_files import write_new
 from pinot_connector.budget_service_client import BudgetServiceClient
@@ -149,6 +151,8 @@ async def _collect(folder: Path, sources: Sources, root: str) -> dict[str, _Expo
         journals, names = await _journals(admin, folder, account)
         if not journals:
             raise InputError("the ledger has no account yet: there is nothing to export")
+        if root and not journals[root].end.entries:
+            raise typer.BadParameter(f"--root: {printable(root)}: expected a root account with a journal")
         write_new(folder / NAMES, "".join(names.lines()))
         accounts = _accounts(admin, budget_pb2_grpc.BudgetServiceStub(asked), journals, names)
         await _write(folder / ACCOUNTS, accounts)

@@ -52,8 +52,6 @@ def export(
         write_configuration(folder, file)
         manifest = collect(folder, Sources(admin=admin, budget=budget, dp=dp), root)
         entries = sum(each.entries for each in manifest.journals)
-        if root and not entries:
-            raise typer.BadParameter(f"--root: {printable(root)}: expected a root account with a journal")
         sign(folder, key, manifest)
     done = f"wrote {printable(str(directory))}: {len(manifest.journals)} journals up to entry {entries} of all together"
     print_done(done, {"directory": str(directory), **manifest.model_dump()}, as_json=as_json)

@@ -290,6 +290,35 @@ async def test_an_interrupted_seal_of_a_redis_leaves_nothing_behind(
     await client.aclose()
 
 
+@pytest.mark.parametrize("archives", [False, True])
+async def test_no_root_is_made_by_a_checkpoint_or_a_verification(
+    any_store: Store, clock: SteppedClock, tmp_path: Path, archives: bool
+) -> None:
+    """Who mistypes its name is refused, and nothing is left of that name; nor is it in an empty ledger."""
+    (folder := tmp_path / "archives").mkdir()
+    nix = {"path": ["nix"]}
+    async with (
+        administering(
+            any_store, SETTINGS, "127.0.0.1:0", folder, detector=FailureDetector(any_store)
+        ) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+        for known in ([], ["acme", "acme0"]):
+            if known:
+                await play(any_store, clock, "a", days=1)
+            for asking in (
+                stub.SealJournal(pb.SealJournalRequest(account=nix, archive=archives)),
+                stub.VerifyLedger(pb.VerifyLedgerRequest(account=nix)),
+            ):
+                error = await failure(asking)
+                assert (grpc.StatusCode.NOT_FOUND, "ACCOUNT_UNKNOWN") == (error.code, error.info.reason)
+            assert known == sorted(await any_store.roots())
+            assert len(known) == (await stub.VerifyLedger(pb.VerifyLedgerRequest())).entries
+    assert Checkpoint() == await any_store.checkpoint("nix")
+    assert [] == [*folder.iterdir()]
+
+
 async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_path: Path) -> None:
     """The answer names the file; without a folder there is no archive, and a leaf gets no checkpoint."""
     store = MemoryStore(clock)

@@ -61,7 +61,7 @@ class Ledger:
         amounts = ("--information", information, "--calls", 5, *more)
         await self.served.typed("set-limit", "--account", f"acme/{name}", *amounts)
 
-    async def seal(self) -> None:
+    async def archive(self) -> None:
         """Archive all that there is."""
         await self.served.typed("seal", "--root", "acme", "--archive")
 
@@ -95,9 +95,9 @@ async def ledger(tmp_path: Path) -> AsyncIterator[Ledger]:
 async def test_accounts_of_which_all_is_archived_are_in_a_bundle(
     ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By name, and with what they have: who may seal a journal makes nobody disappear from the bundles after it."""
+    """By name, and with what they have: who may archive a journal makes nobody disappear from the bundles after it."""
     before = await ledger.export(tmp_path / "before")
-    await ledger.seal()
+    await ledger.archive()
     await ledger.company.charge((("acme", "new"), 1, "new"))
     after = await ledger.export(tmp_path / "after")
     names = {json.loads(line)["name"] for line in lines_of(after / NAMES)}
@@ -126,7 +126,7 @@ async def test_who_is_archived_cannot_be_left_out(
     ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With the archives, no name and no line may be missing; without them one that has the other."""
-    await ledger.seal()
+    await ledger.archive()
     bundle = await ledger.export(tmp_path / "bundle")
     rewritten(bundle / ACCOUNTS, lambda all_: [each for each in all_ if '["acme", "ann"],' not in each])
     signed_again(ledger.company, bundle)
@@ -194,10 +194,10 @@ async def test_limits_and_closed_accounts_that_were_changed_are_found(
 ) -> None:
     """Where the entries about them are in the bundle or in an archive that is given."""
     whole = await ledger.export(tmp_path / "whole")
-    await ledger.seal()
-    sealed = await ledger.export(tmp_path / "sealed")
+    await ledger.archive()
+    archived = await ledger.export(tmp_path / "archived")
     for number, (case, (change, expected)) in enumerate(WRONG.items()):
-        for exported, more in ((whole, []), (sealed, ledger.archives)):
+        for exported, more in ((whole, []), (archived, ledger.archives)):
             bundle = Path(shutil.copytree(exported, tmp_path / f"{exported.name}{number}"))
             change(bundle)
             signed_again(ledger.company, bundle)
@@ -209,7 +209,7 @@ async def test_entries_that_are_not_archived_show_limits_without_the_archives(
     ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of what no entry is about that is there, nothing is known."""
-    await ledger.seal()
+    await ledger.archive()
     await ledger.limit("fred", 80)
     await ledger.served.typed("reopen", "--account", "acme/bob", *BECAUSE)
     await ledger.served.typed("move", "--account", "acme/ann", "--to", "acme/anne", *BECAUSE)

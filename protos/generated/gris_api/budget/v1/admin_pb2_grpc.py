@@ -208,7 +208,7 @@ class BudgetAdminServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def VerifyLedger(self, request, context):
-        """Adds up the journal again and compares every balance with it.
+        """Adds up the journal again and compares every balance with it. NOT_FOUND if there is no such root account.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -225,8 +225,8 @@ class BudgetAdminServiceServicer(object):
     def SealJournal(self, request, context):
         """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
         checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. It is no entry of
-        the journal: the service's log has who did it, and why.
+        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. NOT_FOUND if there
+        is no such root account. It is no entry of the journal: the service's log has who did it, and why.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

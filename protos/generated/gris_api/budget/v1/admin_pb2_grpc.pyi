@@ -80,7 +80,7 @@ class BudgetAdminServiceStub:
         gris_api.budget.v1.admin_pb2.VerifyLedgerRequest,
         gris_api.budget.v1.admin_pb2.VerifyLedgerResponse,
     ]
-    """Adds up the journal again and compares every balance with it."""
+    """Adds up the journal again and compares every balance with it. NOT_FOUND if there is no such root account."""
 
     ExportJournal: grpc.UnaryStreamMultiCallable[
         gris_api.budget.v1.admin_pb2.ExportJournalRequest,
@@ -96,8 +96,8 @@ class BudgetAdminServiceStub:
     ]
     """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
     checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. It is no entry of
-    the journal: the service's log has who did it, and why.
+    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. NOT_FOUND if there
+    is no such root account. It is no entry of the journal: the service's log has who did it, and why.
     """
 
     BeginCurrency: grpc.UnaryUnaryMultiCallable[
@@ -272,7 +272,7 @@ class BudgetAdminServiceAsyncStub:
         gris_api.budget.v1.admin_pb2.VerifyLedgerRequest,
         gris_api.budget.v1.admin_pb2.VerifyLedgerResponse,
     ]
-    """Adds up the journal again and compares every balance with it."""
+    """Adds up the journal again and compares every balance with it. NOT_FOUND if there is no such root account."""
 
     ExportJournal: grpc.aio.UnaryStreamMultiCallable[
         gris_api.budget.v1.admin_pb2.ExportJournalRequest,
@@ -288,8 +288,8 @@ class BudgetAdminServiceAsyncStub:
     ]
     """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
     checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. It is no entry of
-    the journal: the service's log has who did it, and why.
+    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. NOT_FOUND if there
+    is no such root account. It is no entry of the journal: the service's log has who did it, and why.
     """
 
     BeginCurrency: grpc.aio.UnaryUnaryMultiCallable[
@@ -478,7 +478,7 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.admin_pb2.VerifyLedgerRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.VerifyLedgerResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.VerifyLedgerResponse]]:
-        """Adds up the journal again and compares every balance with it."""
+        """Adds up the journal again and compares every balance with it. NOT_FOUND if there is no such root account."""
 
     @abc.abstractmethod
     def ExportJournal(
@@ -498,8 +498,8 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.SealJournalResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.SealJournalResponse]]:
         """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
         checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. It is no entry of
-        the journal: the service's log has who did it, and why.
+        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. NOT_FOUND if there
+        is no such root account. It is no entry of the journal: the service's log has who did it, and why.
         """
 
     @abc.abstractmethod
