@@ -30,6 +30,7 @@ from gris_audit.bundle import (
 )
 from gris_audit.checked import Checked
 from gris_audit.contents import check_contents
+from gris_audit.statements import check_service
 
 EXPECTED = (ACCOUNTS, NAMES, SERVICE, CONFIGURATION, REFUSALS)
 MOST_MANIFEST_BYTES = 64 * 2**20
@@ -76,6 +77,7 @@ def check(
         _check_earlier(checked, earlier.manifest, chain)
     if not checked.problems:
         check_contents(checked, chain)
+        check_service(checked)
     return checked
 
 
@@ -178,6 +180,8 @@ def _difference_at(chain: Chain, root: str, number: int, digest: str, what: str)
 
 def _check_earlier(checked: Checked, earlier: Manifest, chain: Chain) -> None:
     """Check that an earlier bundle is one, and that its journals are the beginning of these."""
+    if (earlier.made_at, earlier.journals) == (checked.manifest.made_at, checked.manifest.journals):
+        checked.note(MANIFEST, "is that of the earlier bundle itself: expected one that was made before")
     if checked.manifest.made_at < earlier.made_at:
         checked.note(MANIFEST, f"was made at {checked.manifest.made_at}, before the one of {earlier.made_at}")
     later = {each.root: each for each in checked.manifest.journals}

@@ -102,9 +102,10 @@ def _copied(policy: GivenFile, copy: Path) -> dict[str, Any]:
     signature = signature_file(policy.path)
     if not signature.is_file():
         return {"copy": copy.name, "signature": None}
-    beside = signature_file(copy)
-    write_new(beside, read_bytes(signature))
-    return {"copy": copy.name, "signature": beside.name}
+    beside, content = signature_file(copy), read_bytes(signature)
+    write_new(beside, content)
+    digest = hashlib.sha256(content).hexdigest()
+    return {"copy": copy.name, "signature": beside.name, "signature_sha256": digest}
 
 
 def _policy(path: Path, content: bytes) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from google.protobuf.json_format import ParseDict, ParseError
 from gris_api.budget.v1 import budget_pb2
-from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from budget_service.ledger.journal import require_well_formed
 from budget_service.ledger.recorded_files import RecordedFile, journal_name
@@ -33,21 +32,13 @@ from gris_audit.bundle import (
 from gris_audit.checked import Checked
 from gris_audit.names import Named, Names, check_names, read_names
 from gris_audit.standing import Standing
+from gris_audit.statements import GivenFile, check_copies, read_given_files
 
 _NO_ENTRY = (AttributeError, IndexError, NoArchiveError, OverflowError, TypeError, ValueError)
 
 
-class _File(BaseModel):
-    """What is checked of a file of which a bundle has the digest."""
-
-    kind: str
-    name: str
-    sha256: str
-
-
 CLOCKS_DIFFER: Microseconds = 60 * SECOND
 """By how much the clock of who exports may differ from the ledger's."""
-_FILES = TypeAdapter(list[_File])
 
 
 class _Recorded(NamedTuple):
@@ -148,11 +139,8 @@ def _check_accounts(checked: Checked, journals: _Journals, names: Names) -> None
 
 
 def _check_recorded(checked: Checked, recorded: dict[tuple[str, str], _Recorded]) -> None:
-    try:
-        files = _FILES.validate_json((checked.directory / CONFIGURATION).read_bytes())
-    except ValidationError:
-        checked.note(CONFIGURATION, "expected files, each with kind, name and sha256")
-        return
+    files = read_given_files(checked)
+    check_copies(checked, files)
     given = [said for said in files if said.kind != METRICS]
     for said in given:
         _check_file(checked, said, recorded)
@@ -160,7 +148,7 @@ def _check_recorded(checked: Checked, recorded: dict[tuple[str, str], _Recorded]
     checked.recorded_elsewhere = len(recorded.keys() - here)
 
 
-def _check_file(checked: Checked, file: _File, recorded: dict[tuple[str, str], _Recorded]) -> None:
+def _check_file(checked: Checked, file: GivenFile, recorded: dict[tuple[str, str], _Recorded]) -> None:
     last = recorded.get((file.kind, journal_name(file.name)))
     if last is None:
         checked.not_recorded += 1

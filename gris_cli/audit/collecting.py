@@ -156,10 +156,10 @@ async def _collect(folder: Path, sources: Sources, root: str) -> dict[str, _Expo
         write_new(folder / NAMES, "".join(names.lines()))
         accounts = _accounts(admin, budget_pb2_grpc.BudgetServiceStub(asked), journals, names)
         await _write(folder / ACCOUNTS, accounts)
+        if sources.dp:
+            dp = protected_address(sources.dp, "dp_service", "--dp")
+            await _write(folder / GUARANTEES, _guarantees(dp, budget, folder / ACCOUNTS))
         await _service(admin, folder, account)
-    if sources.dp:
-        dp = protected_address(sources.dp, "dp_service", "--dp")
-        await _write(folder / GUARANTEES, _guarantees(dp, budget, folder / ACCOUNTS))
     return journals
 
 
@@ -195,6 +195,7 @@ async def _service(admin: Any, folder: Path, account: budget_pb2.Account | None)
     for method, request in calls.items():
         with translated_errors(request):
             said[method] = _facts(await getattr(admin, method)(request, timeout=EXPORT_SECONDS))
+    said["asked_at"] = datetime.now(UTC).isoformat(timespec="seconds")
     write_new(folder / SERVICE, json.dumps(said, indent=1) + "\n")
 
 

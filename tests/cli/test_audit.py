@@ -210,6 +210,14 @@ def _windows(bundle: Path, field: str, time: str) -> None:
     (bundle / "accounts.jsonl").write_text(re.sub(rf'("{field}": )"[^"]*"', rf'\1"{time}"', found))
 
 
+def _said(path: Path, change: Callable[[Any], object], sig: bytes = b"") -> None:
+    """Change what a file of JSON says, and perhaps the signature of the policy."""
+    change(found := json.loads(path.read_text()))
+    path.write_text(json.dumps(found))
+    if sig:
+        (path.parent / "policy.1.yaml.sig").write_bytes(sig)
+
+
 def _link(path: Path) -> None:
     path.rename(path.parent.parent / "elsewhere")
     path.symlink_to(path.parent.parent / "elsewhere")
@@ -383,6 +391,61 @@ SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] 
         [("accounts.jsonl", "line 1: expected an account and its budget")],
     ),
     (
+        "another policy",
+        lambda b: changed_in(b / "policy.1.yaml", "\n", "\n\n"),
+        [("policy.1.yaml", "is not the policy.yaml of which configuration.json has the digest")],
+    ),
+    (
+        "another signature of the policy",
+        lambda b: (b / "policy.1.yaml.sig").write_bytes(b"x" * 64),
+        [("policy.1.yaml.sig", "is not the signature of policy.yaml of which configuration.json has the digest")],
+    ),
+    (
+        "no signature of the policy",
+        lambda b: _said(b / "configuration.json", lambda all_: all_[0].pop("signature_sha256"), sig=b"x" * 63),
+        [("policy.1.yaml.sig", "is no signature: expected 64 bytes")],
+    ),
+    (
+        "no copy",
+        lambda b: (b / "policy.1.yaml").unlink(),
+        [("configuration.json", "names no copy of the policy.yaml that is in the bundle")],
+    ),
+    (
+        "a copy of nothing",
+        lambda b: (b / "policy.9.yaml").touch(),
+        [("policy.9.yaml", "is a copy that configuration.json does not name")],
+    ),
+    (
+        "a ledger that differs",
+        lambda b: _said(b / SERVICE, lambda all_: all_["VerifyLedger"].update(different="7")),
+        [(SERVICE, "the ledger differs from its journal: VerifyLedger found 7")],
+    ),
+    (
+        "a verification of another day",
+        lambda b: _said(b / SERVICE, lambda all_: all_["VerifyLedger"].update(entries="6")),
+        [(SERVICE, "is older than the bundle: VerifyLedger went over 6 entries, and the journals have 7")],
+    ),
+    (
+        "no verification",
+        lambda b: _said(b / SERVICE, lambda all_: all_.pop("VerifyLedger")),
+        [(SERVICE, "expected what GetStatus and VerifyLedger have said")],
+    ),
+    (
+        "asked another day",
+        lambda b: _said(b / SERVICE, lambda all_: all_.update(asked_at="2026-01-01T00:00:00+00:00")),
+        [(SERVICE, "was asked for at 2026-01-01T00:00:00+00:00, and not for this bundle")],
+    ),
+    (
+        "asked afterwards",
+        lambda b: _said(b / SERVICE, lambda all_: all_.update(asked_at="2250-01-01T00:00:00Z")),
+        [(SERVICE, "was asked for at 2250-01-01T00:00:00+00:00, and not for this bundle")],
+    ),
+    (
+        "a configuration to come",
+        lambda b: _said(b / SERVICE, lambda all_: all_["GetStatus"].update(configuration_since="2250-01-01T00:00:00Z")),
+        [(SERVICE, "has a configuration since 2250-01-01T00:00:00+00:00, and the bundle was made before")],
+    ),
+    (
         "a window to come",
         lambda b: _windows(b, "window_start", "2999-01-01T00:00:00Z"),
         [("accounts.jsonl", "acme has a window that the export is not in")],
@@ -473,6 +536,7 @@ def test_what_is_archived_is_believed_to_the_checkpoint_alone(
         return problems(sound)
 
     checkpointed = "b" * 64
+    _said(bundle / SERVICE, lambda all_: all_["VerifyLedger"].update(entries="504"))
     rewritten(bundle / JOURNAL, lambda all_: [*all_[2:]])
     expected: list[tuple[str, str]] = []
     for number, checkpoint in ((500, 499), (500, 501)):
@@ -502,6 +566,10 @@ def test_later_bundles_go_on_from_earlier_ones(
     found = verified(capsys, of_one, company, "--before", later, sound=False)
     assert [(MANIFEST, f"has 0 entries of {ODD}, and the earlier bundle 2")] == problems(found)
     assert not verified(capsys, of_one, company)["every_root"]
+    itself = verified(capsys, later, company, "--before", later, sound=False)
+    assert [
+        (MANIFEST, "is that of the earlier bundle itself: expected one that was made before")
+    ] == problems(itself)
     (later / "x").touch()
     found = verified(capsys, exported, company, "--before", later, sound=False)
     assert [("before: x", "is not in manifest.json")] == problems(found)
@@ -511,7 +579,7 @@ def test_an_earlier_bundle_may_have_been_signed_by_another_key(
     company: Company, exported: Path, bundle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the one that is named for it, which signs nothing else."""
-    signed_again(company, bundle, "other")
+    signed_again(company, bundle, "other", made_at="2000-01-01T00:00:00+00:00")
     new = ("--before-key", company.folder / "other.pem")
     found = verified(capsys, exported, company, "--before", bundle, sound=False)
     assert [(f"before: {SIGNATURE}", NO_SIGNATURE)] == problems(found)

@@ -1,0 +1,103 @@
+"""What a bundle says of files and of its service, compared with the files that it has and with when it was made."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter, ValidationError
+
+from gris_audit.bundle import CONFIGURATION, SERVICE
+from gris_audit.checked import Checked
+
+SIGNATURE_BYTES = 64
+"""The size of a signature of Ed25519."""
+LONGEST_END = timedelta(hours=1)
+"""How long before the end of an export the service was asked at most: only digests of files are made after that."""
+CLOCKS = timedelta(minutes=1)
+"""By how much the clock of who exports may differ from the ledger's."""
+_POLICY = "policy"
+
+
+class GivenFile(BaseModel):
+    """What is checked of a file of which a bundle has the digest, and of its copy."""
+
+    kind: str
+    name: str
+    sha256: str
+    copied: str = Field(default="", alias="copy")
+    signature: str | None = None
+    signature_sha256: str | None = None
+
+
+class _Verified(BaseModel):
+    different: int
+    entries: int
+
+
+class _Status(BaseModel):
+    configuration_since: AwareDatetime | None = None
+
+
+class _Service(BaseModel):
+    asked_at: AwareDatetime | None = None
+    verified: _Verified = Field(alias="VerifyLedger")
+    status: _Status = Field(alias="GetStatus")
+
+
+_FILES = TypeAdapter(list[GivenFile])
+
+
+def read_given_files(checked: Checked) -> list[GivenFile]:
+    """Return the files of which a bundle has the digest; note a problem, and return none, if they are of no form."""
+    try:
+        return _FILES.validate_json((checked.directory / CONFIGURATION).read_bytes())
+    except ValidationError:
+        checked.note(CONFIGURATION, "expected files, each with kind, name and sha256")
+        return []
+
+
+def check_copies(checked: Checked, given: list[GivenFile]) -> None:
+    """Compare each copy of a policy, and its signature, with what is said of them."""
+    files, named = checked.manifest.files, set[str]()
+    for policy in (each for each in given if each.kind == _POLICY):
+        named |= {policy.copied, policy.signature or ""}
+        for name, digest, what in (
+            (policy.copied, policy.sha256, policy.name),
+            (policy.signature, policy.signature_sha256, f"signature of {policy.name}"),
+        ):
+            if name is None:
+                continue
+            found = files.get(name)
+            if found is None:
+                checked.note(CONFIGURATION, f"names no copy of the {what} that is in the bundle")
+            elif digest is not None and found.sha256 != digest:
+                checked.note(name, f"is not the {what} of which {CONFIGURATION} has the digest")
+            elif name == policy.signature and found.size != SIGNATURE_BYTES:
+                checked.note(name, f"is no signature: expected {SIGNATURE_BYTES} bytes")
+    for name in sorted(each for each in files.keys() - named if each.startswith(f"{_POLICY}.")):
+        checked.note(name, f"is a copy that {CONFIGURATION} does not name")
+
+
+def check_service(checked: Checked) -> None:
+    """Note differences that the ledger has found itself, and what the service cannot have said for this bundle."""
+    try:
+        service = _Service.model_validate_json((checked.directory / SERVICE).read_bytes())
+    except ValidationError:
+        checked.note(SERVICE, "expected what GetStatus and VerifyLedger have said")
+        return
+    verified, entries = service.verified, sum(each.entries for each in checked.manifest.journals)
+    if verified.different:
+        checked.note(SERVICE, f"the ledger differs from its journal: VerifyLedger found {verified.different}")
+    if verified.entries < entries:
+        said = f"VerifyLedger went over {verified.entries} entries, and the journals have {entries}"
+        checked.note(SERVICE, f"is older than the bundle: {said}")
+    made_at = datetime.fromisoformat(checked.manifest.made_at)
+    since, asked_at = service.status.configuration_since, service.asked_at
+    if since is not None and since > made_at + CLOCKS:
+        checked.note(SERVICE, f"has a configuration since {_text(since)}, and the bundle was made before")
+    if asked_at is not None and not made_at - LONGEST_END <= asked_at <= made_at:
+        checked.note(SERVICE, f"was asked for at {_text(asked_at)}, and not for this bundle")
+
+
+def _text(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="seconds")
