@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from rich.cells import cell_len
 from rich.table import Table
 
-from gris_cli.terminal import grid, print_json, say, show
-from gris_data.sheets import Sheet, sheet_rows
+from gris_cli.terminal import grid, print_json, printable, say, show, terminal_width
+from gris_data.sheets import Column, Sheet, sheet_rows
+
+# What a column shrinks to at most: where others are shown whole, and else.
+LEAST_BESIDE_WHOLE = 8
+LEAST = 4
 
 
 def print_sheets(
@@ -26,17 +31,40 @@ def print_sheets(
         print_json({**{name: sheet_rows(sheet) for name, sheet in sheets.items()}, **facts})
         return
     for sheet in sheets.values():
-        show(_table(sheet))
+        _show(sheet)
         for label, text in sheet.notes:
             say(label, text)
 
 
-def _table(sheet: Sheet) -> Table:
+def _show(sheet: Sheet) -> None:
+    """Print a table, or one line a cell where its columns would be too narrow."""
     columns = sheet.columns
-    rows = ([each.format_cell(cell) for each, cell in zip(columns, row, strict=True)] for row in sheet.rows)
+    rows = [[each.format_cell(cell) for each, cell in zip(columns, row, strict=True)] for row in sheet.rows]
+    if not rows or _least_width(columns, rows) <= terminal_width():
+        show(_table(columns, rows))
+        return
+    width = max(cell_len(each.heading) for each in columns)
+    for number, row in enumerate(rows):
+        if number:
+            show()
+        for each, text in zip(columns, row, strict=True):
+            say(each.heading, text, width=width, is_whole=each.is_copied)
+
+
+def _least_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
+    """Return how many characters a table needs, with what is between its columns."""
+    least = LEAST_BESIDE_WHOLE if any(each.is_copied for each in columns) else LEAST
+    widths = 0
+    for position, each in enumerate(columns):
+        longest = max(cell_len(printable(text)) for text in (each.heading, *(row[position] for row in rows)))
+        widths += longest if each.is_copied else min(longest, least)
+    return widths + 3 * len(columns) - 1
+
+
+def _table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Table:
     numbers = [position for position, each in enumerate(columns) if not each.is_text]
     table = grid([each.heading for each in columns], rows, numbers=numbers)
-    for column in table.columns:
-        # An id that is cut off is of no use.
-        column.overflow = "fold"
+    for column, each in zip(table.columns, columns, strict=True):
+        # An id that is cut off, or broken, is of no use.
+        column.overflow, column.no_wrap = "fold", each.is_copied
     return table

@@ -34,11 +34,21 @@ def print_done(done: str, facts: Mapping[str, Any], *, as_json: bool) -> None:
         sys.stdout.write(f"{done}\n")
 
 
-def say(label: str, text: str) -> None:
-    """Print a line with a label; nothing if the text is empty."""
-    if text:
+def say(label: str, text: str, *, width: int = 12, is_whole: bool = False) -> None:
+    """Print a line with a label; nothing if the text is empty.
+
+    Args:
+        label: What stands before it, in a column of `width` characters.
+        text: What is said.
+        width: In characters.
+        is_whole: Whether the text is never broken, however narrow the terminal is: it is to be copied.
+    """
+    if text and is_whole:
+        line_of_it = Text.assemble((printable(label).ljust(width), "dim"), "  ", printable(text))
+        Console(width=terminal_width(), highlight=False).print(line_of_it, soft_wrap=True)
+    elif text:
         line = Table.grid(padding=(0, 2))
-        line.add_column(min_width=12, style="dim")
+        line.add_column(min_width=width, style="dim")
         line.add_column()
         line.add_row(label, Text(printable(text)))
         show(line)
@@ -52,8 +62,15 @@ def say_all(label: str, texts: Iterable[str]) -> None:
 
 def show(*shown: RenderableType) -> None:
     """Print a table or a text as wide as the terminal, up to a width that is good to read; nothing: an empty line."""
-    width = shutil.get_terminal_size((MAX_WIDTH, 24)).columns
-    Console(width=min(width, MAX_WIDTH), highlight=False).print(*shown)
+    Console(width=terminal_width(), highlight=False).print(*shown)
+
+
+def terminal_width() -> int:
+    """Return how many characters fit beside each other, up to a width that is good to read.
+
+    A terminal that says 0 does not know.
+    """
+    return min(shutil.get_terminal_size((MAX_WIDTH, 24)).columns or MAX_WIDTH, MAX_WIDTH)
 
 
 def head(text: str) -> None:

@@ -42,12 +42,16 @@ def percent(value: Cell) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its key in JSON, its heading, and how its cells are written for people."""
+    """A column: its key in JSON, its heading, and how its cells are written for people.
+
+    Cells of one that `is_copied`, such as ids and digests, are typed again by copying them: they are never broken.
+    """
 
     key: str
     heading: str
     format_cell: Callable[[Cell], str] = plainly
     is_text: bool = False
+    is_copied: bool = False
 
 
 @dataclass(frozen=True)

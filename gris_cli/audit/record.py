@@ -53,6 +53,6 @@ def record(
         rows.append((each.kind, each.name, each.sha256, done.journals))
     columns = (
         Column("kind", "kind", is_text=True), Column("name", "name", is_text=True),
-        Column("sha256", "SHA-256", is_text=True), Column("journals", "journals"),
+        Column("sha256", "SHA-256", is_text=True, is_copied=True), Column("journals", "journals"),
     )  # fmt: skip
     print_sheets({"recorded": Sheet(columns, rows)}, as_json=as_json)

@@ -12,7 +12,7 @@ def sheets(checked: Checked) -> dict[str, Sheet]:
     """Return the journals of a bundle whose signature is right, and every problem."""
     columns = (
         Column("root", "root", is_text=True), Column("first", "first entry"), Column("last", "last entry"),
-        Column("digest", "digest", is_text=True), Column("checkpoint", "checkpoint at"),
+        Column("digest", "digest", is_text=True, is_copied=True), Column("checkpoint", "checkpoint at"),
     )  # fmt: skip
     rows = [
         (each.root, each.first, each.entries, each.digest, each.checkpoint_entries)

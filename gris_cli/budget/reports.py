@@ -45,6 +45,10 @@ def _text(key: str, heading: str) -> Column:
     return Column(key, heading, is_text=True)
 
 
+def _copied(key: str, heading: str) -> Column:
+    return Column(key, heading, is_text=True, is_copied=True)
+
+
 def currency_facts(found: budget_pb2.GetBudgetResponse) -> dict[str, Any]:
     """Return for JSON what `currency_notes` says to people."""
     planned = {"unit_id": found.next_unit_id, "begins_at": format_timestamp(found.next_unit_begins_at)}
@@ -171,8 +175,8 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
     ]  # fmt: skip
     columns = (
         _text("time", "time (UTC)"), _text("account", "account"), Column("information", "information"),
-        Column("calls", "calls"), _text("kind", "kind"), _text("release_id", "release"),
-        _text("request_id", "request"), _text("policy_statement", "published"),
+        Column("calls", "calls"), _text("kind", "kind"), _copied("release_id", "release"),
+        _copied("request_id", "request"), _text("policy_statement", "published"),
         Column("shared_information", "above"), _text("actor", "by"), _text("change", "change"),
         _text("reason", "reason"),
         *((_text("blocks", "blocks"),) if has_blocks else ()),
@@ -232,10 +236,11 @@ def requests_sheet(requests: Sequence[admin_pb2.LimitRequest]) -> Sheet:
         for each in requests
     ]  # fmt: skip
     heads = {
-        "id": "id", "account": "account", "limit_before": "from", "limit_after": "to", "reason": "reason",
+        "account": "account", "limit_before": "from", "limit_after": "to", "reason": "reason",
         "asked_by": "asked by", "approved_by": "approved by", "expires_at": "until (UTC)",
     }  # fmt: skip
-    return Sheet(tuple([_text(key, heading) for key, heading in heads.items()]), rows)
+    others = [_text(key, heading) for key, heading in heads.items()]
+    return Sheet((_copied("id", "id"), *others), rows)
 
 
 def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:
@@ -321,7 +326,7 @@ def archives_sheet(checked: Sequence[CheckedArchive]) -> Sheet:
     ]  # fmt: skip
     columns = (
         _text("file", "file"), _text("root", "root"), Column("first", "first entry"), Column("last", "last entry"),
-        Column("entries", "entries"), _text("digest", "digest"), _text("problem", "problem"),
+        Column("entries", "entries"), _copied("digest", "digest"), _text("problem", "problem"),
     )  # fmt: skip
     emptied = (each.path.name for each in checked if each.archive is not None and each.archive.is_emptied)
     return Sheet(columns, rows, tuple([("emptied", f"{name} {EMPTIED}") for name in emptied]))

@@ -145,7 +145,7 @@ async def test_who_is_forgotten_is_in_no_file_of_a_bundle(
 async def test_a_name_that_was_not_removed_is_not_in_a_bundle(
     ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As after an act that was interrupted: by the journal nobody is called so, and the ledger says that it differs."""
+    """As after an act that was interrupted: the journal says that nobody is called so, and the ledger differs."""
     rows = await forget(ledger)
     await ledger.served.store.add_names("acme", rows)
     bundle = await ledger.export(tmp_path / "bundle")

@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
-import pytest
+import os
+import shutil
+from pathlib import Path
 
+import pytest
+from gris_api.budget.v1 import admin_pb2
+
+from gris_audit.bundle import Journal, Manifest
+from gris_audit.checked import Checked
+from gris_cli.audit.reports import sheets
+from gris_cli.budget.reports import charges_sheet, requests_sheet
 from gris_cli.sheets import print_sheets
 from gris_data.sheets import Column, Sheet
+
+ID, DIGEST, RELEASE = "0123456789abcdef" * 2, "fedcba9876543210" * 4, "r" * 64
+LIMIT = admin_pb2.Limit(information=200, calls=5, mode="MODE_ENFORCE", period="PERIOD_MONTH", zone="UTC")
+REQUEST = admin_pb2.LimitRequest(
+    id=ID, account={"path": ["acme", "ann"]}, limit_before=LIMIT, limit_after=LIMIT, asked_by="sub:ann",
+    reason="the report of a quarter, which needs more than a month has", approved_by="dns:ops.example.org",
+)  # fmt: skip
+CHARGE = admin_pb2.ChargeEntry(account={"path": ["acme", "ann"]}, release_id=RELEASE, request_id=ID)
+JOURNAL = Journal(
+    root="acme", file="", first=1, entries=1234567, digest=DIGEST, checkpoint_entries=0, checkpoint_digest=""
+)
+MANIFEST = Manifest.model_construct(
+    format="gris-audit-1", gris="", made_at="", made_by="", every_root=True, journals=[JOURNAL], files={}
+)
 
 
 def test_an_id_is_printed_whole_however_narrow_its_column_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -15,3 +38,36 @@ def test_an_id_is_printed_whole_however_narrow_its_column_is(capsys: pytest.Capt
     print_sheets({"requests": Sheet(columns, [cells])}, as_json=False)
     printed = capsys.readouterr().out
     assert [32] * 7 == [printed.count(name) - 1 for name in "abcdefg"]
+
+
+@pytest.mark.parametrize("columns", [0, 10, 40, 80, 100, 200])
+def test_what_is_to_be_copied_is_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    """However wide the terminal is, and also if it does not know; nothing else is left out."""
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda _: os.terminal_size((columns, 24)))
+    checked = Checked(tmp_path, MANIFEST)
+    print_sheets({"requests": requests_sheet([REQUEST, REQUEST]), **sheets(checked)}, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert (2, 1) == tuple(sum(each in line for line in lines) for each in (ID, DIGEST))
+    said = "".join("".join(lines).split())
+    assert (
+        all(text in said for text in ("report", "dns:ops.example.org", "1234567", "quarter")) or columns == 10
+    )
+    print_sheets({"charges": charges_sheet([CHARGE], is_whole=True)}, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert (1, 1) == tuple(sum(each in line for line in lines) for each in (ID, RELEASE))
+
+
+def test_what_fits_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """Other columns shrink beside an id, and a table without rows has its head."""
+    columns = (
+        Column("id", "id", is_text=True, is_copied=True), *(Column(name, name, is_text=True) for name in "abc")
+    )  # fmt: skip
+    cells = (ID, *("some words in a cell " * 3,) * 3)
+    print_sheets({"requests": Sheet(columns, [cells])}, as_json=False)
+    head, _, first, *_ = capsys.readouterr().out.splitlines()
+    assert ["id", "a", "b", "c"] == [each.strip() for each in head.split("┃")]
+    assert ID == first.split("│")[0].strip()
+    print_sheets({"requests": requests_sheet([])}, as_json=False)
+    assert "approved by" in " ".join(capsys.readouterr().out.split())
