@@ -59,7 +59,6 @@ from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import InvalidQuestion
 
 _QUESTION = Timeouts()
-_SEGMENT_OF_ACCOUNT = rf"^account\[[0-{MAX_SEGMENTS - 1}]\]$"
 
 
 def _segment(text: str) -> str:
@@ -198,6 +197,16 @@ class Tokens(JwtSettings):
     accounts: list[AccountRule] = Field(min_length=1)
 
 
+_SEGMENTS = frozenset(f"account[{number}]" for number in range(MAX_SEGMENTS))
+
+
+def _named_segment(text: str) -> str:
+    """Return the name of a segment of the caller's account."""
+    if text not in _SEGMENTS:
+        raise ValueError(f"expected account[0] to account[{MAX_SEGMENTS - 1}], got {text[:40]!r}")
+    return text
+
+
 class AudienceRule(Strict):
     """The audience of the policy that an account, and all below it, is of.
 
@@ -206,9 +215,7 @@ class AudienceRule(Strict):
 
     accounts: Prefix
     audience: str = Field(min_length=1)
-    values: dict[str, Annotated[str, Field(pattern=rf"^account\[[0-{MAX_SEGMENTS - 1}]\]$")]] = Field(
-        default_factory=dict
-    )
+    values: dict[str, Annotated[str, AfterValidator(_named_segment)]] = Field(default_factory=dict)
 
     @property
     def segments(self) -> dict[str, int]:

@@ -36,6 +36,7 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -61,10 +62,9 @@ from budget_service.ledger.values import (
     Mode,
 )
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule, zones
-from gris_serving.documents import Strict, problem_at
+from gris_serving.documents import Strict, problems_of
 from gris_serving.garbage_collection import paused_collector
-from gris_serving.schema_words import expected
-from gris_serving.yaml_texts import TextError, read_text
+from gris_serving.yaml_texts import KeyPath, TextError, read_text
 
 # One mistake may stand in each of many entries.
 MOST_FAULTS = 20
@@ -363,17 +363,18 @@ def load_configuration(path: Path) -> Configuration:
 
 def read_configuration(path: Path) -> tuple[Configuration, str]:
     """Read and check a configuration file; return the SHA-256 of its bytes too. Raises ConfigurationError."""
+    lines: dict[KeyPath, int] = {}
     try:
         with paused_collector():
             content = path.read_bytes()
-            found = Configuration.model_validate(read_text(content.decode()).content)
-            return found, sha256(content).hexdigest()
+            text = read_text(content.decode())
+            lines = text.lines
+            return Configuration.model_validate(text.content), sha256(content).hexdigest()
     except (OSError, UnicodeDecodeError, TextError) as error:
         raise ConfigurationError(f"{path}: {_unread(error)}", faults_of(error)) from None
     except ValidationError as error:
-        shown = error.errors()[:MOST_FAULTS]
-        problems = [problem_at(each["loc"], expected(each["type"], each["msg"])) for each in shown]
-        if (rest := error.error_count() - len(shown)) > 0:
+        problems = list(islice(problems_of(error, lines), MOST_FAULTS))
+        if (rest := error.error_count() - len(problems)) > 0:
             problems.append(f"and {rest} more")
         raise ConfigurationError(f"{path}: {'; '.join(problems)}", faults_of(error)[:MOST_FAULTS]) from None
 

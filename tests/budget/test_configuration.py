@@ -165,7 +165,10 @@ def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Pa
         ("accounts: []", "accounts"),
         ("{}", "accounts"),
         ("- a", "expected keys and their values"),
-        ("accounts: []\nx: 1", "accounts: expected at least 1 item; x: there is no such key"),
+        (
+            "accounts: []\nx: 1",
+            "accounts: expected at least 1 item (line 1); x: there is no such key (line 2)",
+        ),
         ("accounts:\n  - limit: {information: 1, calls: 1}", "accounts.0.path: expected this key"),
         ("accounts:\n" + entry("[a]") + "limits: {}", "limits"),
         ("accounts:\n" + entry("[a]", "    modus: track\n"), "accounts.0.modus"),

@@ -19,9 +19,11 @@ import pytest
 from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import question_pb2
+from pydantic import ValidationError
 
 from dp_service.queries.blocks import Blocks
 from gris_cli.past_results import print_past_results
+from gris_gateway.configuration import AudienceRule
 from gris_mcp.results import past_answer_of
 from gris_postgres.catalogue_process import programs
 from pinot_connector.past_results import PastResult
@@ -423,3 +425,9 @@ async def replaced(stub: Any, asked: Asked, folder: Path, policy: str, *, offers
         if offers == ("campaign" in [column.name for column in page.tables[0].columns]):
             return
         await asyncio.sleep(0.1)
+
+
+def test_a_segment_that_no_account_has_is_named() -> None:
+    """What stands there is said, and what may."""
+    with pytest.raises(ValidationError, match=r"expected account\[0\] to account\[3\], got 'account\[9\]'"):
+        AudienceRule(accounts=["a"], audience="s", values={"city": "account[9]"})

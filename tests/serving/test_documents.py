@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import yaml
@@ -21,19 +22,27 @@ class _Schema(Strict):
     inner: _Inner
     shown: bool = False
     many: list[str] = Field(default_factory=list)
+    kind: Literal["a", "b"] = "a"
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("inner: {port: 1}", "name: expected this key"),
-        ("{name: a, inner: {port: 1}, more: 2}", "more: there is no such key"),
-        ("{name: 3, inner: {port: 1}}", "name: expected a text"),
-        ("{name: a, inner: 7}", "inner: expected keys and their values"),
-        ("{name: a, inner: {port: x}}", "inner.port: expected a whole number"),
-        ("{name: a, inner: {port: 0}}", "inner.port: expected a number greater than or equal to 1"),
-        ("{name: a, inner: {port: 1}, shown: 'x'}", "shown: expected true or false"),
-        ("{name: a, inner: {port: 1}, many: b}", "many: expected a list"),
+        ("{name: a, inner: {port: 1}, more: 2}", "more: there is no such key (line 1)"),
+        ("{name: 3, inner: {port: 1}}", "name: expected a text (line 1)"),
+        ("{name: a, inner: 7}", "inner: expected keys and their values (line 1)"),
+        ("{name: a, inner: {port: x}}", "inner.port: expected a whole number (line 1)"),
+        (
+            "{name: a, inner: {port: 0}}",
+            "inner.port: expected a number greater than or equal to 1, got 0 (line 1)",
+        ),
+        ("{name: a, inner: {port: 1}, shown: 'x'}", "shown: expected true or false (line 1)"),
+        ("{name: a, inner: {port: 1}, many: b}", "many: expected a list (line 1)"),
+        ("name: a\nkind: c\ninner:\n  port: 1", "kind: expected 'a' or 'b', got c (line 2)"),
+        ("name: a\ninner:\n  port: 5.5\n", "inner.port: expected a whole number, got 5.5 (line 3)"),
+        ("name: a\ninner:\n  port: secret\n", "inner.port: expected a whole number (line 3)"),
+        ("name: a\ninner: {}\n", "inner.port: expected this key (line 2)"),
         ("- a", "expected keys and their values"),
         ("a:\n\tb: 1", "line 2: a tab is not allowed here: indent with spaces"),
         ("a: {b: 1\nc: d", "line 2: a mapping in braces needs a comma between its keys, and a } at its end"),
@@ -43,8 +52,8 @@ class _Schema(Strict):
         ("a: !b c", "line 1: explicit tags are not allowed"),
         ("{7: a}", "line 1: expected a text as key"),
         ("a: 1\nb: 2\na: 3", "line 3: the key 'a' is repeated"),
-        ("{name: a, inner: {port: 0x1F}}", "inner.port: expected a whole number"),
-        ("{name: NO, inner: {port: 1}, shown: yes}", "shown: expected true or false"),
+        ("{name: a, inner: {port: 0x1F}}", "inner.port: expected a whole number (line 1)"),
+        ("{name: NO, inner: {port: 1}, shown: yes}", "shown: expected true or false (line 1)"),
     ],
 )
 def test_a_fault_is_told_in_the_words_of_who_writes_the_document(
