@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from gris_audit.bundle import CONFIGURATION, SERVICE
 from gris_audit.checked import Checked
@@ -16,17 +17,21 @@ LONGEST_END = timedelta(hours=1)
 CLOCKS = timedelta(minutes=1)
 """By how much the clock of who exports may differ from the ledger's."""
 _POLICY = "policy"
+_NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class GivenFile(BaseModel):
-    """What is checked of a file of which a bundle has the digest, and of its copy."""
+    """What is checked of a file of which a bundle has the digest, and of its copy, which only a policy has.
+
+    Bundles of earlier versions have no `signature_sha256`, and a policy may have no signature.
+    """
 
     kind: str
     name: str
     sha256: str
     copied: str = Field(default="", alias="copy")
-    signature: str | None = None
-    signature_sha256: str | None = None
+    signature: Annotated[str, BeforeValidator(lambda found: found or "")] = ""
+    signature_sha256: str = ""
 
 
 class _Verified(BaseModel):
@@ -35,11 +40,11 @@ class _Verified(BaseModel):
 
 
 class _Status(BaseModel):
-    configuration_since: AwareDatetime | None = None
+    configuration_since: AwareDatetime = _NEVER
 
 
 class _Service(BaseModel):
-    asked_at: AwareDatetime | None = None
+    asked_at: AwareDatetime = _NEVER
     verified: _Verified = Field(alias="VerifyLedger")
     status: _Status = Field(alias="GetStatus")
 
@@ -60,17 +65,14 @@ def check_copies(checked: Checked, given: list[GivenFile]) -> None:
     """Compare each copy of a policy, and its signature, with what is said of them."""
     files, named = checked.manifest.files, set[str]()
     for policy in (each for each in given if each.kind == _POLICY):
-        named |= {policy.copied, policy.signature or ""}
-        for name, digest, what in (
-            (policy.copied, policy.sha256, policy.name),
-            (policy.signature, policy.signature_sha256, f"signature of {policy.name}"),
-        ):
-            if name is None:
-                continue
-            found = files.get(name)
-            if found is None:
+        copies = [(policy.copied, policy.sha256, policy.name)]
+        if policy.signature:
+            copies.append((policy.signature, policy.signature_sha256, f"signature of {policy.name}"))
+        for name, digest, what in copies:
+            named.add(name)
+            if (found := files.get(name)) is None:
                 checked.note(CONFIGURATION, f"names no copy of the {what} that is in the bundle")
-            elif digest is not None and found.sha256 != digest:
+            elif digest and found.sha256 != digest:
                 checked.note(name, f"is not the {what} of which {CONFIGURATION} has the digest")
             elif name == policy.signature and found.size != SIGNATURE_BYTES:
                 checked.note(name, f"is no signature: expected {SIGNATURE_BYTES} bytes")
@@ -93,9 +95,9 @@ def check_service(checked: Checked) -> None:
         checked.note(SERVICE, f"is older than the bundle: {said}")
     made_at = datetime.fromisoformat(checked.manifest.made_at)
     since, asked_at = service.status.configuration_since, service.asked_at
-    if since is not None and since > made_at + CLOCKS:
+    if since > made_at + CLOCKS:
         checked.note(SERVICE, f"has a configuration since {_text(since)}, and the bundle was made before")
-    if asked_at is not None and not made_at - LONGEST_END <= asked_at <= made_at:
+    if asked_at != _NEVER and not made_at - LONGEST_END <= asked_at <= made_at:
         checked.note(SERVICE, f"was asked for at {_text(asked_at)}, and not for this bundle")
 
 

@@ -411,6 +411,15 @@ SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] 
         [("configuration.json", "names no copy of the policy.yaml that is in the bundle")],
     ),
     (
+        "no copy named",
+        lambda b: _said(b / "configuration.json", lambda all_: all_[0].update(copy="", signature=None)),
+        [
+            ("configuration.json", "names no copy of the policy.yaml that is in the bundle"),
+            ("policy.1.yaml", "is a copy that configuration.json does not name"),
+            ("policy.1.yaml.sig", "is a copy that configuration.json does not name"),
+        ],
+    ),
+    (
         "a copy of nothing",
         lambda b: (b / "policy.9.yaml").touch(),
         [("policy.9.yaml", "is a copy that configuration.json does not name")],
