@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +26,10 @@ class OwnerFlags:
     dp: str = flag("", "dp_service, for the owner's pages.", metavar="ADDRESS")
     budget: str = flag("", "budget_service, for the owner's pages.", metavar="ADDRESS")
     admin: str = flag("", "The administrator's address, for the owner's pages.", metavar="ADDRESS")
+
+    def given(self) -> list[str]:
+        """Return the flags that are given."""
+        return [f"--{name}" for name, address in asdict(self).items() if address]
 
     def addresses(self) -> OwnerAddresses | None:
         """Return the addresses with credentials; None: none was given."""
@@ -72,8 +76,10 @@ def console(
     logs.configure(LogFormat.JSON if as_json else LogFormat.TEXT, LogLevel.INFO)
     try:
         if config is not None:
-            if connection.gateway or owner != OwnerFlags():
-                raise typer.BadParameter("--config says where everything is: give it alone")
+            if others := [*(["--gateway or GRIS_GATEWAY"] if connection.gateway else []), *owner.given()]:
+                raise typer.BadParameter(
+                    f"--config says where everything is: give it without {', '.join(others)}"
+                )
             hosted = HostedConsole(read_configuration(config))
             if not validate:
                 run(hosted, _announce(as_json, "", open_it), stops_with_stdin=stop_with_stdin)

@@ -16,6 +16,7 @@ import uvicorn
 from gris_console.process import LocalConsole, open_in_browser, server_options
 from pinot_connector.endpoints import Endpoint
 from tests.console.people import HtmlForm, Visitors, until
+from tests.support.command_line import run_json
 
 SILENT = 300
 UNREAD = 20
@@ -150,3 +151,23 @@ def test_a_browser_is_opened_only_where_there_is_a_screen(
     assert opened == ["http://127.0.0.1:1/"] * opens
     monkeypatch.setattr(webbrowser, "open", refuse)
     assert not open_in_browser("http://127.0.0.1:1/")
+
+
+@pytest.mark.parametrize(
+    ("variable", "words", "named"),
+    [
+        ("gris://localhost:1", (), "--gateway or GRIS_GATEWAY"),
+        ("", ("--dp", "localhost:1", "--admin", "localhost:2"), "--dp, --admin"),
+    ],
+)
+def test_what_a_configuration_says_already_is_named(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    words: tuple[str, ...],
+    named: str,
+) -> None:
+    """An address in the environment too, which nobody typed."""
+    monkeypatch.setenv("GRIS_GATEWAY", variable)
+    error = run_json(capsys, "console", "--config", "console.yaml", "--validate", *words, code=2)["error"]
+    assert error["message"].endswith(f"--config says where everything is: give it without {named}")
