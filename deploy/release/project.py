@@ -73,7 +73,10 @@ def require_changelog(project: Project, root: Path = ROOT) -> None:
     heading = re.compile(rf"^## \[?{re.escape(project.version)}\]? - \d{{4}}-\d{{2}}-\d{{2}}$")
     lines = iter((root / "CHANGELOG.md").read_text().splitlines())
     if not any(heading.match(line) for line in lines):
-        raise CheckFailedError(f"CHANGELOG.md has no heading '## [{project.version}] - YEAR-MONTH-DAY'")
+        raise CheckFailedError(
+            f"CHANGELOG.md has no heading '## [{project.version}] - YEAR-MONTH-DAY': who releases writes it, with the "
+            "day of the release (docs/releasing.md, step 2)"
+        )
     section = next((line for line in lines if line.startswith(("- ", "## "))), "")
     if not section.startswith("- "):
         raise CheckFailedError(f"CHANGELOG.md says nothing about {project.version}")

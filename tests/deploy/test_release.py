@@ -63,6 +63,13 @@ def test_a_changelog_without_the_version_is_refused(changelog: str, tmp_path: Pa
         require_changelog(PROJECT, tmp_path)
 
 
+def test_a_missing_heading_says_who_writes_it(tmp_path: Path) -> None:
+    """It is no fault of the repository before the day of the release."""
+    (tmp_path / "CHANGELOG.md").write_text("## [Unreleased]\n- New.\n")
+    with pytest.raises(CheckFailedError, match="who releases writes it, with the day of the release"):
+        require_changelog(PROJECT, tmp_path)
+
+
 def test_a_changelog_with_the_version_passes(tmp_path: Path) -> None:
     """With a date, and something in it."""
     (tmp_path / "CHANGELOG.md").write_text("## [1.2.3] - 2026-01-02\n\n### Added\n\n- New.\n")
