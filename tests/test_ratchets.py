@@ -19,25 +19,25 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_094,
-    "budget_service": 24_373,
+    "budget_service": 24_374,
     "pinot_connector": 22_249,
-    "gris_gateway": 3_712,
+    "gris_gateway": 3_719,
     "gris_console": 4_562,
     "gris_mcp": 2_752,
     "gris_broker": 577,
     "gris_postgres": 3_204,
-    "gris_data": 8_719,
-    "gris_audit": 1_126,
+    "gris_data": 8_723,
+    "gris_audit": 1_128,
     "gris_lab": 5_903,
-    "gris_cli": 11_683,
-    "gris_serving": 4_295,
+    "gris_cli": 11_739,
+    "gris_serving": 4_329,
 }
-LINES_OF_TESTS = 151_436
+LINES_OF_TESTS = 151_549
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 155_511
+WORDS = 155_533
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {
