@@ -22,9 +22,9 @@ _PARTS = {
         "What can an attacker gain?",
         "The attacker knows all rows of everybody but one member, and wants to know whether a certain thing is true of "
         "that member. However clever the questions, the answers change the odds by no more than this factor, but for a "
-        "probability of delta; epsilon is the logarithm of the factor, by the smallest bound that is at hand, which "
-        "is named. The adaptive one needs a table: `gris plan table` makes it, and dp_service states it with "
-        "--adaptive-tables alone. Bounds add up the worst of every answer, spent on one member; where a bound says "
+        "probability of delta; epsilon is the logarithm of the factor, by the smallest bound that there is, which "
+        "is named. The adaptive one needs a table: `gris plan table` makes it, and dp_service states it only "
+        "where it is given such tables. Bounds add up the worst of every answer, spent on one member; where a bound says "
         "“anything”, it excludes nothing, and the attacks below say more.",
     ),
     "attacks": (

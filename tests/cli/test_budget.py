@@ -478,13 +478,13 @@ def test_the_service_logs_the_reasons_of_a_checkpoint_and_of_a_backup(
         asyncio.run(_charge_all(running.address))
         assert running.admin_address is not None
         admin = ("--admin", running.admin_address)
-        for command in (("seal", "--root", "acme"), ("backup",)):
+        for number, command in enumerate((("seal", "--root", "acme"), ("backup",))):
             assert main(["budget", *command, "--reason", "two\nlines", *admin]) == 2
             assert "--reason" in capsys.readouterr().err
-            reported(capsys, *command, "--reason", f"for {command[0]}", *admin)
+            reported(capsys, *command, "--reason", f"ticket {number}", *admin)
         assert len([*folder.iterdir()]) == 1
     logged = (tmp_path / "log").read_text()
-    for event, reason in (("ledger.sealed", "for seal"), ("ledger.backed_up", "for backup")):
+    for event, reason in (("ledger.sealed", "ticket 0"), ("ledger.backed_up", "ticket 1")):
         (line,) = [each for each in logged.splitlines() if event in each]
         assert reason in line
         assert "unauthenticated" in line
