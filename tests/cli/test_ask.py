@@ -239,7 +239,7 @@ def test_what_is_wrong_with_a_question_is_said_of_the_flag(
     ("flags", "expected"),
     [
         (("--by", "app,cohort"), "--by names one column; for several columns it is repeated"),
-        (("--k", "five"), "Invalid value for '--k': expected a whole number\n"),
+        (("--k", "five"), "Invalid value for '--k': expected a whole number, got 'five'\n"),
         (
             ("--where", "score>1"),
             "--where expects COLUMN=VALUE or COLUMN!=VALUE; --condition takes every other",
