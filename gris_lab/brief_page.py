@@ -22,10 +22,10 @@ _PARTS = {
         "What can an attacker gain?",
         "The attacker knows all rows of everybody but one member, and wants to know whether a certain thing is true of "
         "that member. However clever the questions, the answers change the odds by no more than this factor, but for a "
-        "probability of delta; epsilon is the logarithm of the factor, by the smallest bound that there is, which "
-        "is named. The adaptive one needs a table: `gris plan table` makes it, and dp_service states it only "
-        "where it is given such tables. Bounds add up the worst of every answer, spent on one member; where a bound says "
-        "“anything”, it excludes nothing, and the attacks below say more.",
+        "probability of delta; epsilon is the logarithm of the factor, by the smallest bound that can be stated, "
+        "which is named. The adaptive one needs a table: `gris plan table` makes it, and dp_service states it only "
+        "where it is given the table. Bounds add up the worst of every answer, spent on one member; where a bound "
+        "says “anything”, it excludes nothing, and the attacks below say more.",
     ),
     "attacks": (
         "What do attacks that are known reach?",

@@ -243,7 +243,7 @@ def test_bounds_are_named_and_beside_them_what_a_service_without_tables_states(
     assert row["epsilon_without_table"] == pytest.approx(worth(60, 30))
     assert row["epsilon"] < row["epsilon_without_table"]
     assert row["odds"] == pytest.approx(math.exp(row["epsilon"]))
-    assert "dp_service states it with --adaptive-tables alone" in out.read_text()
+    assert "dp_service states it only where it is given the table" in out.read_text()
 
 
 def test_an_owner_is_shown_the_audiences_that_there_are(

@@ -29,6 +29,8 @@ def test_python_is_that_of_the_package_and_of_the_workflow() -> None:
     assert PROJECT["requires-python"] == f">={required}"
     named = re.findall(r"3\.\d+", f"{tested} {how}")
     assert workflow["test-fast"]["strategy"]["matrix"]["python"] == named
+    all_tests = workflow["test"]["strategy"]["matrix"]["python"]
+    assert all_tests == [tested, *re.findall(r"`make test` on (3\.\d+)", how)]
     kind = "Programming Language :: Python :: 3."
     assert [each.rpartition(" ")[2] for each in PROJECT["classifiers"] if each.startswith(kind)] == named
 
