@@ -7,6 +7,7 @@ of all rows, before any member is bounded.
 from __future__ import annotations
 
 import datetime
+import importlib.metadata
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -154,6 +155,18 @@ class System(Protocol):
     def open(self, data: Data, budget: Budget, state: Path) -> AbstractContextManager[Session]:
         """Open data with a budget; what must outlive the program is kept below `state`, beside that of others."""
 
+    def version(self) -> str:
+        """Return the version of what is measured, which is kept beside scores; empty where nothing has one."""
+        return ""
+
     def close(self) -> None:
         """End what still runs."""
         return
+
+
+def version_of(package: str) -> str:
+    """Return an installed package's version, or nothing."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

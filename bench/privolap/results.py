@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import statistics
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from random import Random
 
@@ -47,8 +48,7 @@ class Results:
         self._useful: dict[Run, int] = {}
         for line in path.read_text().splitlines() if path.exists() else ():
             of = json.loads(line)
-            useful = of.pop("useful")
-            self._useful[Run(**of)] = useful
+            self._useful[Run(**{each.name: of[each.name] for each in fields(Run)})] = of["useful"]
 
     def measure(self, systems: Sequence[System], setting: Setting, runs: int) -> None:
         """Measure what is missing, a run of all systems after the other, so that all have equally many."""
@@ -64,14 +64,17 @@ class Results:
                     truth = truth_of(data[script], budget.script[: setting.most]) if missing else {}
                     for system in missing:
                         try:
-                            self._keep(keys[system], score(system, data[script], budget, state, truth).useful)
+                            useful = score(system, data[script], budget, state, truth).useful
+                            self._keep(keys[system], useful, system.version())
                         finally:
                             system.close()
 
-    def _keep(self, run: Run, useful: int) -> None:
+    def _keep(self, run: Run, useful: int, version: str) -> None:
         self._useful[run] = useful
+        today = datetime.datetime.now(datetime.UTC).date()
+        line = {**asdict(run), "useful": useful, "version": version, "measured": f"{today}"}
         with self._path.open("a") as file:
-            file.write(json.dumps({**asdict(run), "useful": useful}) + "\n")
+            file.write(json.dumps(line) + "\n")
 
     def of(self, system: str, script: str, setting: Setting) -> tuple[int, ...]:
         """Return what is known of a system with a script."""

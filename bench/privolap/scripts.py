@@ -53,13 +53,12 @@ def _written(path: Path, source: Path, columns: str) -> Path:
 
 def audience(data: Data, random: Random) -> list[Question]:
     """Which articles engage whom: lists of 10 and 50, a third of them of the largest slice."""
-    spans = [_span(data, random) for _ in range(QUESTIONS)]
-    return [
-        Question(
-            Kind.TOP, *span, of_slice=data.slices[0] if place % 3 == 2 else "", k=50 if place % 2 else 10
-        )
-        for place, span in enumerate(spans)
-    ]
+
+    def drawn(place: int) -> Question:
+        of_slice = data.slices[0] if place % 3 == 2 else ""
+        return Question(Kind.TOP, *_span(data, random), of_slice=of_slice, k=50 if place % 2 else 10)
+
+    return _distinct(drawn)
 
 
 def dashboard(data: Data, random: Random) -> list[Question]:
@@ -84,30 +83,36 @@ def dashboard(data: Data, random: Random) -> list[Question]:
 def shop(data: Data, random: Random) -> list[Question]:
     """Pieces, purchases and customers, of all and by slice, with top products."""
     kinds = (Kind.SUM, Kind.ROWS, Kind.MEMBERS, Kind.SERIES, Kind.TOP)
-    return [
-        Question(
-            kinds[place % len(kinds)],
-            *_span(data, random),
-            of_slice=random.choice(("", *data.slices[:2])),
-            k=10 if kinds[place % len(kinds)] is Kind.TOP else 0,
-        )
-        for place in range(QUESTIONS)
-    ]
+
+    def drawn(place: int) -> Question:
+        kind, span = kinds[place % len(kinds)], _span(data, random)
+        of_slice = random.choice(("", *data.slices[:2]))
+        return Question(kind, *span, of_slice=of_slice, k=10 if kind is Kind.TOP else 0)
+
+    return _distinct(drawn)
 
 
 def funnel(data: Data, random: Random) -> list[Question]:
     """Who buys and who returns, of all and by slice, beside customers and customers by month."""
     kinds = (Kind.FUNNEL, Kind.FUNNEL, Kind.MEMBERS, Kind.SERIES)
-    return [
-        Question(
-            kinds[place % len(kinds)], *_span(data, random), of_slice=random.choice(("", data.slices[0]))
-        )
-        for place in range(QUESTIONS)
-    ]
+
+    def drawn(place: int) -> Question:
+        span = _span(data, random)
+        return Question(kinds[place % len(kinds)], *span, of_slice=random.choice(("", data.slices[0])))
+
+    return _distinct(drawn)
+
+
+def _distinct(drawn: Callable[[int], Question]) -> list[Question]:
+    """Return a question for each place, drawn again where it is there already."""
+    found: dict[Question, None] = {}
+    while len(found) < QUESTIONS:
+        found[drawn(len(found))] = None
+    return [*found]
 
 
 def _span(data: Data, random: Random) -> tuple[datetime.date, datetime.date]:
-    """Return nearly all days: so no question is asked twice."""
+    """Return nearly all days."""
     tenth = (data.last - data.first).days // 10
     start, end = (random.randrange(tenth) for _ in range(2))
     return data.first + start * _DAY, data.last - end * _DAY

@@ -42,6 +42,7 @@ class DPSQLPlus(LibraryElsewhere):
     """
 
     title = "DPSQL+"
+    package = "dpsql"
     command = COMMAND
 
     def release(self, question: Question, data: Data, budget: Budget, share: float) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -24,6 +25,7 @@ from bench.privolap.questions import (
     Kind,
     Question,
     System,
+    version_of,
 )
 from dp_service.accounting.solving import Split, Target, information_for, split_of
 from dp_service.mechanisms import Currency
@@ -60,6 +62,12 @@ class Gris(System):
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process has services of its own.
         return partial(Gris, planned=self._planned), ()
+
+    def version(self) -> str:
+        """Return that of the package, and the commit of this copy, where it is one of git."""
+        asked = ("git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD")
+        commit = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+        return f"{version_of('gris-dp')} {commit}".strip()
 
     def close(self) -> None:
         """Stop the services."""

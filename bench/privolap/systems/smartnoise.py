@@ -34,6 +34,7 @@ class SmartNoise(LibraryElsewhere):
     """
 
     title = "SmartNoise SQL"
+    package = "smartnoise-sql"
     command = COMMAND
 
     def release(self, question: Question, data: Data, budget: Budget, share: float) -> dict[str, float]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from bench.privolap.questions import Answer, Budget, Data, Kind, Question, System
+from bench.privolap.questions import Answer, Budget, Data, Kind, Question, System, version_of
 
 
 class Suppressing(System):
@@ -18,6 +18,10 @@ class Suppressing(System):
     def __init__(self, least: int = 50) -> None:
         self.name = f"k >= {least}"
         self._least = least
+
+    def version(self) -> str:
+        """Return that of DuckDB, which counts."""
+        return version_of("duckdb")
 
     @contextmanager
     def open(self, data: Data, budget: Budget, state: Path) -> Iterator[_Session]:

@@ -30,6 +30,7 @@ class Tumult(LibraryElsewhere):
     """
 
     title = "Tumult Analytics"
+    package = "tmlt.analytics"
     command = COMMAND
 
     def release(self, question: Question, data: Data, budget: Budget, share: float) -> dict[str, float]:

@@ -47,9 +47,10 @@ class Worker:
 
 
 class LibraryElsewhere(Library):
-    """A library that answers by a worker; `title` is what it is called."""
+    """A library that answers by a worker; `title` is what it is called, and `package` what is installed."""
 
     title: ClassVar[str]
+    package: ClassVar[str]
     command: ClassVar[tuple[str, ...]]
 
     def __init__(self, *, tuned: bool = False) -> None:
@@ -59,6 +60,14 @@ class LibraryElsewhere(Library):
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process has a worker of its own.
         return partial(type(self), tuned=self.tuned), ()
+
+    def version(self) -> str:
+        """Return that of the package, by the worker's interpreter."""
+        text = f"from importlib.metadata import version; print(version({self.package!r}))"
+        made = subprocess.run(
+            (self.command[0], "-I", "-c", text), stdout=subprocess.PIPE, text=True, check=False
+        )
+        return made.stdout.strip()
 
     def close(self) -> None:
         """End the worker."""
