@@ -133,7 +133,11 @@ def print_traps(systems: Sequence[System]) -> None:
     for system in systems:
         with tempfile.TemporaryDirectory() as directory:
             try:
-                cells = [trap.verdict(system, Path(directory) / trap.slug) for trap in TRAPS]
+                cells = [
+                    trap.verdict(system, Path(directory) / trap.slug)
+                    + (" (adapter)" if trap.name in system.of_the_adapter else "")
+                    for trap in TRAPS
+                ]
             finally:
                 system.close()
         print(f"| {system.name} | {' | '.join(cells)} |", flush=True)

@@ -31,6 +31,12 @@ TRIED, TESTED = 3, 12
 RHO_OF_A_QUESTION = 0.001
 """About what an answer is paid with: small enough that 12 answers of each table show if more is learnt."""
 
+TESTED_BY_TWO = 20
+"""How many differences of two answers are compared: two cost more, so that 12 would never show more than was paid."""
+
+ALONE, TESTED_ALONE = 2.0, 100
+"""An epsilon that is spent on one answer, and how many of these are compared: enough for one less of a few times."""
+
 PAID_AT_ONCE = 2
 MEMBERS = 4000
 FIRST, LAST = datetime.date(2020, 1, 1), datetime.date(2020, 4, 30)
@@ -85,7 +91,7 @@ def budget_for(asked: Sequence[Question]) -> Budget:
 
     All that are for more than a few questions are the same one.
     """
-    number = len(asked) if len(asked) == PAID_AT_ONCE else 2 * (TRIED + TESTED)
+    number = len(asked) if len(asked) == PAID_AT_ONCE else 2 * (TRIED + TESTED_BY_TWO)
     script = (*asked, *[asked[0]] * (number - len(asked)))
     return Budget(round(_epsilon_of(RHO_OF_A_QUESTION * number), 3), DELTA, script)
 

@@ -151,6 +151,8 @@ class System(Protocol):
     """What is measured."""
 
     name: str
+    of_the_adapter: frozenset[str] = frozenset()
+    """Traps that meet the code around the library, which keeps what is left or prepares rows, and not the library."""
 
     def open(self, data: Data, budget: Budget, state: Path) -> AbstractContextManager[Session]:
         """Open data with a budget; what must outlive the program is kept below `state`, beside that of others."""

@@ -1,4 +1,4 @@
-"""Twelve traps: attacks on a system as on a black box, each of which ends in a yes or a no.
+"""Thirteen traps: attacks on a system as on a black box, each of which ends in a yes or a no.
 
 Most ask two neighbouring tables the same, again and again about other days that all rows lie within, and catch a system
 if its answers distinguish the two by more than was paid for them: then somebody can learn more of a member than was
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import pickle
 import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,10 +24,14 @@ from threading import Barrier
 import duckdb
 
 from bench.privolap.neighbours import (
+    ALONE,
+    DELTA,
     MEMBERS,
     PAID_AT_ONCE,
     PEOPLE,
     TESTED,
+    TESTED_ALONE,
+    TESTED_BY_TWO,
     TRIED,
     CaughtError,
     NoAnswerError,
@@ -43,6 +48,10 @@ from bench.privolap.neighbours import (
 from bench.privolap.questions import Budget, BudgetSpentError, Data, Kind, Question, System
 
 THREADS = 8
+
+
+class AdapterError(Exception):
+    """A system cannot be tried, and why."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,7 @@ def compare(
     require_alike([[statistic(each) for each in answers] for answers in found], promised)
 
 
-def _state(folder: Path, world: int) -> Path:
+def _state(folder: Path, world: int | str) -> Path:
     """Return where a world keeps its state: beside that of all other traps, which may share what runs."""
     return folder.parent / "states" / f"{folder.name}-{world}"
 
@@ -148,11 +157,27 @@ def only_mine(found: Outcome) -> float:
     return float(isinstance(found, Exception) or "mine" in found or None in found)
 
 
+def alone(system: System, folder: Path) -> None:
+    """Spend a budget on one count, again and again with a new one each time."""
+    (asked,) = questions(Kind.MEMBERS, 1)
+    budget, found, promised = Budget(ALONE, DELTA, (asked,)), [], 0.0
+    tables = table(folder / "without.parquet"), table(folder / "with.parquet", person())
+    for world, data in enumerate(tables):
+        answers = []
+        for place in range(TRIED + TESTED_ALONE):
+            with system.open(data, budget, _state(folder, f"{world}-{place}")) as session:
+                before = session.left()
+                answers.append(number(outcome(session, asked)))
+                promised = max(promised, paid(budget, before - session.left()))
+        found.append(answers)
+    require_alike(found, promised)
+
+
 def filtered(system: System, folder: Path) -> None:
     """Subtract from the count of all that of those without a tag, which one member alone has."""
     extra = person(tag="'second'")
     found, promised = [], 0.0
-    everybody = questions(Kind.MEMBERS, TRIED + TESTED)
+    everybody = questions(Kind.MEMBERS, TRIED + TESTED_BY_TWO)
     others = [replace(each, without_tag="second") for each in everybody]
     budget = budget_for([*everybody, *others])
     tables = table(folder / "without.parquet"), table(folder / "with.parquet", extra)
@@ -166,14 +191,17 @@ def filtered(system: System, folder: Path) -> None:
 
 
 def repeated(system: System, folder: Path) -> None:
-    """Ask the same question again."""
+    """Ask the same question again: another answer has to cost what the first one did."""
     asked = questions(Kind.MEMBERS, 4)
     with system.open(table(folder / "table.parquet"), budget_for(asked), _state(folder, 0)) as session:
+        left = [session.left()]
         first = outcome(session, asked[0])
-        left = session.left()
+        left.append(session.left())
         second = outcome(session, asked[0])
-        if not _same(first, second) and session.left() >= left:
-            raise CaughtError("another answer without a charge")
+        left.append(session.left())
+    price, charged = left[0] - left[1], left[1] - left[2]
+    if not _same(first, second) and (charged <= 0 or charged < 0.999 * price):
+        raise CaughtError(f"another answer for {charged:.3g} of the budget, the first one for {price:.3g}")
 
 
 def killed(system: System, folder: Path) -> None:
@@ -185,9 +213,19 @@ def killed(system: System, folder: Path) -> None:
     child = context.Process(
         target=_ask_and_die, args=(its, system, data, budget, _state(folder / "killed", 0))
     )
-    child.start()
+    try:
+        child.start()
+    except (TypeError, AttributeError, pickle.PicklingError) as error:
+        raise AdapterError(f"{system.name} cannot be given to another program: {error}") from error
     its.close()
-    first, price = mine.recv()
+    try:
+        first, price = mine.recv()
+    except EOFError:
+        child.join()
+        raise AdapterError(
+            f"{system.name} gave no answer in a program of its own, which ended with {child.exitcode}; "
+            "its error is above"
+        ) from None
     child.join()
     with system.open(data, budget, _state(folder / "killed", 0)) as session:
         second = outcome(session, asked[0])
@@ -230,7 +268,7 @@ def changed(system: System, folder: Path, *, before: Sequence[str], after: Seque
 
     In both worlds somebody else gets a row more, so that it always is another file.
     """
-    asked = questions(Kind.MEMBERS, TRIED + TESTED)
+    asked = questions(Kind.MEMBERS, TRIED + TESTED_BY_TWO)
     budget = budget_for([*asked, *asked])
     found, promised = [], 0.0
     other = person().replace("'extra'", "'m0'")
@@ -284,7 +322,17 @@ TRAPS = (
         "one more member of 100,000 rows shows in a count of rows or a sum",
         many_rows,
     ),
-    Trap("floats", "a member's 10^300 and 2^-30 show in the size or the last bits of a sum", floats),
+    Trap(
+        "too little noise",
+        "one more member shows in a count that all of a budget is spent on",
+        alone,
+    ),
+    Trap(
+        "floats",
+        "a member's 10^300 shows in the size of a sum, or 2^-30 in its bits below 2^-20; "
+        "how noise is drawn is not tried",
+        floats,
+    ),
     Trap(
         "NaN",
         "a member whose amount is NaN shows in a sum, or by its error",
@@ -301,7 +349,7 @@ TRAPS = (
         "two counts, one without a tag of one member, show that member by subtraction",
         filtered,
     ),
-    Trap("a repeat", "the same question gets another answer without a charge", repeated),
+    Trap("a repeat", "the same question gets another answer for less than the first one cost", repeated),
     Trap(
         "a retry after a crash",
         "a program that is killed gets more answers than its budget is charged for",

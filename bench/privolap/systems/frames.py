@@ -16,6 +16,8 @@ from typing import Any
 
 from bench.privolap.questions import Answer, Budget, BudgetSpentError, Data, Kind, Question, System
 
+ABOUT_CHARGES = frozenset({"a repeat", "a retry after a crash", "two at once"})
+
 
 def keyed_rows(question: Question, data: Data) -> Any:
     """Return the columns member, key and amount of the rows that a question counts, as a frame of Polars."""
@@ -116,11 +118,15 @@ def answer_of(question: Question, found: dict[str, float]) -> Answer:
 
 
 class Library(System):
-    """A library that answers one question for a promise; its program divides the budget, and forgets when it ends."""
+    """A library that answers one question for a promise; its program divides the budget, and forgets when it ends.
+
+    Charges are counted here, so that the library's own account is not tried. Tuned, amounts are added up here as well.
+    """
 
     def __init__(self, name: str, *, tuned: bool = False) -> None:
         self.name = f"{name}, tuned" if tuned else name
         self.tuned = tuned
+        self.of_the_adapter = ABOUT_CHARGES | ({"NaN"} if tuned else set())
 
     @contextmanager
     def open(self, data: Data, budget: Budget, state: Path) -> Iterator[_Session]:

@@ -31,6 +31,8 @@ class OpenDP(Library):
 
     def __init__(self, *, tuned: bool = False) -> None:
         super().__init__("OpenDP", tuned=tuned)
+        # Amounts are added up before in both forms.
+        self.of_the_adapter |= {"NaN"}
         self._measurements: dict[object, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
