@@ -337,7 +337,7 @@ $(PRIVOLAP)/.ready: pyproject.toml Makefile | $(VENV)/.dev
 		pyspark==3.5.9 || rm -r $(PRIVOLAP)-tumult
 	@touch $@
 
-bench-privolap: $(PRIVOLAP)/.ready ## useful answers of four scripts beside OpenDP, PipelineDP, SmartNoise SQL and k >= 50, and twelve traps; BENCH="--all --runs 5 --epsilon 3", --all for Tumult Analytics too
+bench-privolap: $(PRIVOLAP)/.ready ## useful answers of four scripts beside OpenDP and k >= 50, and thirteen traps, in about an hour; BENCH="--all --runs 20", --all for PipelineDP, SmartNoise SQL, DPSQL+ and Tumult Analytics too, which takes days
 	$(PRIVOLAP)/bin/python -m bench.privolap $(BENCH)
 
 bench-bound: $(VENV)/.dev ## pairs per second and memory of `gris bound`; BENCH="--pairs 30000000"

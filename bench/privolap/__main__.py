@@ -1,11 +1,12 @@
-"""Useful answers of four scripts at equal user-level promises, and twelve traps, as two Markdown tables.
+"""Useful answers of four scripts at equal user-level promises, and thirteen traps, as two Markdown tables.
 
-    python -m bench.privolap [--runs 20] [--epsilon 3] [--systems Gris OpenDP] [--only scores]
+    python -m bench.privolap [--runs 20] [--epsilon 3] [--systems Gris OpenDP] [--system module:Class] [--only scores]
 
 Every system is set up as its documentation has it and, `tuned` or `planned`, as a specialist would. An answer is
 useful if 95 % of the names are right, where names are asked for, and its numbers are off by at most 10 % on average,
 beside the answer of all rows. A system whose library is not installed is left out, by name; `make bench-privolap`
-installs all. Scores that are kept are shown without any library, by `--runs 0 --only scores`.
+installs all. Fast systems are measured; with `--all` those that take hours are too. Scores that are kept are shown
+without any library, by `--runs 0 --only scores`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from bench.privolap.options import between, picture, system_of, whole
 from bench.privolap.picture import draw
 from bench.privolap.questions import System
-from bench.privolap.results import Results, Setting, mean_and_error
+from bench.privolap.results import KeptError, Results, Setting, mean_and_error
 from bench.privolap.scripts import QUESTIONS, SCRIPTS
 from bench.privolap.systems import dpsqlplus, smartnoise, tumult
 from bench.privolap.systems.dpsqlplus import DPSQLPlus
@@ -32,33 +34,45 @@ from bench.privolap.systems.suppressing import Suppressing
 from bench.privolap.systems.tumult import Tumult
 from bench.privolap.traps import TRAPS
 
-SYSTEMS: tuple[tuple[System, str | Path], ...] = (
+RUNS, LONG_RUNS = 4, 20
+"""How many runs fit an hour of a laptop with the fast systems and all traps, and how many the documentation has."""
+
+Needed = tuple[System, str | Path]
+
+SYSTEMS: tuple[Needed, ...] = (
     (Gris(), "gris_lab"),
     (Gris(planned=True), "scipy"),
     (OpenDP(), "opendp"),
     (OpenDP(tuned=True), "opendp"),
+    (Suppressing(), "duckdb"),
+)
+"""What is fast, and the package, or the interpreter that has it, that it needs."""
+
+SLOW: tuple[Needed, ...] = (
     (PipelineDP(), "pipeline_dp"),
     (PipelineDP(tuned=True), "pipeline_dp"),
     (SmartNoise(), smartnoise.PYTHON),
     (SmartNoise(tuned=True), smartnoise.PYTHON),
     (DPSQLPlus(), dpsqlplus.PYTHON),
     (DPSQLPlus(tuned=True), dpsqlplus.PYTHON),
-    (Suppressing(), "duckdb"),
+    (Tumult(), tumult.PYTHON),
+    (Tumult(tuned=True), tumult.PYTHON),
 )
-"""What is measured, and the package, or the interpreter that has it, that it needs."""
-
-SLOW: tuple[tuple[System, str | Path], ...] = ((Tumult(), tumult.PYTHON), (Tumult(tuned=True), tumult.PYTHON))
 """What takes hours, and is measured with `--all`, or where it is named."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
-    options = _options(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        results = Results(options.kept)
+    except KeptError as error:
+        parser.error(f"argument --kept: {error}")
     measures = options.runs or options.only != "scores"
     chosen = _chosen(options)
     systems = list(_installed(chosen)) if measures else [system for system, _ in chosen]
     setting = Setting(options.epsilon, options.delta, tuple(options.scripts), options.most)
-    results = Results(options.kept)
     if options.only != "traps":
         results.measure(systems, setting, options.runs)
         print(
@@ -72,18 +86,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print_traps(systems)
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="bench.privolap", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--epsilon", type=float, default=10)
-    parser.add_argument("--delta", type=float, default=1e-6)
+    parser.add_argument(
+        "--runs", type=whole(0), default=RUNS, help=f"{RUNS} unless said, {LONG_RUNS} for long"
+    )
+    parser.add_argument("--epsilon", type=between(0, math.inf), default=10.0)
+    parser.add_argument("--delta", type=between(0, 1), default=1e-6)
     parser.add_argument("--systems", nargs="+", choices=[each.name for each, _ in (*SYSTEMS, *SLOW)])
     parser.add_argument("--all", action="store_true", help="measure slow systems too")
+    parser.add_argument(
+        "--system",
+        type=system_of,
+        action="append",
+        default=[],
+        metavar="MODULE:CLASS",
+        help="measure a system of your own as well; of several, each has an option",
+    )
     parser.add_argument("--scripts", nargs="+", choices=SCRIPTS, default=[*SCRIPTS])
     parser.add_argument(
-        "--most", type=int, default=QUESTIONS, help="how many questions of each script are asked"
+        "--most",
+        type=whole(1, QUESTIONS),
+        default=QUESTIONS,
+        help="how many questions of each script are asked",
     )
     parser.add_argument(
         "--kept",
@@ -91,15 +118,16 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=Path("build/privolap.jsonl"),
         help="where scores are kept; what is there is not measured again",
     )
-    parser.add_argument("--picture", type=Path, help="where scores are drawn")
+    parser.add_argument("--picture", type=picture, help="where scores are drawn")
     parser.add_argument("--only", choices=("scores", "traps"))
-    return parser.parse_args(arguments)
+    return parser
 
 
-def _chosen(options: argparse.Namespace) -> list[tuple[System, str | Path]]:
+def _chosen(options: argparse.Namespace) -> list[Needed]:
+    own: list[Needed] = [(system, "duckdb") for system in options.system]
     if options.systems:
-        return [each for each in (*SYSTEMS, *SLOW) if each[0].name in options.systems]
-    return [*SYSTEMS, *(SLOW if options.all else ())]
+        return [*(each for each in (*SYSTEMS, *SLOW) if each[0].name in options.systems), *own]
+    return [*SYSTEMS, *(SLOW if options.all else ()), *own]
 
 
 def _installed(chosen: Sequence[tuple[System, str | Path]]) -> Iterator[System]:

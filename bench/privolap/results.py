@@ -39,16 +39,32 @@ class Run:
     most: int
 
 
+class KeptError(Exception):
+    """A file does not have kept scores."""
+
+
 class Results:
     """Useful answers by run; a run that is known is not measured again."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = path.read_text() if path.exists() else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise KeptError(f"expected a file of scores, got {path}: {error}") from error
         self._path = path
         self._useful: dict[Run, int] = {}
-        for line in path.read_text().splitlines() if path.exists() else ():
-            of = json.loads(line)
-            self._useful[Run(**{each.name: of[each.name] for each in fields(Run)})] = of["useful"]
+        for number, line in enumerate(text.splitlines(), 1):
+            try:
+                of = json.loads(line)
+                self._useful[Run(**{each.name: of[each.name] for each in fields(Run)})] = int(of["useful"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise KeptError(
+                    f"expected a score as JSON in line {number} of {path}, got {line[:60]!r}; "
+                    "delete the line to measure its run again"
+                ) from error
+        if text and not text.endswith("\n"):
+            raise KeptError(f"expected a new line at the end of {path}, got {line[:60]!r}; delete that line")
 
     def measure(self, systems: Sequence[System], setting: Setting, runs: int) -> None:
         """Measure what is missing, a run of all systems after the other, so that all have equally many."""

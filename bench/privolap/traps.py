@@ -158,16 +158,16 @@ def only_mine(found: Outcome) -> float:
 
 
 def alone(system: System, folder: Path) -> None:
-    """Spend a budget on one count, again and again with a new one each time."""
-    (asked,) = questions(Kind.MEMBERS, 1)
-    budget, found, promised = Budget(ALONE, DELTA, (asked,)), [], 0.0
+    """Spend a budget on one count, again and again with another question and a new budget each time."""
+    asked, found, promised = questions(Kind.MEMBERS, TRIED + TESTED_ALONE), [], 0.0
     tables = table(folder / "without.parquet"), table(folder / "with.parquet", person())
     for world, data in enumerate(tables):
         answers = []
-        for place in range(TRIED + TESTED_ALONE):
+        for place, each in enumerate(asked):
+            budget = Budget(ALONE, DELTA, (each,))
             with system.open(data, budget, _state(folder, f"{world}-{place}")) as session:
                 before = session.left()
-                answers.append(number(outcome(session, asked)))
+                answers.append(number(outcome(session, each)))
                 promised = max(promised, paid(budget, before - session.left()))
         found.append(answers)
     require_alike(found, promised)
