@@ -73,3 +73,15 @@ def test_a_system_of_ones_own_is_measured(capsys: pytest.CaptureFixture[str], tm
         " k >= 50 ",
         " Laplace ",
     ]
+
+
+def test_the_system_of_the_page_is_measured(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its answers are 0, and none of them is useful."""
+    page = (Path(__file__).parents[2] / "docs/privolap-adapters.md").read_text()
+    (tmp_path / "adapter_of_the_page.py").write_text(page.split("```python\n")[1].split("```")[0])
+    monkeypatch.syspath_prepend(tmp_path)
+    common = ["--runs", "1", "--most", "2", "--scripts", "funnel", "--only", "scores", "--systems", "k >= 50"]
+    command.main([*common, "--system", "adapter_of_the_page:Mine", "--kept", str(tmp_path / "kept")])
+    assert capsys.readouterr().out.splitlines()[-1] == "| mine | 0 | 1 |"
