@@ -44,7 +44,7 @@ def keyed_rows(question: Question, data: Data) -> Any:
 
 
 def total_of_a_member(data: Data) -> Any:
-    """Return what a member's amount is added up to, within the bound that all systems are told; NaN is 0."""
+    """Return what a member's amount is added up to, within the bound that is public; NaN is 0."""
     import polars as pl  # noqa: PLC0415 - no part of the project needs it
 
     each = pl.col("amount").fill_nan(0.0).fill_null(0.0).clip(-data.row, data.row)
