@@ -179,7 +179,7 @@ Proof.
   - intros h Hh. destruct h as [|i [|j h]]; simpl in *; try tauto. destruct Hh as [Hi _]. specialize (Hnext i Hi).
     unfold answered. simpl.
     destruct M_law as [HM _]. destruct M_law' as [HM' _]. specialize (HM i Hi). specialize (HM' i Hi).
-    destruct (H4 i Hi). repeat split; try lra; try lia. exact Hnext.
+    destruct (H4 i Hi). unfold answers. simpl. repeat split; try lra; try lia. exact Hnext.
 Qed.
 End unk_lap.
 
@@ -457,6 +457,7 @@ Proof.
     { apply chance_nonnegative; auto; intros; try (apply those_nonnegative; auto); unfold those; rewrite bottom_common; auto. }
     unfold newcomers', with_newcomers, without_newcomers, unk_gumb in *. simpl chance in *. simpl chance' in *.
     simpl in Hs, Hin.
+    unfold answers. simpl chance. simpl chance'. simpl spent.
     repeat split; try lra; try (apply Rmult_le_pos; assumption); try assumption; try (simpl; lia).
     + destruct (meets x k h); [apply Rmult_le_pos; assumption|lra].
     + destruct (meets x k h) eqn:E.

@@ -14,6 +14,7 @@ Check private.
 Check range_and_mean.
 Print no_gaussian.
 Check pure_composition.
+Print answers.
 Print admitted.
 Print released.
 Check theorem_C.
@@ -22,6 +23,11 @@ Check private_with_calls.
 Print blocks.admitted.
 Print reads.
 Check every_block_has_the_budget.
+Print asked.
+Print granted.
+Print total.
+Print read_by_member.
+Check private_by_blocks.
 Check half_private.
 Check merged.
 Check laplace_unit.
@@ -61,6 +67,7 @@ Print Assumptions private.
 Print Assumptions pure_composition.
 Print Assumptions private_with_calls.
 Print Assumptions every_block_has_the_budget.
+Print Assumptions private_by_blocks.
 Print Assumptions merged.
 Print Assumptions laplace_unit.
 Print Assumptions unk_gumb_keeps.

@@ -23,7 +23,10 @@ MUTANTS = {
         ),
     },
     "calls": {
-        "a call has twice the mass": ("over q b <= INR calls * delta", "over q b <= INR calls * (2 * delta)"),
+        "a call has twice the mass": (
+            "over q b <= INR calls * delta /\\",
+            "over q b <= INR calls * (2 * delta) /\\",
+        ),
         "calls have no limit": ("(calls <= l)%nat", "(0 <= l)%nat"),
         "calls are not counted": ("(K - spent q h) (l - calls)", "(K - spent q h) l"),
         "more factors than units": ("(c h <= spent q h <= K)%nat", "(spent q h <= c h <= K)%nat"),
@@ -35,7 +38,10 @@ MUTANTS = {
             "released t S - x * ((1 + delta) ^ K * released' t S)",
             "released t S - x * released' t S",
         ),
-        "the calls are forgotten": ("<= V K x + INR l * delta.\nProof", "<= V K x.\nProof"),
+        "the calls are forgotten": (
+            "released' t S) <= V K x + INR l * delta.\nProof",
+            "released' t S) <= V K x.\nProof",
+        ),
         "a question's units have twice the range": ("keeps e G q K /\\", "keeps (2 * e) G q K /\\"),
     },
     "prices": {
@@ -143,6 +149,21 @@ MUTANTS = {
         "questions of other blocks are the steps": ("(if of b then allowed", "(if negb (of b) then allowed"),
         "a unit less is kept": ("(paid_by t) (K - own b).", "(paid_by t) (K - own b - 1)."),
         "the other law has another mass": ("law n M /\\ law n M' /\\", "law n M /\\ law n M /\\"),
+        "calls of a block are not counted": ("(with_price calls of n) K l\n  end", "calls K l\n  end"),
+        "calls of a block have no limit": ("/\\ (calls a + n <= l)%nat)", "/\\ (calls a <= l)%nat)"),
+        "more is spent than was reserved": ("(spent q h <= worst)%nat /\\", "(0 <= worst)%nat /\\"),
+        "a block more costs nothing": (
+            "(length own * K <= N + total units own)%nat -> (length own * l",
+            "(K <= N + total units own)%nat -> (length own * l",
+        ),
+        "others' answers may change a little": (
+            "else 0 <= R_ h /\\ R_' h = R_ h)",
+            "else 0 <= R_ h /\\ R_ h <= R_' h <= 2 * R_ h)",
+        ),
+        "one block of the member pays for all": (
+            "(if existsb of own then answers",
+            "(if existsb of (tl own) then answers",
+        ),
     },
     "convex": {
         "the largest need not be below convex functions": (
