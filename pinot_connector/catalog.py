@@ -14,7 +14,7 @@ from gris_api.dp.v1 import dp_pb2
 from pinot_connector.engines.base import ColumnType, ExpectedColumn, TimeUnit
 from pinot_connector.errors import IntegrityError
 from pinot_connector.guarantees import PublishedDomain
-from pinot_connector.json_values import to_json
+from pinot_connector.json_values import ONLY_SAID, to_json
 from pinot_connector.parameters import BoundedBy, Consistency, CountNoise, Mechanism
 from pinot_connector.questions import Measure, measure_text
 from pinot_connector.releases import column_values
@@ -269,7 +269,7 @@ class BlocksEntry:
     """How members are divided, by `name`: each of `values` is a block, and all others together are one more.
 
     `ids` name the blocks of the values in costs, and `rest` that of the others; empty: it is not offered. A member may
-    move into `moves` more blocks within a window.
+    move into `moves` more blocks within a window. `all_may_pay`: all blocks may have to pay for what may be asked.
     """
 
     name: str
@@ -277,6 +277,7 @@ class BlocksEntry:
     ids: tuple[str, ...]
     rest: str
     moves: int
+    all_may_pay: bool = field(default=False, metadata=ONLY_SAID)
 
     @property
     def every(self) -> tuple[str, ...]:

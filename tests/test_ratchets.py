@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).parents[1]
 LINES = {
     "dp_service": 43_094,
     "budget_service": 24_374,
-    "pinot_connector": 22_249,
+    "pinot_connector": 22_250,
     "gris_gateway": 3_719,
     "gris_console": 4_562,
     "gris_mcp": 2_752,
