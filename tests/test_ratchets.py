@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_094,
-    "budget_service": 24_374,
+    "budget_service": 24_378,
     "pinot_connector": 22_250,
     "gris_gateway": 3_719,
     "gris_console": 4_562,

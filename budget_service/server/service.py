@@ -210,7 +210,11 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             self._alerts.note(request.account, outcome)
         response = self._charge_response_builders.filled(outcome, request, replayed=answer.replayed)
         # A region has other ids than its home, and what is remembered does not outlive a process.
-        if isinstance(self._store, NamedStore) and isinstance(self._limits, LimitCache) and not answer.replayed:
+        if (
+            isinstance(self._store, NamedStore)
+            and isinstance(self._limits, LimitCache)
+            and not answer.replayed
+        ):
             response.account_id = self._store.remembered_id(request.account)
         return response
 
