@@ -46,7 +46,7 @@ from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.settings import LiveSettings
 from budget_service.server.share_alerts import ShareAlerts
 from budget_service.server.tickets import Release, TicketVerifier
-from budget_service.stores.interface import Store
+from budget_service.stores.interface import OutcomeUnknownError, Store, StoreError
 from budget_service.stores.named_store import NamedStore
 from budget_service.tuning import Tuning
 
@@ -202,21 +202,27 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         account = messages.parse_account(message.account)
         worst = self._settings.current.configuration.counts_worst_cases
         request = messages.parse_charge(message, account, worst_case_above=worst)
-        return self._updated(await self._charged(request), request)
+        response = self._updated(await self._charged(request), request)
+        response.account_id = await self._account_id(account)
+        return response
 
     def _updated(self, answer: Answer, request: Charge) -> pb.UpdateBudgetResponse:
         outcome = success(answer, Charged, request)
         if self._alerts is not None and not answer.replayed:
             self._alerts.note(request.account, outcome)
-        response = self._charge_response_builders.filled(outcome, request, replayed=answer.replayed)
-        # A region has other ids than its home, and what is remembered does not outlive a process.
-        if (
-            isinstance(self._store, NamedStore)
-            and isinstance(self._limits, LimitCache)
-            and not answer.replayed
-        ):
-            response.account_id = self._store.remembered_id(request.account)
-        return response
+        return self._charge_response_builders.filled(outcome, request, replayed=answer.replayed)
+
+    async def _account_id(self, account: Account) -> str:
+        """Return what an account that was charged stands under; empty in a region, which has other ids than its home.
+
+        Raises OutcomeUnknownError if it has to be looked up and the store fails: the charge is made.
+        """
+        if not (isinstance(self._store, NamedStore) and isinstance(self._limits, LimitCache)):
+            return ""
+        try:
+            return self._store.remembered_id(account) or await self._store.id_of(account)
+        except StoreError as error:
+            raise OutcomeUnknownError(str(error)) from None
 
     async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
         account = messages.parse_account(message.account)

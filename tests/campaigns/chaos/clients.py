@@ -279,9 +279,6 @@ def _charge(
 
 def _answered(request: Asked, response: Any) -> Reported:
     response.replayed = False
-    # A replay has none.
-    if isinstance(response, pb.UpdateBudgetResponse):
-        response.account_id = ""
     spent = _amount(response.charged) if isinstance(response, pb.UpdateBudgetResponse) else NOTHING
     reported = _reported(request, Fate.ACKNOWLEDGED, spent, response.SerializeToString(deterministic=True))
     if isinstance(response, pb.ReserveBudgetResponse):
