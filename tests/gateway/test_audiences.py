@@ -250,6 +250,8 @@ def test_what_others_spend_of_their_blocks_changes_no_number(services: World, tm
             end = asyncio.run(parts_of(asked, tenant, sql))[-1].end
             return end.charged.information, list(end.remaining)
 
+        # With the first charge of all, everybody sees the currency.
+        asks("stranger")
         for tenant in ("acme", "acmecorp", "o'hara"):
             before = shown()
             price, charged = asks(tenant)
