@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import Field
 
 from gris_data.errors import InputError
-from gris_data.private_files import PRIVATE, PRIVATE_DIRECTORY, write_new
+from gris_data.private_files import PRIVATE, PRIVATE_DIRECTORY, flush, write_new
 from gris_serving.documents import Strict
 
 LABEL = b"gris audit bundle 1\0"
@@ -107,9 +107,9 @@ def fresh_directory(target: Path) -> Iterator[Path]:
         beside.mkdir(mode=PRIVATE_DIRECTORY)
         try:
             yield beside
-            _sync(beside)
+            flush(beside)
             beside.rename(target)
-            _sync(target.parent)
+            flush(target.parent)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:
@@ -121,14 +121,6 @@ def sign(folder: Path, key: Ed25519PrivateKey, manifest: Manifest) -> None:
     content = (manifest.model_dump_json(indent=1) + "\n").encode()
     write_new(folder / MANIFEST, content)
     for each in folder.iterdir():
-        _sync(each)
+        flush(each)
     write_new(folder / SIGNATURE, key.sign(LABEL + content))
-    _sync(folder / SIGNATURE)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    flush(folder / SIGNATURE)

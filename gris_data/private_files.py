@@ -78,6 +78,15 @@ def require_private(path: Path) -> None:
         )
 
 
+def flush(path: Path) -> None:
+    """Write a file, or what names are in a folder, to the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def _temporary(path: Path, content: str | bytes) -> Iterator[Path]:
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gris_data.private_files import flush
+
 
 @contextmanager
 def complete_or_nothing(out: Path, most_mode: int = 0o666) -> Iterator[Path]:
@@ -26,7 +28,7 @@ def complete_or_nothing(out: Path, most_mode: int = 0o666) -> Iterator[Path]:
             os.fsync(stream.fileno())
         unfinished.chmod(most_mode & ~_umask())
         unfinished.replace(out)
-        _flush(out.parent)
+        flush(out.parent)
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -35,14 +37,6 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _flush(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def stamp(path: Path) -> tuple[int, ...] | None:
