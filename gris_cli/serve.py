@@ -141,11 +141,13 @@ def serve(*, flags: ServeFlags, as_json: bool) -> None:
         _serve_tables(flags, files, tables, as_json=as_json)
         return
     # A noise key, a ledger and releases of their own, which end with it, also by a signal before everything serves:
-    # nothing of practice is given for real.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    # nothing of practice is given for real. What comes while the folder is made waits; a mask would be this thread's
+    # alone, and another would end the process.
+    stopped = stop_event()
     with TemporaryDirectory(prefix="gris-practice-") as state:
         _on_signals(_interrupt)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if stopped.is_set():
+            raise KeyboardInterrupt
         _serve_practice(flags, files, Path(state), as_json=as_json)
 
 

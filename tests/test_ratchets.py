@@ -29,7 +29,7 @@ LINES = {
     "gris_data": 8_726,
     "gris_audit": 1_120,
     "gris_lab": 5_903,
-    "gris_cli": 11_739,
+    "gris_cli": 11_741,
     "gris_serving": 4_329,
 }
 LINES_OF_TESTS = 151_789
