@@ -11,13 +11,20 @@ from msgspec.structs import replace
 
 from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, Held, LimitsSet, Refused, Reserved
-from budget_service.ledger.requests import CancelReservation, Charge, ForgetAccount, Refund, Reserve
+from budget_service.ledger.requests import (
+    CancelReservation,
+    Charge,
+    ForgetAccount,
+    Refund,
+    Reserve,
+    WriteOff,
+)
 from budget_service.ledger.state import RootRecord
-from budget_service.ledger.values import NOTHING, Account, Cost, Hold
+from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode
 from budget_service.ledger.verification import Difference, Rebuilt, RebuiltStates, held_by_level
 from budget_service.ledger.windows import DAY, Microseconds
-from tests.budget.exploration.states import Answered, State
-from tests.budget.exploration.worlds import BLOCKS, CLOSE, MOVE, START, TICK, question
+from tests.budget.exploration.states import Answered, State, Sums
+from tests.budget.exploration.worlds import BLOCKS, CLOSE, MOVE, REOPEN, START, TICK, question
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import COMPANY
 
@@ -45,12 +52,16 @@ def counting(request: Reserve | Charge) -> tuple[str, ...]:
 
 
 class Heard:
-    """What callers have by the answers in a state: reservations, and by release what is charged and not given back."""
+    """What callers have by the answers in a state: reservations, and by release what is charged and not given back.
+
+    `lost` is what was written off.
+    """
 
     def __init__(self, state: State) -> None:
         self.held: dict[str, tuple[Counted, Reserve, Reserved]] = {}
         self.over: set[str] = set()
         self.paid: dict[str, list[Counted]] = defaultdict(list)
+        self.lost: list[Counted] = []
         is_late = False
         for id_, (request, outcome, time) in state.answers.items():
             day, is_late = time - time % DAY, is_late or id_ == "late"
@@ -68,6 +79,9 @@ class Heard:
                         self.paid[request.release_id].append(charged)
                 case Refund(), Cancelled():
                     self.paid[request.release_id].pop()
+                case WriteOff(), Charged():
+                    rest = outcome.charged
+                    self.lost.append(Counted(request.account, day, ("",), rest, rest, is_late))
 
     def _charged(self, request: Charge, cost: Cost, day: Microseconds, *, is_late: bool) -> Counted:
         if not request.reservation_id:
@@ -106,6 +120,8 @@ def broken_by(before: State, answered: Answered, after: State) -> Iterator[str]:
             held = heard.open(request.reservation_id, now)
             if held is None or held.own != outcome.returned:
                 yield "what was cancelled was over, or did not hold what was returned"
+        case WriteOff(), Charged():
+            yield from _broken_by_writing_off(before, request, outcome)
         case ForgetAccount(), LimitsSet():
             yield from _broken_by_forgetting(before, after, request)
         case Refund(), Cancelled():
@@ -138,13 +154,37 @@ def _broken_by_charge(
         yield "a release is charged twice"
 
 
+def _taken(state: State) -> Sums:
+    """Add up what is charged and what is reserved."""
+    taken = state.journaled()
+    for each in state.store.reservations.values():
+        state.add(taken, each.account, each.holds, own=each.held, above=each.held)
+    return taken
+
+
+def _is_closed(state: State) -> bool:
+    return CLOSE.request_id in state.answers and REOPEN.request_id not in state.answers
+
+
+def _broken_by_writing_off(before: State, request: WriteOff, outcome: Charged) -> Iterator[str]:
+    """Nothing may be left to a block that has paid nothing."""
+    ((level, limit),) = ((each.level, each.limit) for each in before.limits(request.account).levels)
+    first, left = (
+        limit.window.around(before.now).counts_from,
+        [limit.maximum.information, limit.maximum.calls],
+    )
+    for (counted, start, unit), amount in _taken(before).items():
+        if counted == level and start >= first:
+            left[unit] -= amount
+    if outcome.charged != Cost(*[max(0, each) for each in left]):
+        yield f"{outcome.charged} are written off, where {left} are left"
+
+
 def _broken_by_forgetting(before: State, after: State, request: ForgetAccount) -> Iterator[str]:
     """Who is called so afterwards has a budget of their own: nothing may count in it already."""
-    if CLOSE.request_id not in before.answers:
+    if not _is_closed(before):
         yield "who is not closed is forgotten"
-    taken = before.journaled()
-    for each in before.store.reservations.values():
-        before.add(taken, each.account, each.holds, own=each.held, above=each.held)
+    taken = _taken(before)
     (own,) = (each.limit for each in before.limits(request.account).levels if each.level == request.account)
     first = own.window.around(after.now).counts_from
     if any(
@@ -158,14 +198,14 @@ def _broken_by_beginning(
     before: State, after: State, request: Reserve | Charge, *, is_free: bool
 ) -> Iterator[str]:
     """Compare what counts, reservations included, with each limit, for each block that pays."""
-    if CLOSE.request_id in before.answers and request.account in (CLOSE.account, MOVE.target):
+    if _is_closed(before) and request.account in (CLOSE.account, MOVE.target):
         yield "what is closed is granted"
     if is_free:
         return
-    taken = after.journaled()
-    for each in after.store.reservations.values():
-        after.add(taken, each.account, each.holds, own=each.held, above=each.held)
+    taken = _taken(after)
     for level, limit in ((each.level, each.limit) for each in before.limits(request.account).levels):
+        if limit.mode is Mode.TRACK:
+            continue
         first = limit.window.around(after.now).counts_from
         of_purpose = [(f"{name}*", most) for name, most in limit.purposes if name == request.purpose]
         every = [("", limit.maximum), *of_purpose]
@@ -186,7 +226,8 @@ def broken(state: State) -> Iterator[str]:
     if not still <= store.reservations.keys() <= heard.held.keys() - heard.over:
         yield "other reservations are open than callers have"
     sums = state.journaled()
-    for each in (*heard.forfeited(state), *(each for paid in heard.paid.values() for each in paid)):
+    charged = (each for paid in heard.paid.values() for each in paid)
+    for each in (*heard.forfeited(state), *charged, *heard.lost):
         depths = range(1, each.account.depth + 1)
         holds = tuple(Hold(depth, each.day, block) for depth in depths for block in each.blocks)
         state.add(sums, each.account, holds, own=each.own, above=each.above, sign=-1)

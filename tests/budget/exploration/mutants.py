@@ -13,10 +13,10 @@ from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import AppliedLimits
-from budget_service.ledger.outcomes import Outcome
+from budget_service.ledger.outcomes import Charged, Outcome
 from budget_service.ledger.requests import Refund
 from budget_service.ledger.state import Reservation, Snapshot
-from budget_service.ledger.values import NOTHING, Cost
+from budget_service.ledger.values import NOTHING, Cost, Mode
 from budget_service.ledger.windows import DAY
 from tests.budget import memory_store
 
@@ -117,6 +117,14 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
     "a moved account keeps its old name": (
         *(closing, "_moved", "blocks", "Sum.STATE"),
         lambda real, snapshot, request: real(snapshot, request) | {request.account: UNTOUCHED},
+    ),
+    "a write-off spends nothing": (
+        *(rules, "_write_off", "returns", "are written off"),
+        lambda _, draft, _request, _limits: Charged(NOTHING, False, draft.statuses()),
+    ),
+    "a limit that is tracked frees the level above": (
+        *(Draft, "has_room", "returns", "above"),
+        lambda real, self, cost: self.levels[-1].limit.mode is Mode.TRACK or real(self, cost),
     ),
     "a lease that lapses is not forfeited": (
         *(Draft, "expire", "leases", "and .* counts"),

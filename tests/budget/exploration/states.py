@@ -128,7 +128,7 @@ class State:
         """Add up the journal, by present names."""
         sums: Sums = Counter()
         for entry in self.store.entries:
-            sign = -1 if entry.kind is EntryKind.REFUNDED else entry.kind.counts_everywhere
+            sign = -1 if entry.kind is EntryKind.REFUNDED else entry.kind.is_charge
             if sign:
                 above = entry.cost_at(entry.account.depth - 1)
                 self.add(sums, entry.account, entry.holds, own=entry.cost, above=above, sign=sign)

@@ -15,11 +15,13 @@ from budget_service.ledger.requests import (
     CloseAccount,
     ForgetAccount,
     MoveAccount,
+    ReopenAccount,
     Request,
     Reserve,
     SetLimits,
+    WriteOff,
 )
-from budget_service.ledger.values import Account, Cost, LevelLimit, Limit
+from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Period
 from budget_service.server.refunds import without_charge
 from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, NOON, UNIT, limit
@@ -108,6 +110,8 @@ def limited(id_: str, level: Account, limit: Limit) -> SetLimits:
 HOLDING = ("reserve", "settle", "cancel")
 CLOSE = CloseAccount(account=ANALYST, request_id="close", actor="ops", reason="")
 FORGET = ForgetAccount(account=ANALYST, request_id="forget", actor="ops", reason="")
+REOPEN = ReopenAccount(account=ANALYST, request_id="reopen", actor="ops", reason="")
+LOST = WriteOff(account=COMPANY, request_id="lost", actor="ops")
 MOVE = MoveAccount(account=ANALYST, target=TARGET, request_id="move", actor="ops", reason="")
 OWN, ABOVE = limit(5, 3, period=Period.DAY), limit(5, 9)
 ON_BOTH = (LevelLimit(COMPANY, ABOVE), LevelLimit(ANALYST, OWN))
@@ -176,4 +180,18 @@ LEAVING = World(
     ON_BOTH,
     ticks=3,
 )
-WORLDS = (BLOCKED, REPEATED, SHARED, PURPOSED, LEAVING)
+# Who is closed while blocks hold something comes again, what is left above is written off, and a limit is only tracked.
+RETURNING = World(
+    "returns",
+    (
+        *question("X", *HOLDING, "refund", blocks=("X",), forfeits=True),
+        *question("Y", *HOLDING, blocks=("Y",)),
+        *question("all", "charge"),
+        limited("track", ANALYST, replace(OWN, mode=Mode.TRACK)),
+        LOST,
+        CLOSE,
+        REOPEN,
+    ),
+    ON_BOTH,
+)
+WORLDS = (BLOCKED, REPEATED, SHARED, PURPOSED, LEAVING, RETURNING)
