@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import datetime
 import shlex
-import signal
-import socket
-import threading
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,22 +14,29 @@ import typer
 
 from gris_cli.currencies import require_currency
 from gris_cli.examples import ServiceFiles, find_examples, locations_of, require_tables, service_files
+from gris_cli.first_question import first_question
 from gris_cli.flag_groups import flag, with_flags
 from gris_cli.flags import DEFAULT_DIRECTORY
+from gris_cli.local_services import (
+    ADMIN_PORT,
+    BUDGET_PORT,
+    CONSOLE_PORT,
+    DP_PORT,
+    FACE_PORTS,
+    GATEWAY_PORT,
+    embedded,
+    interrupt,
+    on_signals,
+    require_free,
+    require_kept,
+    stop_event,
+    until_stopped,
+)
 
 if TYPE_CHECKING:
-    from dp_service.queries.tables import Table
-    from pinot_connector.embedded import EmbeddedServices, Ports
+    from pinot_connector.embedded import EmbeddedServices
 
-POLL_SECONDS = 0.5
-# The ports that `gris ask` and `gris budget` expect.
-DP_PORT, BUDGET_PORT, ADMIN_PORT = 50051, 50052, 50053
-GATEWAY_PORT, CONSOLE_PORT = 50054, 50056
-FACE_PORTS = {"mcp": 50055, "broker": 50057, "postgres": 50058}
-"""Those of what a gateway serves beside gRPC, by the keys of its configuration."""
 LARGEST_PORT = 65535
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SHOWN = 5
 _SERVICE_PORTS = ("dp_port", "budget_port", "admin_port")
 _SHARED_PORTS = ("gateway_port", "console_port", *(f"{name}_port" for name in FACE_PORTS))
 
@@ -145,7 +149,7 @@ def serve(*, flags: ServeFlags, as_json: bool) -> None:
     # alone, and another would end the process.
     stopped = stop_event()
     with TemporaryDirectory(prefix="gris-practice-") as state:
-        _on_signals(_interrupt)
+        on_signals(interrupt)
         if stopped.is_set():
             raise KeyboardInterrupt
         _serve_practice(flags, files, Path(state), as_json=as_json)
@@ -194,95 +198,6 @@ def _serve_shared(
     faces = {name: getattr(flags, f"{name}_port") for name in FACE_PORTS}
     others = Ports(flags.gateway_port, flags.console_port, faces)
     serve_shared(services, served, directory, others, as_json=as_json)
-
-
-def embedded(
-    files: ServiceFiles, directory: Path, ports: Ports, *, practice: Collection[str] = ()
-) -> EmbeddedServices:
-    """Return services that are not started yet; `practice` as `EmbeddedServices` takes it."""
-    from gris_data.caching import cache_directory
-    from pinot_connector.embedded import EmbeddedServices
-
-    return EmbeddedServices(
-        policy=files.policy,
-        budget_config=files.budget,
-        directory=directory,
-        adaptive_tables=cache_directory(),
-        ports=ports,
-        practice=practice,
-    )
-
-
-def stop_event() -> threading.Event:
-    """Return what Ctrl-C, SIGTERM and the end of the terminal set from here on."""
-    stopped = threading.Event()
-    _on_signals(lambda *_: stopped.set())
-    return stopped
-
-
-def _on_signals(handle: Callable[[int, object], None]) -> None:
-    for number in ENDING:
-        # What `nohup` starts outlives its terminal.
-        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, handle)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def until_stopped(stopped: threading.Event, ensure_running: Callable[[], None]) -> None:
-    """Wait until it is set, and have what runs looked after."""
-    while not stopped.wait(POLL_SECONDS):
-        ensure_running()
-
-
-def require_kept(policy: Path, tables: dict[str, Path]) -> None:
-    """Refuse data that are not as the policy says, or break what it promises of every member."""
-    if not tables:
-        return
-    from gris_data.errors import InputError
-    from gris_data.policies import policy_of
-    from gris_data.policy.blocks import kept_together
-    from gris_data.policy.data import require_kept
-
-    found = policy_of(policy)
-    together = kept_together(
-        found, {each.name: tables[each.name] for each in found.tables if each.name in tables}
-    )
-    if together is not None and not together.is_kept:
-        raise typer.BadParameter(
-            f"--data: members are of more blocks, in all tables together, than the policy promises; gris policy check "
-            f"{policy} counts them, and gris divide makes copies in which none is"
-        )
-    for table in found.tables:
-        if table.name in tables:
-            try:
-                require_kept(table, tables[table.name], found.currency.blocks)
-            except InputError as error:
-                raise typer.BadParameter(
-                    f"--data {table.name}: {error}; gris policy check {policy} --data {table.name}="
-                    f"{tables[table.name]} shows all of it"
-                ) from None
-
-
-def require_free(ports: dict[str, int]) -> None:
-    """Refuse a port that two services were given or another program listens on, by the flag that sets it."""
-    for name, port in ports.items():
-        alike = [other for other, given in ports.items() if given == port and other != name]
-        if port and alike:
-            raise typer.BadParameter(
-                f"{name} and {alike[0]} are both {port}: each needs a port of its own, or 0 for a free one"
-            )
-        with socket.socket() as found:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                found.bind(("127.0.0.1", port))
-            except OSError as error:
-                raise typer.BadParameter(
-                    f"{name}: 127.0.0.1:{port}: {(error.strerror or 'cannot be used').lower()}; {name} 0 takes a free "
-                    "port"
-                ) from None
 
 
 @dataclass(frozen=True)
@@ -349,30 +264,3 @@ def some_account(path: Path) -> str:
     deepest = max(len(entry.path) for entry in entries)
     found = max((each for each in entries if len(each.path) == deepest), key=lambda each: each.has_wildcard)
     return "/".join("ana" if segment == "*" else segment for segment in found.path)
-
-
-def first_question(table: Table, files: dict[str, Path]) -> str:
-    """Return the command of a first question: the largest elements of a column that may be grouped by.
-
-    Args:
-        table: The table of the question.
-        files: The files of tables and copies.
-    """
-    question = options_of_a_question(table)
-    if not question:
-        return "gris catalog"
-    # The pairs copy may answer, which only the services know.
-    names = [table.name] if table.prepared is None else [table.name, table.prepared.table]
-    data = " ".join(f"--data {shlex.quote(f'{name}={files[name].resolve()}')}" for name in names)
-    return f"gris ask {data} {question}"
-
-
-def options_of_a_question(table: Table) -> str:
-    """Return the options of a first question, about a text if there is one; empty: no column may be grouped by."""
-    from dp_service.terms import ColumnType
-
-    columns = [each for each in table.usable_columns if each.group_by]
-    if not columns:
-        return ""
-    column = min(columns, key=lambda each: each.type is not ColumnType.STRING)
-    return f"--table {table.name} --by {column.name} --k {SHOWN}"

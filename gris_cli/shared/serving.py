@@ -12,10 +12,10 @@ import typer
 
 from gris_cli.currencies import require_currency
 from gris_cli.examples import ServiceFiles
-from gris_cli.serve import (
+from gris_cli.first_question import options_of_a_question
+from gris_cli.local_services import (
     ADMIN_PORT,
     embedded,
-    options_of_a_question,
     require_free,
     require_kept,
     stop_event,

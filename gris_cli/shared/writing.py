@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gris_cli.serve import ADMIN_PORT, BUDGET_PORT, CONSOLE_PORT, DP_PORT, FACE_PORTS, GATEWAY_PORT
+from gris_cli.local_services import ADMIN_PORT, BUDGET_PORT, CONSOLE_PORT, DP_PORT, FACE_PORTS, GATEWAY_PORT
 from gris_cli.shared.documents import (
     BUDGET,
     CONSOLE,

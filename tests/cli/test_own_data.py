@@ -19,7 +19,7 @@ import pytest
 from gris_cli.__main__ import main
 from gris_cli.clients import files_and_copies
 from gris_cli.examples import find_examples
-from gris_cli.serve import first_question
+from gris_cli.first_question import first_question
 from gris_data.policies import policy_of
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import ServiceUnavailable

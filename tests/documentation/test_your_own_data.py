@@ -92,7 +92,7 @@ def test_columns_are_renamed_as_the_page_says(tmp_path: Path) -> None:
 
 def test_the_page_states_the_ports_that_serve_takes() -> None:
     """A port that was changed would be looked for in vain."""
-    from gris_cli.serve import ADMIN_PORT, BUDGET_PORT, DP_PORT  # noqa: PLC0415 - only this test needs them
+    from gris_cli.local_services import ADMIN_PORT, BUDGET_PORT, DP_PORT  # noqa: PLC0415 - only this test needs them
 
     text = section(PAGE, "## 4. Serve it")
     for flag, port in (("dp", DP_PORT), ("budget", BUDGET_PORT), ("admin", ADMIN_PORT)):

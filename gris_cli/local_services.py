@@ -1,0 +1,116 @@
+"""Services on this machine: what is looked at before they start, and what ends them."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from gris_cli.examples import ServiceFiles
+
+if TYPE_CHECKING:
+    from pinot_connector.embedded import EmbeddedServices, Ports
+
+POLL_SECONDS = 0.5
+# The ports that `gris ask` and `gris budget` expect.
+DP_PORT, BUDGET_PORT, ADMIN_PORT = 50051, 50052, 50053
+GATEWAY_PORT, CONSOLE_PORT = 50054, 50056
+FACE_PORTS = {"mcp": 50055, "broker": 50057, "postgres": 50058}
+"""Those of what a gateway serves beside gRPC, by the keys of its configuration."""
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def embedded(
+    files: ServiceFiles, directory: Path, ports: Ports, *, practice: Collection[str] = ()
+) -> EmbeddedServices:
+    """Return services that are not started yet; `practice` as `EmbeddedServices` takes it."""
+    from gris_data.caching import cache_directory
+    from pinot_connector.embedded import EmbeddedServices
+
+    return EmbeddedServices(
+        policy=files.policy,
+        budget_config=files.budget,
+        directory=directory,
+        adaptive_tables=cache_directory(),
+        ports=ports,
+        practice=practice,
+    )
+
+
+def stop_event() -> threading.Event:
+    """Return what Ctrl-C, SIGTERM and the end of the terminal set from here on."""
+    stopped = threading.Event()
+    on_signals(lambda *_: stopped.set())
+    return stopped
+
+
+def on_signals(handle: Callable[[int, object], None]) -> None:
+    """Have Ctrl-C, SIGTERM and the end of the terminal call this from here on."""
+    for number in ENDING:
+        # What `nohup` starts outlives its terminal.
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handle)
+
+
+def interrupt(*_: object) -> None:
+    """End the program as Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+def until_stopped(stopped: threading.Event, ensure_running: Callable[[], None]) -> None:
+    """Wait until it is set, and have what runs looked after."""
+    while not stopped.wait(POLL_SECONDS):
+        ensure_running()
+
+
+def require_kept(policy: Path, tables: dict[str, Path]) -> None:
+    """Refuse data that are not as the policy says, or break what it promises of every member."""
+    if not tables:
+        return
+    from gris_data.errors import InputError
+    from gris_data.policies import policy_of
+    from gris_data.policy.blocks import kept_together
+    from gris_data.policy.data import require_kept
+
+    found = policy_of(policy)
+    together = kept_together(
+        found, {each.name: tables[each.name] for each in found.tables if each.name in tables}
+    )
+    if together is not None and not together.is_kept:
+        raise typer.BadParameter(
+            f"--data: members are of more blocks, in all tables together, than the policy promises; gris policy check "
+            f"{policy} counts them, and gris divide makes copies in which none is"
+        )
+    for table in found.tables:
+        if table.name in tables:
+            try:
+                require_kept(table, tables[table.name], found.currency.blocks)
+            except InputError as error:
+                raise typer.BadParameter(
+                    f"--data {table.name}: {error}; gris policy check {policy} --data {table.name}="
+                    f"{tables[table.name]} shows all of it"
+                ) from None
+
+
+def require_free(ports: dict[str, int]) -> None:
+    """Refuse a port that two services were given or another program listens on, by the flag that sets it."""
+    for name, port in ports.items():
+        alike = [other for other, given in ports.items() if given == port and other != name]
+        if port and alike:
+            raise typer.BadParameter(
+                f"{name} and {alike[0]} are both {port}: each needs a port of its own, or 0 for a free one"
+            )
+        with socket.socket() as found:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                found.bind(("127.0.0.1", port))
+            except OSError as error:
+                raise typer.BadParameter(
+                    f"{name}: 127.0.0.1:{port}: {(error.strerror or 'cannot be used').lower()}; {name} 0 takes a free "
+                    "port"
+                ) from None
