@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
 from budget_service.server.archives import EMPTIED, Archive, Chain, missing
+from dp_service.server.policy_signatures import ANYBODY, PolicySigners
 from gris_audit.bundle import (
     ACCOUNTS,
     CONFIGURATION,
@@ -43,6 +44,7 @@ def check(
     before: tuple[Path, Ed25519PublicKey] | None = None,
     *,
     without_archives: bool = False,
+    signers: PolicySigners = ANYBODY,
 ) -> Checked:
     """Verify a bundle.
 
@@ -52,8 +54,10 @@ def check(
         archives: Files of archived journals.
         before: An earlier bundle of the same ledger, and the public key of who signed that.
         without_archives: Entries before the first one of the bundle may be missing.
+        signers: Who signs policies, if the bundle has to have some, all signed by them.
     """
     checked = _check_files(directory, key)
+    checked.signers = signers
     earlier = None if before is None else _check_files(*before)
     if earlier is not None:
         for file, problem in earlier.problems:

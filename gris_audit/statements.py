@@ -76,8 +76,27 @@ def check_copies(checked: Checked, given: list[GivenFile]) -> None:
                 checked.note(name, f"is not the {what} of which {CONFIGURATION} has the digest")
             elif name == policy.signature and found.size != SIGNATURE_BYTES:
                 checked.note(name, f"is no signature: expected {SIGNATURE_BYTES} bytes")
+    if checked.signers.keys:
+        _check_signers(checked, [each for each in given if each.kind == _POLICY])
     for name in sorted(each for each in files.keys() - named if each.startswith(f"{_POLICY}.")):
         checked.note(name, f"is a copy that {CONFIGURATION} does not name")
+
+
+def _check_signers(checked: Checked, policies: list[GivenFile]) -> None:
+    """Note each policy that none of the signers has signed, and that there is none."""
+    if not policies:
+        checked.note(CONFIGURATION, "has no policy, of which signers were named")
+    for policy in policies:
+        if not policy.signature:
+            checked.note(CONFIGURATION, f"names no signature of {policy.name}, of which signers were named")
+        elif {policy.copied, policy.signature} <= checked.manifest.files.keys():
+            content, signature = (
+                (checked.directory / name).read_bytes() for name in (policy.copied, policy.signature)
+            )
+            if not checked.signers.have_signed(content, signature):
+                checked.note(
+                    policy.signature, f"is no signature of {policy.copied} by a signer who was named"
+                )
 
 
 def check_service(checked: Checked) -> None:

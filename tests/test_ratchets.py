@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 43_094,
+    "dp_service": 43_096,
     "budget_service": 24_384,
     "pinot_connector": 22_250,
     "gris_gateway": 3_719,
@@ -27,17 +27,17 @@ LINES = {
     "gris_broker": 577,
     "gris_postgres": 3_204,
     "gris_data": 8_726,
-    "gris_audit": 1_120,
+    "gris_audit": 1_146,
     "gris_lab": 5_903,
-    "gris_cli": 11_784,
+    "gris_cli": 11_792,
     "gris_serving": 4_329,
 }
-LINES_OF_TESTS = 151_856
+LINES_OF_TESTS = 151_879
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 156_711
+WORDS = 156_688
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

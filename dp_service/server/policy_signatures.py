@@ -27,6 +27,10 @@ class PolicySigners:
 
     keys: tuple[Ed25519PublicKey, ...] = ()
 
+    def have_signed(self, content: bytes, signature: bytes) -> bool:
+        """Return whether one of them has made this signature of the content of a policy's file."""
+        return any(_has_signed(key, content, signature) for key in self.keys)
+
     def require(self, content: bytes, signature: bytes | None, source: str) -> None:
         """Make sure that a policy is signed.
 
@@ -38,9 +42,7 @@ class PolicySigners:
         Raises:
             PolicyError: No signer has signed this content.
         """
-        if not self.keys or (
-            signature is not None and any(_has_signed(key, content, signature) for key in self.keys)
-        ):
+        if not self.keys or (signature is not None and self.have_signed(content, signature)):
             return
         found = "that file cannot be read" if signature is None else "what it holds is none"
         expected = (

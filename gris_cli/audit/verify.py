@@ -33,9 +33,16 @@ def verify(
     before_key: Path | None = flag(
         None, "The public key of who signed the earlier bundle, if that is another one.", metavar="PEM"
     ),
+    policy_signer: list[Path] = flag(
+        [],
+        "The public key of who signs policies; then each policy of the bundle has to be signed by one of them, as for "
+        "dp_service. Repeatable.",
+        metavar="PEM",
+    ),
     as_json: bool,
 ) -> None:
     """Verify a bundle offline: signature, files, digests of journals, and sums. Exit code 1 if anything is wrong."""
+    from dp_service.server.policy_signatures import PolicySigners
     from gris_audit.checking import check
     from gris_cli.audit.reports import facts, sheets
     from gris_cli.sheets import print_sheets
@@ -44,7 +51,8 @@ def verify(
     if before_key is not None and before is None:
         raise typer.BadParameter("--before-key says whose signature an earlier bundle has: --before names it")
     earlier = None if before is None else (before, _read("--before-key", before_key) if before_key else key)
-    checked = check(directory, key, archive, earlier, without_archives=without_archives)
+    signers = PolicySigners(tuple([_read("--policy-signer", each) for each in policy_signer]))
+    checked = check(directory, key, archive, earlier, without_archives=without_archives, signers=signers)
     print_sheets(sheets(checked), facts(checked), as_json=as_json)
     if checked.problems:
         raise typer.Exit(UNSOUND)

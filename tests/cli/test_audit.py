@@ -126,7 +126,7 @@ def exported(company: Company) -> Path:
     """A bundle of the whole ledger."""
     folder = company.folder
     (folder / "policy.yaml").write_text(POLICY)
-    (folder / "policy.yaml.sig").write_bytes(b"s" * 64)
+    (folder / "policy.yaml.sig").write_bytes(key_of(company, "other").sign(POLICY.encode()))
     registry = CollectorRegistry()
     CallMetrics(registry).of("gris.budget.v1.BudgetService", "ReserveBudget").failed(
         CallOutcome("RESOURCE_EXHAUSTED", "BUDGET_EXHAUSTED", 0.1)
@@ -185,7 +185,8 @@ def test_no_secret_and_no_file_of_keys_is_in_a_bundle(company: Company, exported
     assert b"issuer.pem" not in everything
     assert b"PRIVATE KEY" not in everything
     assert POLICY == (exported / said["policy"]["copy"]).read_text()
-    assert b"s" * 64 == (exported / said["policy"]["signature"]).read_bytes()
+    signature = (company.folder / "policy.yaml.sig").read_bytes()
+    assert signature == (exported / said["policy"]["signature"]).read_bytes()
     (refusals,) = json.loads((exported / "refusals.json").read_text())
     labels = {"grpc_service": "gris.budget.v1.BudgetService", "grpc_method": "ReserveBudget"}
     labels |= {"code": "RESOURCE_EXHAUSTED", "reason": "BUDGET_EXHAUSTED"}
@@ -484,6 +485,28 @@ def test_what_a_signer_has_changed_is_found_where_digests_and_sums_show_it(
     assert len(expected) <= len(found)
     for file, problem in expected:
         assert any(file == name and problem in said for name, said in found), found
+
+
+def test_policies_are_signed_by_who_is_named(
+    company: Company, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of several signers is enough; neither another one's signature, nor none, nor no policy at all is."""
+    other, another = (("--policy-signer", company.folder / f"{name}.pem") for name in ("other", "signer"))
+    verified(capsys, bundle, company, *another, *other)
+    found = problems(verified(capsys, bundle, company, *another, sound=False))
+    assert found == [("policy.1.yaml.sig", "is no signature of policy.1.yaml by a signer who was named")]
+    (bundle / "policy.1.yaml.sig").unlink()
+    _said(bundle / "configuration.json", lambda all_: all_[0].update(signature=None))
+    signed_again(company, bundle)
+    verified(capsys, bundle, company)
+    unsigned = "names no signature of policy.yaml, of which signers were named"
+    found = problems(verified(capsys, bundle, company, *other, sound=False))
+    assert found == [("configuration.json", unsigned)]
+    (bundle / "policy.1.yaml").unlink()
+    _said(bundle / "configuration.json", lambda all_: all_.pop(0))
+    signed_again(company, bundle)
+    found = problems(verified(capsys, bundle, company, *other, sound=False))
+    assert found == [("configuration.json", "has no policy, of which signers were named")]
 
 
 def test_a_journal_that_was_made_anew_contradicts_its_checkpoint(
