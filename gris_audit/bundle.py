@@ -32,7 +32,7 @@ GUARANTEES = "guarantees.jsonl"
 REFUSALS = "refusals.json"
 METRICS = "metrics"
 """The kind of files that say what was refused; by files of the other kinds services decide."""
-MOST_LINE_CHARACTERS = 16 * 2**20
+MOST_LINE_BYTES = 16 * 2**20
 """No line about an account is longer."""
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -66,7 +66,7 @@ class Manifest(Strict):
 
     format: Literal["gris-audit-1"]
     gris: str
-    made_at: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$")]
+    made_at: Annotated[str, Field(pattern=r"^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$")]
     made_by: str
     every_root: bool
     journals: list[Journal]
@@ -83,6 +83,15 @@ def opened(path: Path) -> TextIO:
     """Open a file of the bundle to write more into it."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     return os.fdopen(os.open(path, flags, PRIVATE), "a", encoding="utf-8")
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Give the lines of a file of the bundle with their numbers; nothing says yet that they are text."""
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(MOST_LINE_BYTES):
+            number += 1
+            yield number, line
 
 
 def hashed(path: Path) -> HashedFile:

@@ -25,9 +25,9 @@ from gris_audit.bundle import (
     CONFIGURATION,
     MANIFEST,
     METRICS,
-    MOST_LINE_CHARACTERS,
     NAMES,
     Journal,
+    lines_of,
 )
 from gris_audit.checked import Checked
 from gris_audit.names import Named, Names, check_names, read_names
@@ -126,14 +126,11 @@ def _latest(made_at: str) -> Microseconds:
 def _check_accounts(checked: Checked, journals: _Journals, names: Names) -> None:
     roots = [each.root for each in checked.manifest.journals]
     left = {level for root in roots for level in (Account((root,)), *names.levels(root))}
-    with (checked.directory / ACCOUNTS).open(encoding="utf-8") as file:
-        number = 0
-        while line := file.readline(MOST_LINE_CHARACTERS):
-            number += 1
-            try:
-                left.discard(_check_level(checked, json.loads(line), journals, names))
-            except (*_NO_ENTRY, KeyError, ParseError, RecursionError):
-                checked.note(ACCOUNTS, f"line {number}: expected an account and its budget")
+    for number, line in lines_of(checked.directory / ACCOUNTS):
+        try:
+            left.discard(_check_level(checked, json.loads(line), journals, names))
+        except (*_NO_ENTRY, KeyError, ParseError, RecursionError):
+            checked.note(ACCOUNTS, f"line {number}: expected an account and its budget")
     for text in sorted(level.text for level in left):
         checked.note(ACCOUNTS, f"does not have {text}, which is in the journal or in {NAMES}")
 
@@ -168,9 +165,14 @@ def _check_level(checked: Checked, line: Any, journals: _Journals, names: Names)
         return account
     rebuilt = journals.rebuilt
     if "budget" in line and not is_changed:
-        until = _latest(checked.manifest.made_at) + said.clock_ahead.ToMicroseconds()
+        until = _latest(checked.manifest.made_at)
         is_whole = account.root in rebuilt
         for problem in journals.standing.problems(account, by_ids, said, until, is_whole=is_whole):
+            checked.note(ACCOUNTS, problem)
+        if journals.standing.contradicts_clock(account.root, until, said.clock_ahead.ToMicroseconds()):
+            problem = (
+                f"{account.text} has a clock ahead of the export, and no entry of {account.root} is as late"
+            )
             checked.note(ACCOUNTS, problem)
     own = [each for each in (*said.levels, *said.purposes) if tuple(each.path) == account.path]
     has_level = any(not each.purpose for each in own)
@@ -181,7 +183,7 @@ def _check_level(checked: Checked, line: Any, journals: _Journals, names: Names)
     journal = rebuilt[account.root]
     made_at = datetime.fromisoformat(checked.manifest.made_at) + timedelta(seconds=1)
     for level in own:
-        if not _is_within(level, journal.time, made_at + said.clock_ahead.ToTimedelta()):
+        if not _is_within(level, journal.time, made_at):
             text = _of_purpose(account, level).text
             checked.note(ACCOUNTS, f"{text} has a window that the export is not in")
         _check_spent(checked, account, by_ids, level, journal)

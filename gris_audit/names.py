@@ -20,7 +20,7 @@ from budget_service.ledger.pseudonyms import PERSON, NameRow, ids_in
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import PSEUDONYM, Account, InvalidFieldError
 from budget_service.stores.renaming import levels_in, persons_in
-from gris_audit.bundle import MOST_LINE_CHARACTERS, NAMES
+from gris_audit.bundle import NAMES, lines_of
 from gris_audit.checked import Checked
 from gris_serving.documents import Strict
 
@@ -98,15 +98,13 @@ class Names:
 
 def read_names(checked: Checked) -> Names:
     """Return the names of a bundle, and note what is wrong with their lines by themselves."""
-    names, number = Names(), 0
-    with (checked.directory / NAMES).open(encoding="utf-8") as file:
-        while line := file.readline(MOST_LINE_CHARACTERS):
-            number += 1
-            try:
-                problem = names.add(_Line.model_validate_json(line).row)
-            except (ValidationError, InvalidFieldError):
-                problem = "expected the name of an account or a person, its id and its key"
-            checked.note(NAMES, problem and f"line {number}: {problem}")
+    names = Names()
+    for number, line in lines_of(checked.directory / NAMES):
+        try:
+            problem = names.add(_Line.model_validate_json(line).row)
+        except (ValidationError, InvalidFieldError):
+            problem = "expected the name of an account or a person, its id and its key"
+        checked.note(NAMES, problem and f"line {number}: {problem}")
     return names
 
 

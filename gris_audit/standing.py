@@ -12,8 +12,11 @@ from budget_service.ledger.limits import TemporaryLimit, parse_change
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Limit
 from budget_service.ledger.verification import RebuiltStates
-from budget_service.ledger.windows import Microseconds
+from budget_service.ledger.windows import SECOND, Microseconds
 from budget_service.server.limit_messages import limit_message
+
+LONGEST_END: Microseconds = 3600 * SECOND
+"""How long before the end of an export the service was asked at most: only digests of files are made after that."""
 
 
 @dataclass
@@ -74,6 +77,13 @@ class Standing:
             closed = "/".join(said.closed_level)
             named = f"{closed} is closed" if closed else "no level of it is closed"
             yield f"{account.text} says that {named}, and the journal another thing"
+
+    def contradicts_clock(self, root: str, made_at: Microseconds, ahead: Microseconds) -> bool:
+        """Return whether a root's time can hardly have been so far ahead of its store's clock when it was asked.
+
+        It is ahead because something was asked at a later time, of which nearly always an entry is in the journal.
+        """
+        return ahead > LONGEST_END and self.newest.get(root, made_at + ahead) < made_at + ahead - LONGEST_END
 
     def _possible(self, level: Account, until: Microseconds) -> list[Limit | None]:
         """Return which limits may have held between the newest entry and a time."""

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 
 from gris_audit.bundle import CONFIGURATION, SERVICE
 from gris_audit.checked import Checked
+from gris_audit.standing import LONGEST_END
 
 SIGNATURE_BYTES = 64
 """The size of a signature of Ed25519."""
-LONGEST_END = timedelta(hours=1)
-"""How long before the end of an export the service was asked at most: only digests of files are made after that."""
 CLOCKS = timedelta(minutes=1)
 """By how much the clock of who exports may differ from the ledger's."""
 _POLICY = "policy"
@@ -39,12 +46,22 @@ class _Verified(BaseModel):
     entries: int
 
 
+def _in_our_days(time: datetime) -> datetime:
+    """Return a time to which an hour may be added, in any zone."""
+    if not _NEVER.year < time.year < datetime.max.year:
+        raise ValueError("expected a time of our days")
+    return time
+
+
+_Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(_in_our_days)]
+
+
 class _Status(BaseModel):
-    configuration_since: AwareDatetime = _NEVER
+    configuration_since: _Time = _NEVER
 
 
 class _Service(BaseModel):
-    asked_at: AwareDatetime = _NEVER
+    asked_at: _Time = _NEVER
     verified: _Verified = Field(alias="VerifyLedger")
     status: _Status = Field(alias="GetStatus")
 
@@ -116,7 +133,8 @@ def check_service(checked: Checked) -> None:
     since, asked_at = service.status.configuration_since, service.asked_at
     if since > made_at + CLOCKS:
         checked.note(SERVICE, f"has a configuration since {_text(since)}, and the bundle was made before")
-    if asked_at != _NEVER and not made_at - LONGEST_END <= asked_at <= made_at:
+    longest = timedelta(microseconds=LONGEST_END)
+    if asked_at != _NEVER and not made_at - longest <= asked_at <= made_at:
         checked.note(SERVICE, f"was asked for at {_text(asked_at)}, and not for this bundle")
 
 

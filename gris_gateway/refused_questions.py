@@ -12,9 +12,8 @@ import hashlib
 import json
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TypeAlias
+from typing import Protocol
 
 import grpc
 from gris_api.app.v1 import app_pb2
@@ -25,7 +24,7 @@ from gris_gateway.callers import current_caller
 from gris_gateway.history import History
 from gris_gateway.policy_names import PolicyNames
 from gris_serving import logs
-from pinot_connector.budget_service_client import nothing_kept_as
+from pinot_connector.budget_service_client import path_kept_as
 
 # A longer question is not kept, only why it was refused.
 MAX_QUESTION_BYTES = 2**14
@@ -34,7 +33,10 @@ MAX_MESSAGE = 4096
 KEEPING_SECONDS = 1.0
 MAX_WRITING = 100
 
-_KeptAs: TypeAlias = Callable[[tuple[str, ...]], Awaitable[tuple[str, ...]]]
+
+class _KeptAs(Protocol):
+    async def __call__(self, account: tuple[str, ...], *, or_last: bool) -> tuple[str, ...] | None: ...
+
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ class RefusedQuestions:
     Args:
         history: Where they are kept.
         policies: Says which policy is served.
-        kept_as: Returns what names an account where something is kept for it.
+        kept_as: Returns what names an account where something is kept for it, as `BudgetServiceClient.kept_as`.
     """
 
     def __init__(self, history: History, policies: PolicyNames, kept_as: _KeptAs) -> None:
@@ -102,9 +104,10 @@ class RefusedQuestions:
         if policy is None or not request_id:
             return None
         past = None
-        # What was refused before the ledger had anything of the account is kept under its path alone.
-        for kept_as in (await self._kept_as(account), nothing_kept_as(account)):
-            past = past or await self._history.find(_name(), _key(kept_as, request_id, policy))
+        # What was refused before the ledger named the account is kept under its path alone.
+        for kept_as in (await self._kept_as(account, or_last=False), path_kept_as(account)):
+            if past is None and kept_as is not None:
+                past = await self._history.find(_name(), _key(kept_as, request_id, policy))
         if past is None:
             return None
         question = past.question if past.HasField("question") else None
@@ -121,7 +124,9 @@ class RefusedQuestions:
         if not await self._policies.is_served(policy):
             return
         try:
-            past.request_id = _key(await self._kept_as(account), past.request_id, policy)
+            # It is kept while the ledger is silent too: under the last id, which is nobody else's.
+            kept_as = await self._kept_as(account, or_last=True) or path_kept_as(account)
+            past.request_id = _key(kept_as, past.request_id, policy)
             await self._history.add(_name(), past)
         except Exception as error:
             # The caller is answered all the same.

@@ -35,6 +35,7 @@ from pinot_connector import telemetry
 from pinot_connector.budgets import limit_request
 from pinot_connector.checked_arguments import require_confidence, require_max_cost
 from pinot_connector.client import AsyncPrivateClient
+from pinot_connector.errors import GrisError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.query_pipeline import Admission
 from pinot_connector.results import PrivateResult
@@ -198,7 +199,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         confidence, max_cost = _confidence(request.confidence), _max_cost(request)
         with self._alone(account, request_id) as alone:
             client = self._client_of(account)
-            known = await self._history.find(await client.kept_as(), request_id) if request_id else None
+            known = await self._listed(client, question, request_id) if request_id else None
             if known is not None and (known.question, known.confidence) != (question, request.confidence):
                 raise RequestError("request_id", "was used before with another question or confidence")
             if known is not None and not known.elements_omitted:
@@ -224,6 +225,17 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             await turn()
             return await _converted(result, lambda: _Answer.of(result))
         return await asyncio.shield(finishing[0])
+
+    async def _listed(
+        self, client: AsyncPrivateClient, question: question_pb2.Question, request_id: str
+    ) -> app_pb2.PastRelease | None:
+        """Return what is listed under a request id; raise what is wrong with the question if nobody can say."""
+        try:
+            kept_as = await client.kept_as()
+        except GrisError:
+            await client.estimate(question)
+            raise
+        return await self._history.find(kept_as, request_id)
 
     def _begin_to_finish(
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult, alone: ExitStack
@@ -273,8 +285,8 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     def _client_of_caller(self) -> AsyncPrivateClient:
         return self._client_of(current_caller.get().own)
 
-    async def _kept_as(self, account: Account) -> Account:
-        return await self._client.on_behalf_of(account).kept_as()
+    async def _kept_as(self, account: Account, *, or_last: bool) -> Account | None:
+        return await self._client.on_behalf_of(account).kept_as(or_last=or_last)
 
     def _page_size(self, wanted: int) -> int:
         largest, default = self._limits.page_size, self._limits.default_page_size

@@ -207,11 +207,16 @@ class BudgetServiceClient:
 
         return (await self._known_account()).is_closed
 
-    async def kept_as(self) -> tuple[str, ...]:
+    async def kept_as(self, *, or_last: bool = False) -> tuple[str, ...] | None:
         """Returns what names the account where something is kept for it: nothing, its id in the ledger, and its path.
 
         No account has such a path. Who has the same path after the account was forgotten is somebody else. It is known
-        for at most a minute.
+        for at most a minute. None: the ledger gives the account no id, so that nobody could say whose it is that is
+        kept; it has nothing of it so far, or is of a version without ids.
+
+        Args:
+            or_last: while the ledger is silent, what it said last is returned, however long ago: it was never the name
+                of somebody who came later.
 
         Raises:
             GrisError: the ledger does not answer, and has not within the last minute.
@@ -219,19 +224,23 @@ class BudgetServiceClient:
         try:
             return self._kept_as(await self._known_account())
         except AccountUnknown:
-            return nothing_kept_as(self.account)
+            return None
+        except GrisError:
+            if not or_last:
+                raise
+            return self._kept_as(self._known.latest(self.account))
 
     def known_kept_as(self) -> tuple[str, ...] | None:
-        """Returns what `kept_as` does if the ledger need not be asked for it; None: it has to be."""
-        known = self._known.young(self.account)
-        return None if known is None else self._kept_as(known)
+        """Returns what `kept_as` does if the ledger need not be asked for it; None: it has to be, or gives no id."""
+        return self._kept_as(self._known.young(self.account))
 
-    def _kept_as(self, known: KnownAccount) -> tuple[str, ...]:
-        return ("", known.id, *self.account)
+    def _kept_as(self, known: KnownAccount | None) -> tuple[str, ...] | None:
+        return ("", known.id, *self.account) if known is not None and known.id else None
 
     async def _known_account(self) -> KnownAccount:
         async def ask() -> KnownAccount:
-            response = await self._budget(budget_pb2.GetBudgetRequest(account=self._account))
+            asked = budget_pb2.GetBudgetRequest(account=self._account, without_levels=True)
+            response = await self._budget(asked)
             return KnownAccount(bool(response.closed_level), response.account_id)
 
         return await self._known.known(self.account, ask)
@@ -331,8 +340,8 @@ class BudgetServiceClient:
         return bool(answer.status != health_pb2.HealthCheckResponse.NOT_SERVING)
 
 
-def nothing_kept_as(account: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns what names an account where something is kept for it while the ledger has nothing of it."""
+def path_kept_as(account: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns what names an account by its path alone, where what is kept may be found by who has that path later."""
     return ("", "", *account)
 
 

@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pinot_connector.errors import GrisError
-from pinot_connector.single_flight import SingleFlight
+from pinot_connector.single_flight import SharedCalls
 
 _Account: TypeAlias = tuple[str, ...]
 
@@ -42,13 +41,16 @@ class KnownAccounts:
         self._known_seconds = known_seconds
         self._most = most
         self._answers: dict[_Account, tuple[KnownAccount, float]] = {}
-        # Many repeats at once make one call, and share its failure.
-        self._asking: SingleFlight[_Account] = SingleFlight(lambda error: isinstance(error, GrisError))
+        self._asking: SharedCalls[KnownAccount] = SharedCalls()
 
     def young(self, account: _Account) -> KnownAccount | None:
         """Returns what the ledger said of the account not too long ago; None: nothing."""
         known, asked_at = self._answers.get(account, (None, 0.0))
         return known if known is not None and _now() - asked_at < self._known_seconds else None
+
+    def latest(self, account: _Account) -> KnownAccount | None:
+        """Returns what the ledger said of the account last, however long ago; None: nothing."""
+        return self._answers.get(account, (None, 0.0))[0]
 
     def learn(self, account: _Account, known: KnownAccount, asked_at: float) -> None:
         """Remembers what the ledger said, which was asked at a time of the event loop.
@@ -72,17 +74,17 @@ class KnownAccounts:
         Raises:
             GrisError: the ledger did not answer; what is older is never used.
         """
-        while (known := self.young(account)) is None:
-            turn = self._asking.turn(account)
-            if turn is None:
-                await self._asking.wait(account)
-                continue
-            with turn:
-                asked_at = _now()
-                answer = await ask()
-                self.learn(account, answer, asked_at)
-                return answer
-        return known
+        if (known := self.young(account)) is not None:
+            return known
+        asked_at = _now()
+
+        async def asked() -> KnownAccount:
+            answer = await ask()
+            self.learn(account, answer, asked_at)
+            return answer
+
+        # Many at once make one call, and share its failure.
+        return await self._asking.joined(account, asked)
 
 
 def _now() -> float:

@@ -276,7 +276,8 @@ class QueryPipeline:
         if account is None and await self._find(translated.query_id) is None:
             return None
         try:
-            found = await self._releases.find(translated.query_id, account or await self._budget.kept_as())
+            account = account or await self._budget.kept_as()
+            found = None if account is None else await self._releases.find(translated.query_id, account)
             if found is None or found.payment is None or await self._budget.is_closed():
                 return None
         except HomeUnavailable:
@@ -393,8 +394,9 @@ class QueryPipeline:
             return found.kept
         # It is paid for and will be shown. If the mark is lost, the ledger still knows that the account has paid.
         with suppress(GrisError):
-            if (payment := payment_of(charge.remaining)) is not None:
-                await self._releases.mark_paid(bill.query_id, await self._budget.kept_as(), payment)
+            payment, account = payment_of(charge.remaining), await self._budget.kept_as()
+            if payment is not None and account is not None:
+                await self._releases.mark_paid(bill.query_id, account, payment)
         return Charged(release.shown.completed, charge)
 
 

@@ -18,7 +18,7 @@ from pinot_connector.translations import Translated, Translator
 
 MAX_KNOWN = 256
 
-_KeptAs: TypeAlias = Callable[[], Awaitable[tuple[str, ...]]]
+_KeptAs: TypeAlias = Callable[[], Awaitable[tuple[str, ...] | None]]
 
 
 class _KnownLooks:
@@ -107,18 +107,23 @@ class SharpenedQuestions:
         before: tuple[KeptRelease, ...] = ()
         for each in _questions_before(question):
             query_id = known.query_id(each, before)
-            found = None if query_id is None else await self._releases.find(query_id, await kept_as())
-            if found is None or found.payment is None:
+            found = None if query_id is None else await self._paid_for(query_id, kept_as)
+            if found is None:
                 asked = await self._translator.translated(each, before)
                 if asked.translation.HasField("price"):
                     return ()
-                found = await self._releases.find(asked.query_id, await kept_as())
-                if found is None or found.payment is None:
+                found = await self._paid_for(asked.query_id, kept_as)
+                if found is None:
                     return await self._refused(question, asked.data_version)
                 # Also where `known` was forgotten on purpose: what is out of date there is replaced.
                 self._known_looks.learn(each, before, asked.query_id)
-            before = (*before, found.kept)
+            before = (*before, found)
         return before
+
+    async def _paid_for(self, query_id: str, kept_as: _KeptAs) -> KeptRelease | None:
+        account = await kept_as()
+        found = None if account is None else await self._releases.find(query_id, account)
+        return None if found is None or found.payment is None else found.kept
 
     async def _refused(self, question: question_pb2.Question, data_version: str) -> NoReturn:
         """Has dp_service say why: it knows what the policy allows, and whether the data have the version of before."""

@@ -18,26 +18,26 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 43_096,
-    "budget_service": 24_384,
-    "pinot_connector": 22_250,
-    "gris_gateway": 3_719,
+    "dp_service": 43_102,
+    "budget_service": 24_438,
+    "pinot_connector": 22_268,
+    "gris_gateway": 3_747,
     "gris_console": 4_562,
     "gris_mcp": 2_752,
     "gris_broker": 577,
     "gris_postgres": 3_204,
     "gris_data": 8_726,
-    "gris_audit": 1_146,
+    "gris_audit": 1_183,
     "gris_lab": 5_903,
     "gris_cli": 11_792,
     "gris_serving": 4_329,
 }
-LINES_OF_TESTS = 151_879
+LINES_OF_TESTS = 151_984
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 156_721
+WORDS = 156_869
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

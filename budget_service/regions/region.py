@@ -82,6 +82,7 @@ class Region:
     _borrowing: Borrowing = field(init=False)
     _levels: OrderedDict[Account, tuple[LevelStatus, ...]] = field(default_factory=OrderedDict)
     _named: dict[str, Lease] = field(default_factory=dict)
+    _newest: dict[Account, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Go on with the recorded leases; whatever was charged before may not be reported yet."""
@@ -99,6 +100,8 @@ class Region:
         for each in self.records.leases.values():
             self.unreported.add(each.local.root)
             self._note_name(each)
+            if each.account_id:
+                self._newest[each.account] = each.lease_id
             if each.state is LeaseState.ACTIVE:
                 self._active[each.account, each.unit_id] = each.lease_id
 
@@ -197,6 +200,15 @@ class Region:
         """Forget what is known of a lease that is gone."""
         for known in (self.last_used, self.using, self._borrowing.charged):
             known.pop(lease.lease_id, None)
+        if self._newest.get(lease.account) == lease.lease_id:
+            del self._newest[lease.account]
+
+    def account_id(self, account: Account, *, is_usable: bool = False) -> str:
+        """Return an account's name at the home, by its newest lease, which may have to be usable; empty: by none."""
+        lease = self.records.leases.get(self._newest.get(account, ""))
+        if lease is None or (is_usable and not lease.is_usable(self.clock(), self.terms)):
+            return ""
+        return lease.account_id
 
     def is_borrowing(self, lease: Lease) -> bool:
         """Return whether the home is being asked for a lease, so that it may still be granted."""
@@ -353,7 +365,7 @@ class Region:
         self._note_name(lease)
         budget = lease.account, lease.unit_id
         last = self.records.leases.get(self._active.get(budget, ""))
-        self._active[budget] = lease.lease_id
+        self._active[budget] = self._newest[lease.account] = lease.lease_id
         self.last_used[lease.lease_id] = self.clock()
         if last is not None:
             self.counters.renewed += 1

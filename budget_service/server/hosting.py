@@ -224,7 +224,12 @@ async def serving(
         named = NamedStore(PacedStore(ReportingStore(store, detector).store).store)
         service = BudgetService(named.store, settings, calls, tuning, asker_of=asker_of, alerts=alerts)
         lending = RegionService(
-            service.limits, settings, calls, regions_of=security.regions, counts=lending_counts
+            service.limits,
+            settings,
+            calls,
+            regions_of=security.regions,
+            id_of=service.id_of,
+            counts=lending_counts,
         )
         regions_pb2_grpc.add_RegionServiceServicer_to_server(lending, instrumented)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumented)

@@ -68,6 +68,11 @@ class AskHomeError(Exception):
         self.request = request
 
 
+class _HomeIsAwayError(rpc_errors.RefusalError):
+    def __init__(self) -> None:
+        super().__init__(rpc_errors.no_balances())
+
+
 class RegionalBudgetService(BudgetService):
     """The same RPCs as a single service's. What is asked of the home goes there as it came."""
 
@@ -93,13 +98,28 @@ class RegionalBudgetService(BudgetService):
         return await self._asked("CheckBudget", request, pb.CheckBudgetResponse)
 
     async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse:
-        messages.parse_account(request.account)
+        account = messages.parse_account(request.account)
+        if request.without_levels:
+            return await self._asked_who_it_is(request, account)
         try:
             # What this region has charged is to be in the answer.
             await self._maintenance.report()
         except (HomeUnavailableError, HomeRefusedError):
-            raise rpc_errors.RefusalError(rpc_errors.no_balances()) from None
+            raise _HomeIsAwayError from None
         return await self._asked("GetBudget", request, pb.GetBudgetResponse)
+
+    async def _asked_who_it_is(self, request: pb.GetBudgetRequest, account: Account) -> pb.GetBudgetResponse:
+        try:
+            return await self._asked("GetBudget", request, pb.GetBudgetResponse)
+        except _HomeIsAwayError:
+            # Of whom this region charges, the results are kept and found as ever.
+            if (known := self._region.account_id(account, is_usable=True)) == "":
+                raise
+            return pb.GetBudgetResponse(account_id=known)
+
+    async def _account_id(self, account: Account) -> str:
+        # The region's own ledger has other ids than the home.
+        return self._region.account_id(account)
 
     async def _request_limit(
         self, message: pb.RequestLimitRequest, context: Context
@@ -138,7 +158,9 @@ class RegionalBudgetService(BudgetService):
             asked = ask.request
         found = await self._passed_on("UpdateBudget", message, pb.UpdateBudgetResponse, asked)
         if isinstance(found, Answer) and isinstance(asked, Charge):
-            return self._updated(found, asked)
+            response = self._updated(found, asked)
+            response.account_id = await self._account_id(asked.account)
+            return response
         if isinstance(found, Answer):
             raise TypeError(_OTHER)
         charged = None if found.already_paid else Cost(found.charged.information, found.charged.calls)
@@ -163,12 +185,12 @@ class RegionalBudgetService(BudgetService):
         try:
             return await self._home.call(method, request, answer)
         except HomeUnavailableError:
-            raise rpc_errors.RefusalError(rpc_errors.no_balances()) from None
+            raise _HomeIsAwayError from None
         except HomeStatusError as error:
             # A home without its store states nothing either.
-            is_away = rpc_errors.is_store_unavailable(error.status)
-            status = rpc_errors.no_balances() if is_away else error.status
-            raise rpc_errors.RefusalError(status) from None
+            if rpc_errors.is_store_unavailable(error.status):
+                raise _HomeIsAwayError from None
+            raise rpc_errors.RefusalError(error.status) from None
 
     async def _passed_on(
         self, method: str, message: Message, answer: type[Answered], request: Request

@@ -213,16 +213,19 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         return self._charge_response_builders.filled(outcome, request, replayed=answer.replayed)
 
     async def _account_id(self, account: Account) -> str:
-        """Return what an account that was charged stands under; empty in a region, which has other ids than its home.
+        """Return what an account that was charged stands under.
 
         Raises OutcomeUnknownError if it has to be looked up and the store fails: the charge is made.
         """
-        if not (isinstance(self._store, NamedStore) and isinstance(self._limits, LimitCache)):
-            return ""
+        remembered = self._store.remembered_id(account) if isinstance(self._store, NamedStore) else ""
         try:
-            return self._store.remembered_id(account) or await self._store.id_of(account)
+            return remembered or await self.id_of(account)
         except StoreError as error:
             raise OutcomeUnknownError(str(error)) from None
+
+    async def id_of(self, account: Account) -> str:
+        """Return what an account stands under in the ledger until it is forgotten; empty: it does not stand there."""
+        return await self._store.id_of(account) if isinstance(self._store, NamedStore) else ""
 
     async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
         account = messages.parse_account(message.account)
@@ -237,9 +240,12 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         blocks = parse_blocks(request.blocks, "blocks")
         found = await self._limits.read(account)
         message = responses.budget_message(found.seen_by(blocks), account)
-        if isinstance(self._store, NamedStore):
-            # After the state: an account that is read as open is not yet the one that was forgotten.
-            message.account_id = await self._store.id_of(account)
+        if request.without_levels:
+            message = pb.GetBudgetResponse(closed_level=message.closed_level)
+        # After the state: an account that is read as open is not yet the one that was forgotten.
+        message.account_id = await self.id_of(account)
+        if request.without_levels:
+            return message
         if request.with_policy_statements:
             await self._add_statements(message, account, found)
         if request.with_region_shares:

@@ -180,10 +180,9 @@ def _header(policy: Policy, policy_id: str) -> dp_pb2.GetCatalogResponse:
 def _blocks(blocks: Blocks, policy: Policy) -> dp_pb2.Blocks:
     """Return the blocks without those that an audience is in no table offered rows of; empty: it is offered none."""
     divided = [table for table in policy.tables if table.block is not None]
-    forced = [[each.values for each in table.forced if each.column == table.block] for table in divided]
-    offers_all = policy.whole is None or not all(forced)
     every = {*blocks.ids.values(), blocks.rest}
-    seen = every if offers_all else {id_ for of in forced for each in of for id_ in blocks.of_values(each)}
+    of_tables = [every if policy.whole is None else _offered(blocks, table) or every for table in divided]
+    seen = every if policy.whole is None else {id_ for of in of_tables for id_ in of}
     if not seen:
         return dp_pb2.Blocks()
     shown = [each for each in blocks.values if blocks.ids[each] in seen]
@@ -194,8 +193,15 @@ def _blocks(blocks: Blocks, policy: Policy) -> dp_pb2.Blocks:
         ids=[blocks.ids[each] for each in shown],
         rest=blocks.rest if blocks.rest in seen else "",
         moves=blocks.moves,
-        all_may_pay=len(divided) < len(policy.tables) or not blocks.can_pay(seen),
+        # A question is of one table.
+        all_may_pay=len(divided) < len(policy.tables) or not all(map(blocks.can_pay, of_tables)),
     )
+
+
+def _offered(blocks: Blocks, table: Table) -> set[str]:
+    """Return the blocks of which an audience is offered rows of a divided table; empty: it is offered all rows."""
+    forced = [each.values for each in table.forced if each.column == table.block]
+    return {id_ for each in forced for id_ in blocks.of_values(each)}
 
 
 def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp_pb2.CatalogTable:

@@ -28,6 +28,7 @@ from budget_service.server.archives import Chain, entry_line, last_line, read_ar
 from gris_audit.bundle import (
     LABEL,
     MANIFEST,
+    NAMES,
     SERVICE,
     SIGNATURE,
     Journal,
@@ -390,6 +391,21 @@ SIGNED: tuple[tuple[str, Callable[[Path], object], list[tuple[str, str]]], ...] 
         "an account that is none",
         lambda b: rewritten(b / "accounts.jsonl", lambda all_: ["{}\n", *all_]),
         [("accounts.jsonl", "line 1: expected an account and its budget")],
+    ),
+    (
+        "no text",
+        lambda b: [(b / name).write_bytes(b"\xff\n" + (b / name).read_bytes()) for name in ("accounts.jsonl", NAMES)],
+        [(NAMES, "line 1: expected the name of an account or a person, its id and its key")],
+    ),
+    (
+        "an account that is no text",
+        lambda b: (b / "accounts.jsonl").write_bytes(b"\xff\n" + (b / "accounts.jsonl").read_bytes()),
+        [("accounts.jsonl", "line 1: expected an account and its budget")],
+    ),
+    (
+        "the end of all days",
+        lambda b: _said(b / SERVICE, lambda all_: all_.update(asked_at="9999-12-31T23:59:59-12:00")),
+        [(SERVICE, "expected what GetStatus and VerifyLedger have said")],
     ),
     (
         "another policy",

@@ -141,7 +141,7 @@ async def test_who_is_archived_cannot_be_left_out(
     assert "which is in the journal and not forgotten" in problem
 
 
-def _account(name: str, change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:
+def _account(name: str, change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
     """Return what changes the budget of an account in a bundle."""
 
     def changed(lines: list[str]) -> list[str]:
@@ -162,6 +162,15 @@ WRONG: dict[str, tuple[Callable[[Path], None], str]] = {
     "more calls": (_account("ann", lambda b: b["levels"][-1]["limit"].update(calls="6")), f"acme/ann {LIMIT}"),
     "for good": (_account("ann", lambda b: b["levels"][-1].pop("limit_until")), f"acme/ann {LIMIT}"),
     "longer": (_account("ann", _level("limit_until", "2251-01-01T00:00:00Z")), f"acme/ann {LIMIT}"),
+    "by a clock that is ahead": (
+        _account("ann", lambda b: (b["levels"][-1].pop("limit_until"), b["levels"][-1]["limit"].update(information="6"),
+                                   b.update(clock_ahead="99999999999s"))),
+        f"acme/ann {LIMIT}",
+    ),
+    "a clock": (
+        _account("fred", lambda b: b.update(clock_ahead="3456000s")),
+        "acme/fred has a clock ahead of the export, and no entry of acme is as late",
+    ),
     "of a purpose": (
         _account("ann", lambda b: b["purposes"][-1]["limit"].update(information="31")), f"acme/ann {LIMIT}"
     ),

@@ -217,6 +217,25 @@ async def test_blocks_of_an_audience_are_those_that_may_pay(
         assert {*paying} == (set() if all_may_pay and not table else ids)
 
 
+async def test_what_all_blocks_pay_for_is_asked_of_one_table() -> None:
+    """Of two tables with different blocks, which only together are too many to pay alone, neither question is."""
+    more = (
+        TABLES.replace(", domain: [DE, FR, IT]", "")
+        + """  visits:
+    member: m
+    block: country
+    measures: {distinct_members: true}
+    columns: {country: {type: string, group_by: true, filter: [in]}}
+audiences: {some: {tables: {ads: {where: {country: [DE, FR]}}, visits: {where: {country: IT}}}}}
+"""
+    )
+    async with serving(servicer_of(more)) as dp:
+        page = await dp.GetCatalog(dp_pb2.GetCatalogRequest(audience=asked("some").audience))
+        assert (len(page.blocks.ids), bool(page.blocks.rest), page.blocks.all_may_pay) == (2, True, False)
+        visits = asked("some", "SELECT country, COUNT(DISTINCT m) AS n FROM visits GROUP BY country LIMIT 5")
+        assert list((await translated(dp, visits)).worst_case_cost.blocks) == [page.blocks.rest]
+
+
 async def test_audiences_that_ask_the_same_at_the_same_time_get_their_own() -> None:
     """What is kept of a question is kept for its audience."""
     async with serving(servicer_of(POLICY)) as dp:

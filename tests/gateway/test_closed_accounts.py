@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris_api.budget.v1.budget_pb2 import Account, GetBudgetRequest
 
 from budget_service.configuration.budget_file import Configuration
+from budget_service.server.service import BudgetService
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.history import History
 from gris_gateway.rate_limits import CallerLimits, Limiter
@@ -25,6 +27,7 @@ from pinot_connector.channels import Timeouts
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.embedded import Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.questions import sql_question
 from pinot_connector.release_store import MemoryReleaseStore
 from tests.gateway.calls import TOP, ended
 from tests.gateway.conftest import stub_of
@@ -40,6 +43,15 @@ from tests.support.world import BUDGET, COFACTS, POLICY, World
 
 ASKS = replace(SHORT, account_open=0)
 ASK = app_pb2.AskRequest(question=TOP, request_id="mine")
+ALL_OF_APP = Configuration.model_validate(
+    {
+        "create_at_first_use": True,
+        "accounts": [
+            {"path": ["app"], "limit": {"information": 1000, "calls": 100}},
+            {"path": ["app", "*"], "limit": {"information": 500, "calls": 50}},
+        ],
+    }
+)
 OK, REFUSED = grpc.StatusCode.OK, grpc.StatusCode.FAILED_PRECONDITION
 
 
@@ -50,9 +62,17 @@ class Served:
     stub: Any
     issuer: Issuer
 
-    async def asked(self, who: str) -> grpc.StatusCode:
-        """Ask under one id, and return how it ends."""
-        return await ended(self.stub.Ask(ASK, metadata=self._shown(who), timeout=30))
+    async def asked(self, who: str, request: app_pb2.AskRequest = ASK) -> grpc.StatusCode:
+        """Ask, under one id unless said, and return how it ends."""
+        return await ended(self.stub.Ask(request, metadata=self._shown(who), timeout=30))
+
+    async def refused(self, who: str, request_id: str) -> app_pb2.GetRefusalResponse:
+        """Return why a question was refused."""
+        request = app_pb2.GetRefusalRequest(request_id=request_id)
+        found: app_pb2.GetRefusalResponse = await self.stub.GetRefusal(
+            request, metadata=self._shown(who), timeout=30
+        )
+        return found
 
     async def listed(self, who: str) -> int | grpc.StatusCode:
         """Return how many results the history lists, or how the call ends."""
@@ -169,21 +189,47 @@ async def test_while_the_ledger_is_silent_no_history_is_told(world: World, tmp_p
         assert await asking.listed("silent") is grpc.StatusCode.UNAVAILABLE
         assert await asking.asked("silent") is grpc.StatusCode.UNAVAILABLE
         assert await gateway.listed("nobody-yet") is grpc.StatusCode.UNAVAILABLE
+        faulty = app_pb2.AskRequest(question=sql_question("SELECT nope"), request_id="faulty")
+        assert await asking.asked("silent", faulty) is grpc.StatusCode.INVALID_ARGUMENT
+        relay.refusals.clear()
+        # The ledger is asked again once it was found to be alive.
+        for _ in range(200):
+            if await asking.listed("silent") is not grpc.StatusCode.UNAVAILABLE:
+                break
+            await asyncio.sleep(0.05)
+        found = await asking.refused("silent", "mine")
+        assert (found.question, found.refusal.message[:15]) == (TOP, "the question ca")
+
+
+async def test_for_whom_the_ledger_names_nobody_nothing_is_kept(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would be shown to who has the name later; what was paid for stays free, as the ledger knows that."""
+
+    async def nobody(*_: object) -> str:
+        return ""
+
+    async with (
+        clocked_ledger(tmp_path, ALL_OF_APP) as ledger,
+        connected(ledger.address) as budget,
+        served(world.dp, ledger.address, Issuer(tmp_path), MemoryReleaseStore(), ASKS) as gateway,
+    ):
+        with monkeypatch.context() as earlier_version:
+            for name in ("_account_id", "id_of"):
+                earlier_version.setattr(BudgetService, name, nobody)
+            assert [OK, OK] == [await gateway.asked("eve"), await gateway.asked("eve")]
+            assert await gateway.listed("eve") == 0
+        assert await gateway.listed("eve") == 0
+        assert await gateway.asked("eve") is OK
+        assert await gateway.listed("eve") == 1
+        (_, own) = (await budget.GetBudget(GetBudgetRequest(account=Account(path=["app", "eve"])))).levels
+        assert own.spent.calls == 1
 
 
 async def test_who_has_the_name_of_a_forgotten_account_is_somebody_new(world: World, tmp_path: Path) -> None:
     """Nothing that was kept for the one before is shown, not by the id of a request either; answers are paid for."""
-    configuration = Configuration.model_validate(
-        {
-            "create_at_first_use": True,
-            "accounts": [
-                {"path": ["app"], "limit": {"information": 1000, "calls": 100}},
-                {"path": ["app", "*"], "limit": {"information": 500, "calls": 50}},
-            ],
-        }
-    )
     async with (
-        clocked_ledger(tmp_path, configuration) as ledger,
+        clocked_ledger(tmp_path, ALL_OF_APP) as ledger,
         connected(ledger.address) as budget,
         served(world.dp, ledger.address, Issuer(tmp_path), MemoryReleaseStore(), ASKS) as gateway,
     ):

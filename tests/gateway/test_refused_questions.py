@@ -79,7 +79,7 @@ def refused_in(history: History, served: Served | None = None) -> RefusedQuestio
     """Return the refused questions of a history, which is all that is served."""
     served = served or Served()
 
-    async def kept_as(account: tuple[str, ...]) -> tuple[str, ...]:
+    async def kept_as(account: tuple[str, ...], *, or_last: bool) -> tuple[str, ...]:
         return account
 
     return RefusedQuestions(history, PolicyNames(lambda: served), kept_as)

@@ -254,7 +254,7 @@ class RedisStore(RemoteStore):
         return await self._names.add(root, rows)
 
     async def names_below(self, root: str, name: str, after: str = "", most: int | None = None) -> list[str]:
-        """Return all names below one, as Redis has them in no order; see `Store`."""
+        """Return all names below one that come after `after`, in order, whatever `most` is; see `Store`."""
         return await self._names.names_below(root, name, after)
 
     async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:

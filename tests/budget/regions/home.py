@@ -117,16 +117,18 @@ class Home:
         self.store = store
         settings = LiveSettings(Settings(configuration))
         self.limits = LimitCache(store, settings)
+        service = BudgetService(store, settings, RequestRunner(None, DEFAULTS), DEFAULTS)
         self.lending = RegionService(
             self.limits,
             settings,
             RequestRunner(None, DEFAULTS),
             regions_of=regions_of,
+            id_of=service.id_of,
             elapsed=lambda: self.ledger.now / SECOND,
         )
         self._services = (
             self.lending,
-            BudgetService(store, settings, RequestRunner(None, DEFAULTS), DEFAULTS),
+            service,
             BudgetAdminService(
                 NamedStore(by_ids),
                 settings,

@@ -186,10 +186,15 @@ class World:
         machine = self.machines["home"]
         ledger: Any = Ledger(machine)
         limits = LimitCache(ledger, self.settings)
-        lending = RegionService(
-            limits, self.settings, RequestRunner(None, DEFAULTS), regions_of=lambda _: None, elapsed=now
-        )
         budget = BudgetService(ledger, self.settings, RequestRunner(None, DEFAULTS), DEFAULTS)
+        lending = RegionService(
+            limits,
+            self.settings,
+            RequestRunner(None, DEFAULTS),
+            regions_of=lambda _: None,
+            id_of=budget.id_of,
+            elapsed=now,
+        )
         self.servicers = lending, budget
         self.inject_bug(lending)
 

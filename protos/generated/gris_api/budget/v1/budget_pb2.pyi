@@ -180,16 +180,18 @@ class ReleaseReservationResponse(_message.Message):
     def __init__(self, returned: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., replayed: bool = ...) -> None: ...
 
 class GetBudgetRequest(_message.Message):
-    __slots__ = ("account", "with_policy_statements", "with_region_shares", "blocks")
+    __slots__ = ("account", "with_policy_statements", "with_region_shares", "blocks", "without_levels")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     WITH_POLICY_STATEMENTS_FIELD_NUMBER: _ClassVar[int]
     WITH_REGION_SHARES_FIELD_NUMBER: _ClassVar[int]
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_LEVELS_FIELD_NUMBER: _ClassVar[int]
     account: Account
     with_policy_statements: bool
     with_region_shares: bool
     blocks: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., with_policy_statements: bool = ..., with_region_shares: bool = ..., blocks: _Optional[_Iterable[str]] = ...) -> None: ...
+    without_levels: bool
+    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., with_policy_statements: bool = ..., with_region_shares: bool = ..., blocks: _Optional[_Iterable[str]] = ..., without_levels: bool = ...) -> None: ...
 
 class GetBudgetResponse(_message.Message):
     __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level", "region_shares", "lapsed_shares", "purposes", "account_id")
