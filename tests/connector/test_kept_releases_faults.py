@@ -280,3 +280,22 @@ async def test_what_is_remembered_of_accounts_is_bounded() -> None:
     for name in "abacacabdd":
         await look(name)
     assert "".join(asked) == "abcabdd"
+
+
+@pytest.mark.parametrize("id_", ["x", ""])
+async def test_many_who_ask_at_once_whose_an_account_is_ask_the_ledger_once(id_: str) -> None:
+    """Also of an account that has no id yet, which is not remembered afterwards."""
+    accounts, may, asked = KnownAccounts(known_seconds=60), asyncio.Event(), list[str]()
+
+    async def ask() -> KnownAccount:
+        asked.append(id_)
+        await may.wait()
+        return KnownAccount(is_closed=False, id=id_)
+
+    waiting = [asyncio.create_task(accounts.known(("app", "new"), ask)) for _ in range(64)]
+    await asyncio.sleep(0)
+    may.set()
+    assert {each.id for each in await asyncio.gather(*waiting)} == {id_}
+    assert len(asked) == 1
+    await accounts.known(("app", "new"), ask)
+    assert len(asked) == (1 if id_ else 2)
