@@ -359,35 +359,72 @@ Qed.
 Lemma exp_le a b : a <= b -> exp a <= exp b.
 Proof. intros [H|H]; [left; apply exp_increasing; exact H|rewrite H; lra]. Qed.
 
+Lemma plain_above k x : 0 <= x -> Rmax 0 (1 - x) <= plain k x.
+Proof.
+  intros Hx. unfold plain. apply Rmax_lub; [apply Rmax_l|].
+  apply Rle_trans with (1 - x * exp (- (INR k * e))); [|apply Rmax_r].
+  assert (exp (- (INR k * e)) <= 1).
+  { rewrite <- exp_0. apply exp_le. pose proof (pos_INR k). nra. }
+  nra.
+Qed.
+
+Lemma plain_monotone k x : 0 <= x -> plain k x <= plain (S k) x.
+Proof.
+  intros Hx. assert (0 < exp (- e) <= 1) by (split; [apply exp_pos|rewrite <- exp_0; apply exp_le; lra]).
+  rewrite plain_next. apply plain_falling; nra.
+Qed.
+
+Lemma plain_recursion k x t : 0 <= x -> 0 <= t <= e ->
+  p e t * plain k (x * exp (- t)) + (1 - p e t) * plain k (x * exp (e - t)) <= plain (S k) x.
+Proof.
+  intros Hx [Ht0 Ht1].
+  assert (E1 : 1 < exp e) by (rewrite <- exp_0; apply exp_increasing; lra).
+  assert (Em : 0 < exp (- e)) by apply exp_pos.
+  assert (Ha : plain k (x * exp (- t)) <= plain (S k) x).
+  { rewrite plain_next. apply plain_falling; [nra|]. apply Rmult_le_compat_l; [exact Hx|apply exp_le; lra]. }
+  assert (Hb : plain k (x * exp (e - t)) <= plain (S k) x).
+  { rewrite plain_next. apply plain_falling; [nra|]. apply Rmult_le_compat_l; [exact Hx|apply exp_le; lra]. }
+  assert (Hp : 0 <= p e t <= 1).
+  { unfold p. assert (1 <= exp t) by (rewrite <- exp_0; apply exp_le; lra).
+    assert (exp t <= exp e) by (apply exp_le; lra).
+    split; [apply Rmult_le_pos; [lra|left; apply Rinv_0_lt_compat; lra]|].
+    apply Rmult_le_reg_r with (exp e - 1); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra. }
+  nra.
+Qed.
+
 Corollary pure_composition t K A : keeps e no_gaussian t K -> event A -> P t A <= exp (INR K * e) * P' t A.
 Proof.
   intros Hk HA.
-  assert (E1 : 1 < exp e) by (rewrite <- exp_0; apply exp_increasing; lra).
-  assert (Em : 0 < exp (- e) <= 1) by (split; [apply exp_pos|rewrite <- exp_0; apply exp_le; lra]).
-  assert (Hmono : forall k x, 0 <= x -> plain k x <= plain (S k) x).
-  { intros k x Hx. rewrite plain_next. apply plain_falling; nra. }
   assert (H : P t A <= exp (INR K * e) * P' t A + plain K (exp (INR K * e))).
   { apply private with (e := e) (G := no_gaussian); try assumption.
     - intros f g H x Hx. apply H. exact Hx.
     - apply plain_convex.
     - apply plain_falling.
-    - intros k x Hx. unfold plain. apply Rmax_lub; [apply Rmax_l|].
-      apply Rle_trans with (1 - x * exp (- (INR k * e))); [|apply Rmax_r].
-      assert (exp (- (INR k * e)) <= 1).
-      { rewrite <- exp_0. apply exp_le. pose proof (pos_INR k). nra. }
-      nra.
-    - intros k x t0 Hx [Ht0 Ht1].
-      assert (Ha : plain k (x * exp (- t0)) <= plain (S k) x).
-      { rewrite plain_next. apply plain_falling; [nra|]. apply Rmult_le_compat_l; [exact Hx|apply exp_le; lra]. }
-      assert (Hb : plain k (x * exp (e - t0)) <= plain (S k) x).
-      { rewrite plain_next. apply plain_falling; [nra|]. apply Rmult_le_compat_l; [exact Hx|apply exp_le; lra]. }
-      assert (Hp : 0 <= p e t0 <= 1).
-      { unfold p. assert (1 <= exp t0) by (rewrite <- exp_0; apply exp_le; lra).
-        assert (exp t0 <= exp e) by (apply exp_le; lra).
-        split; [apply Rmult_le_pos; [lra|left; apply Rinv_0_lt_compat; lra]|].
-        apply Rmult_le_reg_r with (exp e - 1); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra. }
-      nra. }
+    - apply plain_above.
+    - apply plain_monotone.
+    - apply plain_recursion.
+    - apply plain_monotone. }
   unfold plain in H. rewrite <- exp_plus in H. replace (INR K * e + - (INR K * e)) with 0 in H by ring.
   rewrite exp_0 in H. replace (1 - 1) with 0 in H by ring. rewrite Rmax_left in H by lra. lra.
 Qed.
 End pure.
+
+(* A unit of range 1: 1/2 and 1/2 against 1/3 and 2/3, and a third outcome that neither table gives. *)
+Definition even (i : nat) : R := match i with O | 1%nat => 1 / 2 | _ => 0 end.
+Definition uneven (i : nat) : R := match i with O => 1 / 3 | 1%nat => 2 / 3 | _ => 0 end.
+Definition one_unit : interaction := step 3 even uneven (fun _ => 1%nat) (fun _ => stop).
+
+Lemma even_law : law 3 even.
+Proof. split; [intros [|[|i]] _|]; simpl; lra. Qed.
+Lemma uneven_law : law 3 uneven.
+Proof. split; [intros [|[|i]] _|]; simpl; lra. Qed.
+Lemma even_uneven_unit : bounded_range 1 3 even uneven.
+Proof.
+  assert (H : 2 < exp 1) by (pose proof (exp_ineq1 1); lra).
+  intros [|[|i]] [|[|j]] _ _; simpl; nra.
+Qed.
+Theorem one_unit_keeps : keeps 1 no_gaussian one_unit 1.
+Proof.
+  split; [exact even_law|]. split; [exact uneven_law|]. split; [|intros i _; split; [lia|exact I]].
+  apply unit_step; [exact even_uneven_unit|auto].
+Qed.

@@ -2,7 +2,7 @@
 
    A question is a tree of steps of theorem A, with the laws Q and Q' of its answers; what is released has other laws, R
    and R', which lemma 4 of that page holds against them. Each call adds delta, each unit a factor of (1 + delta). *)
-Require Import Reals Lra Lia.
+Require Import Reals Lra Lia List.
 From Gris Require Import adaptive.
 Open Scope R_scope.
 
@@ -235,4 +235,22 @@ Proof.
   split; [exact H3|]. split; [exact H4|]. intros h Hh. destruct (H h Hh) as [[A1 [A2 [A3 [A4 [A5 [A6 A7]]]]]] A8].
   split; [unfold answers; repeat split; try tauto; lia|].
   apply (IH h (K - spent q h)%nat _ (l - calls)%nat); [exact A8|lia|lia].
+Qed.
+
+(* ---- The premises can be met ---- *)
+
+(* What is released by a single step is one of its outcomes. *)
+Definition answered (L : nat -> R) (h : list nat) := L (hd O h).
+
+(* A call: beside the unit of two outcomes, one neighbour alone gives the third with probability 1 / 1000. *)
+Definition rest (i : nat) : R := match i with 2%nat => 1 / 1000 | _ => 0 end.
+Definition with_rest (i : nat) : R := 999 / 1000 * even i + rest i.
+Definition one_call := ask one_unit (answered with_rest) (answered uneven) (fun _ => 999 / 1000) (answered rest) (fun _ => O) 1.
+
+Theorem one_call_admitted : admitted 1 (1 / 1000) no_gaussian (one_call (fun _ => done)) 1 1.
+Proof.
+  split; [exact one_unit_keeps|]. split; [lia|]. unfold answered, with_rest, rest.
+  split; [simpl; lra|]. split; [simpl; lra|].
+  intros h Hh. split; [|exact I]. destruct h as [|i [|j h]]; simpl in Hh; try tauto. destruct Hh as [Hi _].
+  unfold answers, answered. destruct i as [|[|[|i]]]; [| | |lia]; simpl; repeat split; try lra; lia.
 Qed.

@@ -159,7 +159,6 @@ Hypothesis M_law' : law n M'.
 Hypothesis M_private : private_but n (e / 2) delta M M'.
 Hypothesis M_private' : private_but n (e / 2) delta M' M.
 
-Definition answered (L : nat -> R) (h : list nat) := L (hd O h).
 Theorem unk_lap_admitted : exists Q Q' g b c, forall next K l, (1 <= K)%nat -> (1 <= l)%nat ->
   (forall i, (i < n)%nat -> admitted e delta G (next (cons i nil)) (K - 1) (l - 1)) ->
   admitted e delta G (ask (step n Q Q' (fun _ => 1%nat) (fun _ => stop)) (answered M) (answered M') g b c 1 next) K l.

@@ -17,6 +17,7 @@ MUTANTS = {
         "units are not counted": ("keeps (next i) (K - u i)", "keeps (next i) K"),
         "an event counts twice": ("0 <= S h <= 1", "0 <= S h <= 2"),
         "Gaussian noise costs a unit less": ("u i = v) -> allowed", "u i = pred v) -> allowed"),
+        "no end keeps a budget": ("  match t with\n  | stop => True", "  match t with\n  | stop => False"),
         "the last unit is forgotten": (
             "exp epsilon * P' t S + V K (exp epsilon)",
             "exp epsilon * P' t S + V (pred K) (exp epsilon)",
@@ -42,6 +43,7 @@ MUTANTS = {
             "released' t S) <= V K x + INR l * delta.\nProof",
             "released' t S) <= V K x.\nProof",
         ),
+        "no end is admitted": ("  | done => True", "  | done => False"),
         "a question's units have twice the range": ("keeps e G q K /\\", "keeps (2 * e) G q K /\\"),
     },
     "prices": {
@@ -137,8 +139,8 @@ MUTANTS = {
             "if of b then (own b + c)%nat else own b",
             "if of b then own b else (own b + c)%nat",
         ),
-        "what is asked for need not fit": ("(own b + price i <= K)%nat", "(own b <= K)%nat"),
-        "the next question forgets the price": ("(with_price own of (price i)) K", "own K"),
+        "what is asked for need not fit": ("(own b + charged i <= K)%nat", "(own b <= K)%nat"),
+        "the next question forgets the price": ("(with_price own of (charged i)) K", "own K"),
         "another block's answer may change": ("-> M' i = M i) /\\\n", "-> M' i <= 2 * M i) /\\\n"),
         "the member pays nothing": ("(fun i => if of b then price i else O)", "(fun _ => O)"),
         "the member pays for the next block": (
@@ -151,7 +153,7 @@ MUTANTS = {
         "the other law has another mass": ("law n M /\\ law n M' /\\", "law n M /\\ law n M /\\"),
         "calls of a block are not counted": ("(with_price calls of n) K l\n  end", "calls K l\n  end"),
         "calls of a block have no limit": ("/\\ (calls a + n <= l)%nat)", "/\\ (calls a <= l)%nat)"),
-        "more is spent than was reserved": ("(spent q h <= worst)%nat /\\", "(0 <= worst)%nat /\\"),
+        "more is charged than was reserved": ("(charged h <= worst)%nat /\\", "(0 <= worst)%nat /\\"),
         "a block more costs nothing": (
             "(length own * K <= N + total units own)%nat -> (length own * l",
             "(K <= N + total units own)%nat -> (length own * l",
@@ -164,6 +166,28 @@ MUTANTS = {
             "(if existsb of own then answers",
             "(if existsb of (tl own) then answers",
         ),
+        "less is charged than it costs": ("(price i <= charged i)%nat)", "(charged i <= price i)%nat)"),
+        "with calls, less is charged than it costs": (
+            "then answers delta q R_ R_' g b c (charged h) h",
+            "then answers delta q R_ R_' g b c worst h",
+        ),
+        "no end is admitted": (
+            "(own : nat -> nat) (K : nat) : Prop :=\n  match t with\n  | ended => True",
+            "(own : nat -> nat) (K : nat) : Prop :=\n  match t with\n  | ended => False",
+        ),
+        "no end is read": (
+            "Fixpoint reads (t : questions) : Prop :=\n  match t with\n  | ended => True",
+            "Fixpoint reads (t : questions) : Prop :=\n  match t with\n  | ended => False",
+        ),
+        "no end is granted": (
+            "(units calls : nat -> nat) (K l : nat) : Prop :=\n  match t with\n  | no_more => True",
+            "(units calls : nat -> nat) (K l : nat) : Prop :=\n  match t with\n  | no_more => False",
+        ),
+        "no end is read with calls": (
+            "Fixpoint read_by_member (t : asked) : Prop :=\n  match t with\n  | no_more => True",
+            "Fixpoint read_by_member (t : asked) : Prop :=\n  match t with\n  | no_more => False",
+        ),
+        "no charge is granted": ("(charged h <= worst)%nat /\\", "(charged h < charged h)%nat /\\"),
     },
     "convex": {
         "the largest need not be below convex functions": (
