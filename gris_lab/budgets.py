@@ -21,7 +21,7 @@ from dp_service.accounting.solving import (
 )
 from gris_data.sheets import Column, Sheet, downwards, plainly, upwards
 from gris_lab.accounting.deployments import DEPLOYMENTS, Loss
-from gris_lab.tables import table_for, with_adaptive_bound
+from gris_lab.tables import made_again, table_for, with_adaptive_bound
 
 _BOUNDS = {
     Bound.BASIC: "adding up",
@@ -34,7 +34,10 @@ _BOUNDS = {
 
 @dataclass(frozen=True)
 class Budget:
-    """A budget and everything that its worth depends on; it counts so many `times`, once in each block of a member."""
+    """A budget and everything that its worth depends on; it counts so many `times`, once in each block of a member.
+
+    `compared` is what is said of a file with whose table it was compared, which was made again without the file.
+    """
 
     epsilon_per: Fraction
     delta: Fraction
@@ -46,6 +49,7 @@ class Budget:
     call_rule: CallRule = CallRule.TWICE
     table: EpsilonTable | None = None
     times: int = 1
+    compared: str = ""
 
     def guarantees(self) -> tuple[Guarantee, ...]:
         """Return its worth by each bound that may be used.
@@ -90,6 +94,19 @@ def with_table(budget: Budget, *, quick: bool) -> Budget:
         budget.epsilon_per, budget.times * budget.information, gaussian=budget.gaussian, quick=quick
     )
     return replace(budget, table=table)
+
+
+def with_table_made_again(budget: Budget, path: Path) -> tuple[Budget, bool]:
+    """Return the budget with the table of a file, made again without the file, and whether the two agree.
+
+    Raises:
+        ValueError: An argument is out of range, or the file holds no table of the budget's currency.
+        OSError: The file cannot be read.
+    """
+    budget.guarantees()
+    units = budget.times * budget.information
+    made = made_again(path, budget.epsilon_per, units, gaussian=budget.gaussian)
+    return replace(budget, table=made.table, compared=made.said), made.agrees
 
 
 def guarantee_sheet(budget: Budget) -> Sheet:
@@ -138,7 +155,12 @@ def guarantee_sheet(budget: Budget) -> Sheet:
 
 
 def checks(budget: Budget, best: Guarantee) -> tuple[str, ...]:
-    """Say what of the epsilon of the best bound was checked in whole numbers, and what was not."""
+    """Say what of the epsilon of the best bound was checked in whole numbers, and by whom, and what was not."""
+    said = (budget.compared,) if budget.compared else ()
+    return *_checks(budget, best), *said
+
+
+def _checks(budget: Budget, best: Guarantee) -> tuple[str, ...]:
     table = budget.table
     if best.bound is not Bound.ADAPTIVE or table is None:
         return ("by a proof on paper; in whole numbers only the adaptive bound is checked",)
@@ -146,7 +168,12 @@ def checks(budget: Budget, best: Guarantee) -> tuple[str, ...]:
         return (
             "not checked in whole numbers: only tables of bounded range, with an epsilon_per of at most 1, are",
         )
-    found = ["its table was checked in whole numbers when it was made, the last row again when it is read"]
+    found = [
+        "its table was made here, and checked in whole numbers"
+        if budget.compared
+        else "its table was checked in whole numbers by who made it, when it was made; of a file that is read, the "
+        "last row is checked again, and all rows where the file is compared"
+    ]
     if not is_held(budget.slack / 2 if budget.domains else budget.slack):
         found.append("not checked is what lies between two slacks of the table")
     if budget.domains:

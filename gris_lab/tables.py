@@ -93,6 +93,67 @@ def make_table(
     return made
 
 
+@dataclass(frozen=True)
+class Remade:
+    """The table of a file, made again without it: whether all of the file agrees, and what is said of that."""
+
+    table: EpsilonTable
+    agrees: bool
+    said: str
+
+
+def made_again(path: Path, epsilon_per: Fraction, information: int, *, gaussian: bool = False) -> Remade:
+    """Make the table of a file again, for all of its units and as many as are asked for, and compare it with the file.
+
+    Raises:
+        ValueError: It is no table of this currency, or making it again would take too long; the message names it.
+        OSError: The file cannot be read.
+    """
+    from dp_service.accounting.epsilon_table import (  # noqa: PLC0415 - loads numpy
+        TableError,
+        extended,
+        new_table,
+        table_from,
+        work_of,
+    )
+
+    try:
+        kept = table_from(path.read_bytes())
+    except TableError as error:
+        raise ValueError(f"{path}: {error}") from error
+    if (kept.epsilon_per, kept.gaussian) != (epsilon_per, gaussian):
+        noise = " with Gaussian steps" if kept.gaussian else ""
+        raise ValueError(f"{path}: it is the table of an epsilon_per of {kept.epsilon_per}{noise}")
+    if work_of(epsilon_per, max(kept.units, information), gaussian=gaussian) > MAX_WORK:
+        raise ValueError(f"{path}: to make a table of so many units would take hours")
+    with progress("the adaptive bound", max(kept.units, information)) as advance:
+        table = extended(new_table(epsilon_per, gaussian=gaussian), kept.units, advance)
+        agrees, said = _compared(kept, table)
+        return Remade(extended(table, information, advance), agrees, f"{path}: {said}")
+
+
+def _compared(kept: EpsilonTable, made: EpsilonTable) -> tuple[bool, str]:
+    """Return whether two tables of as many units agree, and what is said of that."""
+    import numpy as np  # noqa: PLC0415 - `gris --help` should be quick
+
+    from dp_service.accounting.epsilon_table import STEPS_PER_E  # noqa: PLC0415 - loads numpy
+
+    pairs = ((kept.rows.enough, made.rows.enough), (kept.rows.needed, made.rows.needed))
+    apart = np.max([abs(ours.astype(np.int64) - theirs).max(axis=1) for ours, theirs in pairs], axis=0)
+    if (rows := np.flatnonzero(apart)).size:
+        most = float(apart.max() * kept.epsilon_per / STEPS_PER_E)
+        said = f"of its {apart.size} rows {rows.size} differ from the table that was made again"
+        return False, f"{said}, the first for {rows[0]} units, by an epsilon of {most:.2g} at most"
+    # What it is extended from, up to what another processor rounds.
+    ends = ((kept.upper.values, made.upper.values), (kept.lower.values, made.lower.values))
+    if not all(ours.shape == theirs.shape and np.allclose(ours, theirs, rtol=1e-9) for ours, theirs in ends):
+        return (
+            False,
+            "its rows are those of the table that was made again, but it would be extended to another one",
+        )
+    return True, f"all of its {apart.size} rows are those of the table that was made again"
+
+
 def table_beyond(target: Target, split: Split, epsilon_per: Fraction) -> EpsilonTable | None:
     """Return a table that reaches beyond the units that a target allows; None if it would take too long to make."""
     from dp_service.accounting.solving import information_for  # noqa: PLC0415 - loads numpy

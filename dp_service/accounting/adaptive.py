@@ -108,6 +108,11 @@ class UpperTable:
     values: Floats
     rest: float
 
+    @property
+    def units(self) -> float:
+        """What k is, from `rest`: each unit adds the same to it."""
+        return self.rest / _NEGLIGIBLE
+
     def epsilon(self, slack: Fraction) -> float:
         """Return an epsilon >= 0 with V_k(exp(epsilon)) <= slack, rounded up, or inf if this table has none.
 

@@ -49,13 +49,13 @@ _MOST_POINTS = 2**21
 _MARGIN = 2.0**-40
 
 # An epsilon is kept as a whole number of steps, one of which is e divided by this.
-_STEPS_PER_E = 4096
+STEPS_PER_E = 4096
 
 # So many steps and more are kept as this: there is no epsilon.
 _NO_EPSILON = 2**31 - 1
 
-# So much less may stand for one unit more: what is needed is rounded down to the grid.
-_SLIP = _STEPS_PER_E // 16
+# So much less may stand for one unit more, or more beyond e: what is needed is rounded down to the grid.
+_SLIP = STEPS_PER_E // 16
 
 _NEAREST = np.array([float(each) for each in SLACKS])
 
@@ -148,7 +148,8 @@ class EpsilonTable:
     def is_checked(self) -> bool:
         """Whether every table on the way to it, and every epsilon in it, is checked in whole numbers as it is made.
 
-        Of a table that was read, this version has checked the last row only.
+        Of a table that was read, who made it has: here the last row was checked, and that the others do not contradict
+        each other.
         """
         return _check_of(self.epsilon_per, self.upper) is not None
 
@@ -256,7 +257,7 @@ def extended(table: EpsilonTable, units: int, advance: Callable[[], None] = lamb
 
 
 def _check_of(epsilon_per: Fraction, table: UpperTable) -> StepCheck | None:
-    return StepCheck.of(epsilon_per, table, step=epsilon_per / _STEPS_PER_E, slacks=SLACKS)
+    return StepCheck.of(epsilon_per, table, step=epsilon_per / STEPS_PER_E, slacks=SLACKS)
 
 
 def work_of(epsilon_per: Fraction, units: int, *, gaussian: bool = False) -> float:
@@ -293,26 +294,30 @@ def table_from(content: bytes) -> EpsilonTable:
         if parts["format"].tolist() != [_FORMAT] or not np.array_equal(parts["slacks"], _NEAREST):
             raise TableError("it is the table of another version")
         table = _assembled(parts)
+        if not _is_sound(table):
+            raise TableError("it holds numbers that cannot be right")
     except TableError:
         raise
     except (OSError, EOFError, KeyError, IndexError, TypeError, ValueError) as error:
         raise TableError("it is damaged, or no table") from error
     except (zipfile.BadZipFile, zlib.error) as error:
         raise TableError("it is damaged, or no table") from error
-    if not _is_sound(table):
-        raise TableError("it holds numbers that cannot be right")
     _require_last_row(table)
     return table
 
 
 def _require_last_row(table: EpsilonTable) -> None:
     """Check the epsilons of the largest budget again: to check every row takes as long as to make the table."""
+    last = table.rows.enough[-1]
     try:
         if (check := _check_of(table.epsilon_per, table.upper)) is not None:
-            last = table.rows.enough[-1]
             check.require_epsilons(table.upper, last, units=table.units, most=_NO_EPSILON)
     except ValueError as error:
         raise TableError("it holds epsilons that are not enough") from error
+    again = _rows(table.epsilon_per, table.upper, table.lower, table.units)
+    # Another processor may round by a step.
+    if (abs(again.enough - last) > 1).any() or (abs(again.needed - table.rows.needed[-1]) > 1).any():
+        raise TableError("its last row is none of the bounds that it is extended from")
 
 
 def _assembled(parts: Mapping[str, NDArray[Any]]) -> EpsilonTable:
@@ -363,7 +368,7 @@ def _epsilon_in(steps: Steps, epsilon_per: Fraction, slack: Fraction) -> float:
 
 
 def _step_of(epsilon_per: Fraction) -> float:
-    return float(epsilon_per / _STEPS_PER_E)
+    return float(epsilon_per / STEPS_PER_E)
 
 
 def _packed(rows: Steps) -> Steps:
@@ -384,23 +389,25 @@ def _unpacked(packed: NDArray[Any]) -> Steps:
 
 
 def _is_sound(table: EpsilonTable) -> bool:
-    """Return whether a table has the form of one: epsilon falls with slack, and grows with units from 0 on."""
-    e = float(table.epsilon_per)
-    spans = (table.upper.grid.e, table.lower.grid.e)
-    is_of_currency = all(math.isclose(span, e, rel_tol=1e-12) for span in spans)
-    is_ordered = table.rows.enough.shape == table.rows.needed.shape and bool(
-        (table.rows.needed <= table.rows.enough).all()
+    """Return whether a table has the form of one: its grids and its units are those of its rows, which are regular."""
+    enough, needed, gaussian = table.rows.enough, table.rows.needed, table.gaussian
+    is_of_currency = all(
+        grid == PrivacyLossGrid.of(table.epsilon_per, grid.unit, towards=towards, gaussian=gaussian)
+        for grid, towards in ((table.upper.grid, math.inf), (table.lower.grid, 0.0))
     )
-    return (
-        is_of_currency and is_ordered and _is_monotone(table.rows.enough) and _is_monotone(table.rows.needed)
-    )
+    # An upper table of fewer units would be extended to one that is too small.
+    is_complete = enough.shape == needed.shape and table.upper.units == table.units
+    are_regular = _is_regular(enough, 1, gaussian=gaussian) and _is_regular(needed, _SLIP, gaussian=gaussian)
+    return is_of_currency and is_complete and bool((needed <= enough).all()) and are_regular
 
 
-def _is_monotone(rows: Steps) -> bool:
+def _is_regular(rows: Steps, slip: int, *, gaussian: bool) -> bool:
+    """Return whether epsilon falls with slack, and grows with units from 0 on, by e at most where none is Gaussian.
+
+    All that (1) weighs at E x are values of V_k at x or beyond, where it is not larger: so V_(k+1)(E x) <= V_k(x).
+    """
     if rows.shape[1] != len(SLACKS) or not len(rows):
         return False
-    falls, grows = (
-        (np.diff(rows, axis=1) <= 0).all(),
-        (np.diff(rows.astype(np.int64), axis=0) >= -_SLIP).all(),
-    )
-    return bool((rows[0] == 0).all() and falls and grows)
+    falls, grown = (np.diff(rows, axis=1) <= 0).all(), np.diff(rows.astype(np.int64), axis=0)
+    most = _NO_EPSILON if gaussian else STEPS_PER_E + _SLIP
+    return bool((rows[0] == 0).all() and falls and (-slip <= grown).all() and (grown <= most).all())

@@ -269,7 +269,7 @@ def test_a_table_with_gaussian_steps_says_that_it_is_not_checked() -> None:
 
 
 DOMAIN = PublishedDomain(Fraction("0.001"), Fraction("1e-10"))
-MADE, BETWEEN = "was checked in whole numbers when it was made, the last row again", "between two slacks"
+MADE, BETWEEN = "by who made it, when it was made; of a file that is read, the last row", "between two slacks"
 
 
 @pytest.mark.parametrize(

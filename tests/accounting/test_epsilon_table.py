@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,6 +130,54 @@ def test_epsilons_that_are_not_enough_are_refused(table: EpsilonTable, part: flo
     rows = replace(table.rows, enough=enough, needed=np.minimum(table.rows.needed, enough))
     with pytest.raises(TableError, match="not enough"):
         table_from(replace(table, rows=rows).to_bytes())
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["ranges", "gaussian"])
+def small(request: pytest.FixtureRequest) -> EpsilonTable:
+    """Return a table of twelve units, without Gaussian steps and with them."""
+    return extended(new_table(E, gaussian=request.param), 12)
+
+
+def with_rows(table: EpsilonTable, rows: slice, enough: Any) -> EpsilonTable:
+    """Return a table with other epsilons for some numbers of units."""
+    changed = table.rows.enough.copy()
+    changed[rows] = enough
+    return replace(
+        table, rows=replace(table.rows, enough=changed, needed=np.minimum(table.rows.needed, changed))
+    )
+
+
+def test_a_table_whose_rows_contradict_each_other_is_refused(small: EpsilonTable) -> None:
+    """One for more units is smaller, or more than e larger; Gaussian steps may make it that."""
+    enough = small.rows.enough
+    with pytest.raises(TableError, match="cannot be right"):
+        table_from(with_rows(small, slice(6, 7), np.maximum(enough[5] - 2, 0)).to_bytes())
+    jumps = with_rows(small, slice(2, 12), enough[1]).to_bytes()
+    if small.gaussian:
+        table_from(jumps)
+    else:
+        with pytest.raises(TableError, match="cannot be right"):
+            table_from(jumps)
+
+
+def test_a_table_that_would_be_extended_to_too_small_a_one_is_refused(small: EpsilonTable) -> None:
+    """What it is extended from is of fewer units, though the file says that it is of as many, or of another e."""
+    fewer = extended(new_table(E, gaussian=small.gaussian), 11)
+    with pytest.raises(TableError, match="cannot be right"):
+        table_from(replace(small, upper=fewer.upper).to_bytes())
+    with pytest.raises(TableError, match="is none of the bounds"):
+        table_from(replace(small, upper=replace(fewer.upper, rest=small.upper.rest)).to_bytes())
+    with pytest.raises(TableError, match="is none of the bounds"):
+        table_from(replace(small, lower=fewer.lower).to_bytes())
+    with pytest.raises(TableError, match="cannot be right"):
+        table_from(replace(small, epsilon_per=E + Fraction(1, 10**14)).to_bytes())
+
+
+def test_the_last_row_is_that_of_the_bounds(small: EpsilonTable) -> None:
+    """Three steps less are refused, also where no check in whole numbers is."""
+    less = np.maximum(small.rows.enough[-1] - 3, small.rows.enough[-2])
+    with pytest.raises(TableError, match="is none of the bounds" if small.gaussian else "not enough"):
+        table_from(with_rows(small, slice(12, 13), less).to_bytes())
 
 
 def by_bound(table: EpsilonTable | None, *, calls: int = 0, **more: object) -> dict[Bound, float]:

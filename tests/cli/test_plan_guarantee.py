@@ -12,7 +12,7 @@ import pytest
 from dp_service.accounting.epsilon_table import table_from
 from gris_cli.__main__ import main
 from gris_lab.accounting.deployments import DEPLOYMENTS
-from tests.support.command_line import run_plan
+from tests.support.command_line import run_json, run_plan
 from tests.support.publishing import domain_file, policy_of
 
 
@@ -56,7 +56,7 @@ def test_the_table_of_a_currency_is_made_once(capsys: pytest.CaptureFixture[str]
     assert made == run_plan(capsys, *flags, "40", "--quick")["guarantees"][-1]
     assert "adaptive" == made["bound"]
     (said,) = run_plan(capsys, *flags, "40", "--quick")["checks"]
-    assert "checked in whole numbers when it was made" in said
+    assert "checked in whole numbers by who made it" in said
     assert run_plan(capsys, *flags, "30")["guarantees"][-1]["epsilon"] < made["epsilon"]
     assert path.read_bytes() == first
     run_plan(capsys, *flags, "50")
@@ -68,6 +68,54 @@ def test_the_table_of_a_currency_is_made_once(capsys: pytest.CaptureFixture[str]
         path.write_bytes(wrong)
         assert made == run_plan(capsys, *flags, "40")["guarantees"][-1]
         assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize("noise", [(), ("--gaussian",)], ids=["gumbel", "gaussian"])
+def test_a_table_of_somebody_is_made_again_and_compared(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, noise: tuple[str, ...]
+) -> None:
+    """All rows, and what it is extended from; what is printed rests on nothing in the file."""
+    flags = ("--epsilon-per", "0.3", "--information", "12", *noise)
+    (row,) = run_plan(capsys, "table", *flags, "--directory", str(tmp_path))["table"]
+    path = Path(row["file"])
+    table = table_from(path.read_bytes())
+    checking = ("plan", "guarantee", *flags, "--check-table", path)
+    right = run_json(capsys, *checking)
+    assert right["checks"][-1] == f"{path}: all of its 13 rows are those of the table that was made again"
+    assert noise or "made here, and checked in whole numbers" in right["checks"][0]
+    enough, needed = table.rows.enough.copy(), table.rows.needed.copy()
+    enough[6] -= 1
+    needed[7] += 1
+    for rows in (replace(table.rows, enough=enough), replace(table.rows, needed=needed)):
+        path.write_bytes(replace(table, rows=rows).to_bytes())
+        wrong = run_json(capsys, *checking, code=1)
+        assert "of its 13 rows 1 differ" in wrong["checks"][-1]
+        assert wrong["guarantees"] == right["guarantees"]
+    smaller = replace(table.upper, values=table.upper.values * (1 - 1e-7))
+    path.write_bytes(replace(table, upper=smaller).to_bytes())
+    assert "extended to another one" in run_json(capsys, *checking, code=1)["checks"][-1]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--epsilon-per", "0.4"), "it is the table of an epsilon_per of 3/10"),
+        (("--epsilon-per", "0.3", "--gaussian"), "it is the table of an epsilon_per of 3/10"),
+        (("--epsilon-per", "0.3", "--quick"), "--quick makes no table"),
+        (("--epsilon-per", "0.3", "--information", "10000000"), "would take hours"),
+    ],
+)
+def test_a_table_that_cannot_be_compared_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, flags: tuple[str, ...], said: str
+) -> None:
+    """It is of another currency, or no table is to be made; so is a file that is no table."""
+    made = ("--epsilon-per", "0.3", "--information", "1", "--directory", str(tmp_path))
+    (row,) = run_plan(capsys, "table", *made)["table"]
+    assert main(["plan", "guarantee", *flags, "--check-table", row["file"]]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    Path(row["file"]).write_bytes(b"no table")
+    assert main(["plan", "guarantee", "--epsilon-per", "0.3", "--check-table", row["file"]]) == 2
+    assert "no table of this version" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_table_is_made_for_a_service(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
