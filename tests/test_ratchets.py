@@ -18,7 +18,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 43_102,
+    "dp_service": 43_114,
     "budget_service": 24_438,
     "pinot_connector": 22_268,
     "gris_gateway": 3_747,
@@ -28,16 +28,16 @@ LINES = {
     "gris_postgres": 3_204,
     "gris_data": 8_726,
     "gris_audit": 1_183,
-    "gris_lab": 5_903,
-    "gris_cli": 11_792,
+    "gris_lab": 5_991,
+    "gris_cli": 11_812,
     "gris_serving": 4_329,
 }
-LINES_OF_TESTS = 152_003
+LINES_OF_TESTS = 152_139
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 156_888
+WORDS = 157_213
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {
