@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench.privolap.options import between, picture, system_of, whole
 from bench.privolap.picture import draw
-from bench.privolap.questions import System
+from bench.privolap.questions import AdapterError, System
 from bench.privolap.results import KeptError, Results, Setting, mean_and_error
 from bench.privolap.scripts import QUESTIONS, SCRIPTS
 from bench.privolap.systems import dpsqlplus, smartnoise, tumult
@@ -72,6 +72,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     measures = options.runs or options.only != "scores"
     chosen = _chosen(options)
     systems = list(_installed(chosen)) if measures else [system for system, _ in chosen]
+    try:
+        _measure(results, systems, options)
+    except AdapterError as error:
+        parser.exit(1, f"{parser.prog}: error: {error}\n")
+
+
+def _measure(results: Results, systems: Sequence[System], options: argparse.Namespace) -> None:
     setting = Setting(options.epsilon, options.delta, tuple(options.scripts), options.most)
     if options.only != "traps":
         results.measure(systems, setting, options.runs)

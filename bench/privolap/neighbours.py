@@ -24,6 +24,7 @@ from bench.privolap.questions import (
     Question,
     Session,
 )
+from bench.privolap.watched import AccountError
 
 DELTA = 1e-6
 FALSE_ALARM = 0.01
@@ -113,7 +114,7 @@ def outcome(session: Session, question: Question) -> Outcome:
         return session.ask(question)
     except CannotAnswerError:
         raise NoAnswerError from None
-    except BudgetSpentError:
+    except (BudgetSpentError, AccountError):
         raise
     except Exception as error:
         return error

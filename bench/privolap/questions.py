@@ -134,6 +134,10 @@ class BudgetSpentError(Exception):
     """What is left does not pay for the question."""
 
 
+class AdapterError(Exception):
+    """A system cannot be tried, and why."""
+
+
 class Session(Protocol):
     """Data that are open, and what is left of the budget."""
 
@@ -144,7 +148,7 @@ class Session(Protocol):
         """Answer a question and charge it, or raise CannotAnswerError or BudgetSpentError."""
 
     def left(self) -> float:
-        """Return which part of the budget is left."""
+        """Return which part of the budget is left: from 1 to 0, and never more than before."""
 
 
 class System(Protocol):

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from bench.privolap.questions import (
+    AdapterError,
     Answer,
     Budget,
     BudgetSpentError,
@@ -21,6 +22,7 @@ from bench.privolap.questions import (
     Session,
     System,
 )
+from bench.privolap.watched import AccountError, Watched
 from bench.workloads import MEAN_ERROR, RIGHT_NAMES
 
 
@@ -54,14 +56,21 @@ def is_useful(question: Question, answer: Answer, true: Answer) -> bool:
 
 
 def score(system: System, data: Data, budget: Budget, state: Path, truth: Mapping[Question, Answer]) -> Score:
-    """Ask what the truth is known of; a question that is refused or cannot be asked is not useful."""
+    """Ask what the truth is known of; a question that is refused or cannot be asked is not useful.
+
+    Raises:
+        AdapterError: What is left of the budget cannot be; then no answer counts.
+    """
     answered, useful = 0, Counter[Kind]()
-    with system.open(data, budget, state) as session:
-        for question in truth:
-            answer = _asked(session, question)
-            if answer is not None:
-                answered += 1
-                useful[question.kind] += is_useful(question, answer, truth[question])
+    try:
+        with Watched(system).open(data, budget, state) as session:
+            for question in truth:
+                answer = _asked(session, question)
+                if answer is not None:
+                    answered += 1
+                    useful[question.kind] += is_useful(question, answer, truth[question])
+    except AccountError as error:
+        raise AdapterError(f"{system.name} has no score: {error}") from error
     return Score(useful.total(), answered, len(truth), useful)
 
 

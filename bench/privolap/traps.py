@@ -45,13 +45,10 @@ from bench.privolap.neighbours import (
     questions,
     table,
 )
-from bench.privolap.questions import Budget, BudgetSpentError, Data, Kind, Question, System
+from bench.privolap.questions import AdapterError, Budget, BudgetSpentError, Data, Kind, Question, System
+from bench.privolap.watched import AccountError, Watched
 
 THREADS = 8
-
-
-class AdapterError(Exception):
-    """A system cannot be tried, and why."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +68,8 @@ class Trap:
         """Run the attack in a new folder: `holds`, `caught: ...` or `no answer`."""
         folder.mkdir(parents=True)
         try:
-            self.attack(system, folder)
-        except CaughtError as caught:
+            self.attack(Watched(system), folder)
+        except (CaughtError, AccountError) as caught:
             return f"caught: {caught}"
         except NoAnswerError:
             return "no answer"
@@ -219,7 +216,7 @@ def killed(system: System, folder: Path) -> None:
         raise AdapterError(f"{system.name} cannot be given to another program: {error}") from error
     its.close()
     try:
-        first, price = mine.recv()
+        said = mine.recv()
     except EOFError:
         child.join()
         raise AdapterError(
@@ -227,6 +224,9 @@ def killed(system: System, folder: Path) -> None:
             "its error is above"
         ) from None
     child.join()
+    if isinstance(said, AccountError):
+        raise said
+    first, price = said
     with system.open(data, budget, _state(folder / "killed", 0)) as session:
         second = outcome(session, asked[0])
         shown = 1 if _same(first, second) else 2
@@ -237,9 +237,12 @@ def killed(system: System, folder: Path) -> None:
 
 
 def _ask_and_die(pipe: Connection, system: System, data: Data, budget: Budget, state: Path) -> None:
-    with system.open(data, budget, state) as session:
-        pipe.send((session.ask(budget.script[0]), session.price(budget.script[0])))
-        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        with system.open(data, budget, state) as session:
+            pipe.send((session.ask(budget.script[0]), session.price(budget.script[0])))
+            os.kill(os.getpid(), signal.SIGKILL)
+    except AccountError as error:
+        pipe.send(error)
 
 
 def at_once(system: System, folder: Path) -> None:

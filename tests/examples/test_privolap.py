@@ -18,7 +18,7 @@ from _pytest.mark.structures import ParameterSet
 
 from bench.privolap import __main__ as command
 from bench.privolap.neighbours import distinguished
-from bench.privolap.questions import Answer, Budget, Data, Kind, Question, System
+from bench.privolap.questions import Answer, Budget, Data, Kind, Question, Session, System
 from bench.privolap.results import Results, Setting
 from bench.privolap.scoring import is_useful
 from bench.privolap.scripts import QUESTIONS, SCRIPTS
@@ -69,6 +69,41 @@ class Careless(System):
         return {0: random.random()}
 
 
+class Claiming(System):
+    """Gives exact answers, and says how much of the budget is left after each: at first five budgets less."""
+
+    name = "claiming"
+
+    def __init__(self, left: tuple[float, ...] = (1.0, -4.0)) -> None:
+        self.said = left
+
+    @contextmanager
+    def open(self, data: Data, budget: Budget, state: Path) -> Iterator[Claimed]:
+        """Open what shows all."""
+        with Suppressing(0).open(data, budget, state) as session:
+            yield Claimed(session, self.said)
+
+
+class Claimed:
+    """What is said to be left."""
+
+    def __init__(self, session: Session, said: tuple[float, ...]) -> None:
+        self._session, self._said, self._answers = session, said, 0
+
+    def price(self, question: Question) -> float:
+        """A fortieth."""
+        return 1 / QUESTIONS
+
+    def left(self) -> float:
+        """What is said, and in the end the same again and again."""
+        return self._said[min(self._answers, len(self._said) - 1)]
+
+    def ask(self, question: Question) -> Answer:
+        """Show all."""
+        self._answers += 1
+        return self._session.ask(question)
+
+
 @pytest.mark.parametrize(
     ("kind", "answer", "true", "useful"),
     [
@@ -113,6 +148,44 @@ def test_a_trap_catches_who_falls_into_it(trap: Trap, tmp_path: Path) -> None:
     """Exact numbers, and of traps about charges a system that charges nothing for answers that differ."""
     system = Careless() if trap.name in ABOUT_CHARGES else Suppressing(0)
     assert trap.verdict(system, tmp_path / "trap").startswith("caught")
+
+
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.parametrize("trap", traps(LONG))
+def test_every_trap_catches_who_charges_more_than_there_is(trap: Trap, tmp_path: Path) -> None:
+    """Exact answers for five budgets each would be worth what is charged."""
+    caught = "caught: more is charged than there is: -4 of the budget is left"
+    assert trap.verdict(Claiming(), tmp_path / "trap").startswith(
+        caught[: 43 if trap.name == "two at once" else None]
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        ((1.0, -1e-8), "more is charged than there is: -1e-08 of the budget is left"),
+        ((1.5,), "1.5 of the budget is left, where 1 is all of it"),
+        ((1.0, float("nan")), "nan of the budget is left, where 1 is all of it"),
+        ((1.0, 0.5, 0.6), "0.6 of the budget is left, after 0.5"),
+    ],
+    ids=["below nothing", "above all", "no number", "rising"],
+)
+def test_what_is_left_has_to_be_possible(left: tuple[float, ...], said: str, tmp_path: Path) -> None:
+    """After every answer, from all to nothing."""
+    repeat = next(trap for trap in TRAPS if trap.name == "a repeat")
+    assert repeat.verdict(Claiming(left), tmp_path / "trap") == f"caught: {said}"
+
+
+def test_who_charges_more_than_there_is_has_no_score(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The command ends with why, and keeps nothing."""
+    kept = tmp_path / "kept"
+    arguments = ["--runs", "1", "--most", "2", "--scripts", "funnel", "--only", "scores", "--kept", str(kept)]
+    with pytest.raises(SystemExit, match="1"):
+        command.main([*arguments, "--systems", "k >= 50", "--system", f"{__name__}:Claiming"])
+    assert "claiming has no score: more is charged than there is: -4 of" in capsys.readouterr().err
+    assert [json.loads(line)["system"] for line in kept.read_text().splitlines()] == ["k >= 50"]
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,18 @@ import duckdb
 import numpy as np
 import pytest
 
-from bench.privolap.questions import Answer, Budget, BudgetSpentError, CannotAnswerError, Data, Kind, Question
+from bench.privolap.questions import (
+    AdapterError,
+    Answer,
+    Budget,
+    BudgetSpentError,
+    CannotAnswerError,
+    Data,
+    Kind,
+    Question,
+)
 from bench.privolap.questions import System as Measured
-from bench.privolap.traps import TRAPS, AdapterError
+from bench.privolap.traps import TRAPS
 
 OF_DIFFERENCES = "a filter for one member", "late rows", "a deleted member"
 OF_MEMBERS = (*OF_DIFFERENCES, "too little noise")
@@ -66,6 +75,37 @@ class Account:
         return {0: true + round(self._draws.laplace(0, scale)) if scale else true}
 
 
+class Reserving(Laplace):
+    """Holds a tenth of the budget while a question is asked."""
+
+    @contextmanager
+    def open(self, data: Data, budget: Budget, state: Path) -> Iterator[Reserved]:
+        """Open an account that ends with the program."""
+        del state
+        yield Reserved(self, data, budget)
+
+
+class Reserved(Account):
+    """What is neither spent nor held."""
+
+    def __init__(self, system: Laplace, data: Data, budget: Budget) -> None:
+        super().__init__(system, data, budget)
+        self._held, self._lock = 0, threading.Lock()
+
+    def left(self) -> float:
+        """What is left."""
+        return max(0.0, super().left() - self._held / 10)
+
+    def ask(self, question: Question) -> Answer:
+        """Hold, ask one after the other, and return what was held."""
+        self._held += 1
+        try:
+            with self._lock:
+                return super().ask(question)
+        finally:
+            self._held -= 1
+
+
 class Failing(Laplace):
     """Cannot be opened."""
 
@@ -94,6 +134,11 @@ def test_traps_of_members_catch_exact_numbers_that_are_charged(name: str, tmp_pa
 def test_traps_do_not_catch_who_keeps_a_promise(name: str, tmp_path: Path) -> None:
     """With the noise that is promised; fails for one run in a hundred at most, and in truth in far fewer."""
     assert BY_NAME[name].verdict(Laplace(), tmp_path / "trap") == "holds"
+
+
+def test_what_is_held_while_others_ask_may_come_back(tmp_path: Path) -> None:
+    """What is left rises then, and nobody has spent more than there is."""
+    assert BY_NAME["two at once"].verdict(Reserving(), tmp_path / "trap") == "holds"
 
 
 def test_a_tenth_of_the_noise_is_caught(tmp_path: Path) -> None:
