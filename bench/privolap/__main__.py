@@ -5,8 +5,8 @@
 Every system is set up as its documentation has it and, `tuned` or `planned`, as a specialist would. An answer is
 useful if 95 % of the names are right, where names are asked for, and its numbers are off by at most 10 % on average,
 beside the answer of all rows. A system whose library is not installed is left out, by name; `make bench-privolap`
-installs all. Fast systems are measured; with `--all` those that take hours are too. Scores that are kept are shown
-without any library, by `--runs 0 --only scores`.
+installs all. Fast systems are measured; with `--all` those that take hours are too. Scores and verdicts that are kept
+are shown without any library, by `--runs 0`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from bench.privolap.kept import KeptError
 from bench.privolap.options import between, picture, system_of, whole
 from bench.privolap.picture import draw
 from bench.privolap.questions import AdapterError, System
-from bench.privolap.results import KeptError, Results, Setting, mean_and_error
+from bench.privolap.results import Results, Setting, mean_and_error
 from bench.privolap.scripts import QUESTIONS, SCRIPTS
 from bench.privolap.systems import dpsqlplus, smartnoise, tumult
 from bench.privolap.systems.dpsqlplus import DPSQLPlus
@@ -32,7 +32,7 @@ from bench.privolap.systems.pipelinedp import PipelineDP
 from bench.privolap.systems.smartnoise import SmartNoise
 from bench.privolap.systems.suppressing import Suppressing
 from bench.privolap.systems.tumult import Tumult
-from bench.privolap.traps import TRAPS
+from bench.privolap.verdicts import Verdicts
 
 RUNS, LONG_RUNS = 4, 20
 """How many runs fit an hour of a laptop with the fast systems and all traps, and how many the documentation has."""
@@ -69,16 +69,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results = Results(options.kept)
     except KeptError as error:
         parser.error(f"argument --kept: {error}")
-    measures = options.runs or options.only != "scores"
-    chosen = _chosen(options)
-    systems = list(_installed(chosen)) if measures else [system for system, _ in chosen]
     try:
-        _measure(results, systems, options)
+        verdicts = Verdicts(options.kept_traps)
+    except KeptError as error:
+        parser.error(f"argument --kept-traps: {error}")
+    chosen = _chosen(options)
+    systems = list(_installed(chosen)) if options.runs else [system for system, _ in chosen]
+    try:
+        _show(results, verdicts, systems, options)
     except AdapterError as error:
         parser.exit(1, f"{parser.prog}: error: {error}\n")
 
 
-def _measure(results: Results, systems: Sequence[System], options: argparse.Namespace) -> None:
+def _show(
+    results: Results, verdicts: Verdicts, systems: Sequence[System], options: argparse.Namespace
+) -> None:
     setting = Setting(options.epsilon, options.delta, tuple(options.scripts), options.most)
     if options.only != "traps":
         results.measure(systems, setting, options.runs)
@@ -90,7 +95,9 @@ def _measure(results: Results, systems: Sequence[System], options: argparse.Name
         if options.picture:
             draw(results, systems, setting, options.picture)
     if options.only != "scores":
-        print_traps(systems)
+        if options.runs:
+            verdicts.measure(systems)
+        print("", *verdicts.table(systems), sep="\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -124,6 +131,12 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=Path("build/privolap.jsonl"),
         help="where scores are kept; what is there is not measured again",
+    )
+    parser.add_argument(
+        "--kept-traps",
+        type=Path,
+        default=Path("build/privolap-traps.jsonl"),
+        help="where verdicts of traps are kept; what is there is not tried again",
     )
     parser.add_argument("--picture", type=picture, help="where scores are drawn")
     parser.add_argument("--only", choices=("scores", "traps"))
@@ -160,22 +173,6 @@ def _cell(found: Sequence[int]) -> str:
     if math.isnan(mean):
         return ""
     return f"{mean:g}" if math.isnan(error) else f"{mean:.1f} ± {error:.1f}"
-
-
-def print_traps(systems: Sequence[System]) -> None:
-    """Print what each trap catches."""
-    print(f"\n| | {' | '.join(trap.name for trap in TRAPS)} |\n|---|{'---|' * len(TRAPS)}")
-    for system in systems:
-        with tempfile.TemporaryDirectory() as directory:
-            try:
-                cells = [
-                    trap.verdict(system, Path(directory) / trap.slug)
-                    + (" (adapter)" if trap.name in system.of_the_adapter else "")
-                    for trap in TRAPS
-                ]
-            finally:
-                system.close()
-        print(f"| {system.name} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 import math
 import statistics
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
+from bench.privolap import kept
 from bench.privolap.questions import Budget, System
 from bench.privolap.scoring import score, truth_of
 from bench.privolap.scripts import SCRIPTS
@@ -39,32 +39,12 @@ class Run:
     most: int
 
 
-class KeptError(Exception):
-    """A file does not have kept scores."""
-
-
 class Results:
     """Useful answers by run; a run that is known is not measured again."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            text = path.read_text() if path.exists() else ""
-        except (OSError, UnicodeDecodeError) as error:
-            raise KeptError(f"expected a file of scores, got {path}: {error}") from error
         self._path = path
-        self._useful: dict[Run, int] = {}
-        for number, line in enumerate(text.splitlines(), 1):
-            try:
-                of = json.loads(line)
-                self._useful[Run(**{each.name: of[each.name] for each in fields(Run)})] = int(of["useful"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise KeptError(
-                    f"expected a score as JSON in line {number} of {path}, got {line[:60]!r}; "
-                    "delete the line to measure its run again"
-                ) from error
-        if text and not text.endswith("\n"):
-            raise KeptError(f"expected a new line at the end of {path}, got {line[:60]!r}; delete that line")
+        self._useful = kept.read(path, "score", _score_of)
 
     def measure(self, systems: Sequence[System], setting: Setting, runs: int) -> None:
         """Measure what is missing, a run of all systems after the other, so that all have equally many."""
@@ -87,10 +67,7 @@ class Results:
 
     def _keep(self, run: Run, useful: int, version: str) -> None:
         self._useful[run] = useful
-        today = datetime.datetime.now(datetime.UTC).date()
-        line = {**asdict(run), "useful": useful, "version": version, "measured": f"{today}"}
-        with self._path.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        kept.keep(self._path, {**asdict(run), "useful": useful}, version)
 
     def of(self, system: str, script: str, setting: Setting) -> tuple[int, ...]:
         """Return what is known of a system with a script."""
@@ -114,3 +91,7 @@ def _folder(directory: str, name: str) -> Path:
 
 def _key(system: System, script: str, run: int, setting: Setting) -> Run:
     return Run(system.name, script, run, setting.epsilon, setting.delta, setting.most)
+
+
+def _score_of(line: Mapping[str, Any]) -> tuple[Run, int]:
+    return Run(**{each.name: line[each.name] for each in fields(Run)}), int(line["useful"])

@@ -17,6 +17,7 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 from bench.privolap import __main__ as command
+from bench.privolap import verdicts
 from bench.privolap.neighbours import distinguished
 from bench.privolap.questions import Answer, Budget, Data, Kind, Question, Session, System
 from bench.privolap.results import Results, Setting
@@ -262,6 +263,45 @@ def test_the_page_shows_what_the_kept_scores_say(epsilon: int, capsys: pytest.Ca
     assert {"Gris", "OpenDP, tuned"} <= {each.name for each in measured}
     command.print_scores(results, measured, setting)
     assert capsys.readouterr().out in (ROOT / "docs/privolap.md").read_text()
+
+
+def test_the_page_shows_the_kept_verdicts_of_traps(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of every system, as the command prints them."""
+    kept = ROOT / "bench/privolap/traps.jsonl"
+    command.main(["--all", "--runs", "0", "--only", "traps", "--kept-traps", str(kept)])
+    table = capsys.readouterr().out
+    assert f"\n{table}\n" in (ROOT / "docs/privolap.md").read_text()
+    # Every line has a cell: what is called otherwise by now would have none.
+    assert len(kept.read_text().splitlines()) + table.count("| not asked ") == 13 * 13
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_a_verdict_is_kept_and_a_trap_is_tried_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By the system and the trap; what shows that a system is caught is said as it is found."""
+    repeat, crash = (trap for trap in TRAPS if trap.name in ("a repeat", "a retry after a crash"))
+    monkeypatch.setattr(verdicts, "TRAPS", (repeat,))
+    common = ["--only", "traps", "--kept-traps", str(tmp_path / "kept"), "--system", f"{__name__}:Claiming"]
+    systems = ["--systems", "k >= 50"]
+    command.main([*common, *systems])
+    out, err = capsys.readouterr()
+    assert "claiming | a repeat | caught: more is charged than there is" in err
+    assert out.splitlines()[-1] == "| a repeat | holds | caught |"
+    monkeypatch.setattr(verdicts, "TRAPS", (repeat, crash))
+    command.main([*common, *systems, "--runs", "0"])
+    out, err = capsys.readouterr()
+    assert not err
+    assert out.splitlines()[-1] == "| a retry after a crash | not asked | not asked |"
+    monkeypatch.setattr(verdicts, "TRAPS", (repeat,))
+    command.main([*common, *systems])
+    assert not capsys.readouterr().err
+    lines = [json.loads(line) for line in (tmp_path / "kept").read_text().splitlines()]
+    assert [(each["system"], each["verdict"]) for each in lines] == [
+        ("k >= 50", "holds"),
+        ("claiming", "caught"),
+    ]
+    assert all({"version", "measured"} < each.keys() for each in lines)
 
 
 def test_the_picture_shows_what_the_kept_scores_say(tmp_path: Path) -> None:

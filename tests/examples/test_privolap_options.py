@@ -64,6 +64,14 @@ def test_what_holds_no_scores_is_refused(
     assert f"argument --kept: {said}" in error
 
 
+def test_what_holds_no_verdicts_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A verdict is a word of the page."""
+    (tmp_path / "kept").write_text(json.dumps({"system": "Mine", "trap": "NaN", "verdict": "perhaps"}) + "\n")
+    with pytest.raises(SystemExit):
+        command.main(["--runs", "0", "--only", "traps", "--kept-traps", str(tmp_path / "kept")])
+    assert "argument --kept-traps: expected a verdict as JSON in line 1 of" in capsys.readouterr().err
+
+
 def test_a_system_of_ones_own_is_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """By the name of its module and class, beside the others or alone."""
     common = ["--runs", "1", "--most", "2", "--scripts", "funnel", "--only", "scores", "--systems", "k >= 50"]
