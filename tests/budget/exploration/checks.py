@@ -15,12 +15,14 @@ from budget_service.ledger.requests import (
     CancelReservation,
     Charge,
     ForgetAccount,
+    MoveAccount,
     Refund,
     Reserve,
+    SetLimits,
     WriteOff,
 )
 from budget_service.ledger.state import RootRecord
-from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode
+from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Limit, Mode
 from budget_service.ledger.verification import Difference, Rebuilt, RebuiltStates, held_by_level
 from budget_service.ledger.windows import DAY, Microseconds
 from tests.budget.exploration.states import Answered, State, Sums
@@ -32,17 +34,21 @@ PROBE = replace(question("probe", "reserve")[0], max_cost=Cost(1, 1))
 
 
 class Counted(NamedTuple):
-    """What counts on a day, of which `blocks` and purpose at each level; above the account it may be another cost.
-
-    It `is_late` if it began after the late limit was set.
-    """
+    """What counts on a day, of which `blocks` and purpose at each level; above the account it may be another cost."""
 
     account: Account
     day: Microseconds
     blocks: tuple[str, ...]
     own: Cost
     above: Cost
-    is_late: bool
+
+
+class Payment(NamedTuple):
+    """A charge of a day that counted, as it was made, at the account's last level with a limit, its `leaf`."""
+
+    account: Account
+    day: Microseconds
+    leaf: Account
 
 
 def counting(request: Reserve | Charge) -> tuple[str, ...]:
@@ -61,33 +67,55 @@ class Heard:
         self.held: dict[str, tuple[Counted, Reserve, Reserved]] = {}
         self.over: set[str] = set()
         self.paid: dict[str, list[Counted]] = defaultdict(list)
+        self.payments: dict[str, list[Payment]] = defaultdict(list)
         self.lost: list[Counted] = []
-        is_late = False
-        for id_, (request, outcome, time) in state.answers.items():
-            day, is_late = time - time % DAY, is_late or id_ == "late"
+        limits: dict[Account, Limit] = {}
+        for request, outcome, time in state.answers.values():
+            day = time - time % DAY
             match request, outcome:
+                case SetLimits(), LimitsSet():
+                    limits |= {level: limit for level, limit in request.changes if limit is not None}
+                case MoveAccount(), LimitsSet() if request.account in limits:
+                    limits[request.target] = limits.pop(request.account)
+                case ForgetAccount(), LimitsSet():
+                    limits.pop(request.account, None)
                 case Reserve(), Reserved():
                     blocks, held = counting(request), outcome.held
-                    counted = Counted(request.account, day, blocks, held, held, is_late)
+                    counted = Counted(request.account, day, blocks, held, held)
                     self.held[request.reservation_id] = counted, request, outcome
                 case CancelReservation(), Cancelled():
                     self.over.add(request.reservation_id)
                 case Charge(), Charged():
                     self.over.add(request.reservation_id)
                     if not outcome.already_paid:
-                        charged = self._charged(request, outcome.charged, day, is_late=is_late)
+                        charged = self._charged(request, outcome.charged, day)
                         self.paid[request.release_id].append(charged)
+                        last = state.world.levels(request.account, limits)[-1]
+                        if charged.day >= last.limit.window.around(time).counts_from:
+                            payment = Payment(request.account, charged.day, last.level)
+                            self.payments[request.release_id].append(payment)
                 case Refund(), Cancelled():
                     self.paid[request.release_id].pop()
+                    # Where it was no payment, a rule is wrong, and found by other checks.
+                    del self.payments[request.release_id][-1:]
                 case WriteOff(), Charged():
                     rest = outcome.charged
-                    self.lost.append(Counted(request.account, day, ("",), rest, rest, is_late))
+                    self.lost.append(Counted(request.account, day, ("",), rest, rest))
 
-    def _charged(self, request: Charge, cost: Cost, day: Microseconds, *, is_late: bool) -> Counted:
+    def _charged(self, request: Charge, cost: Cost, day: Microseconds) -> Counted:
         if not request.reservation_id:
-            return Counted(request.account, day, counting(request), cost, cost, is_late)
+            return Counted(request.account, day, counting(request), cost, cost)
         held, *_ = self.held[request.reservation_id]
         return held._replace(own=cost, above=held.own if request.worst_case_above else cost)
+
+    def is_paid(self, release_id: str, account: Account, state: State) -> bool:
+        """Return whether an account has paid for a release in the present window of its last level with a limit."""
+        last = state.limits(account).levels[-1]
+        first = last.limit.window.around(state.now).counts_from
+        return any(
+            each.day >= first and state.name(each.account) == account and state.name(each.leaf) == last.level
+            for each in self.payments[release_id]
+        )
 
     def open(self, reservation_id: str, now: Microseconds) -> Counted | None:
         """Return what a reservation holds that is neither over nor has lapsed."""
@@ -110,8 +138,8 @@ def broken_by(before: State, answered: Answered, after: State) -> Iterator[str]:
     match request, outcome:
         case Reserve(), Reserved():
             yield from _broken_by_beginning(before, after, request, is_free=outcome.already_paid)
-            if outcome.already_paid and not heard.paid.get(f"rel {request.query_id}"):
-                yield "a question is free that is not paid for"
+            if outcome.already_paid != heard.is_paid(f"rel {request.query_id}", request.account, before):
+                yield _wrongly("question", is_free=outcome.already_paid)
             if outcome.held != (NOTHING if outcome.already_paid else request.max_cost):
                 yield "not what was asked for is held"
         case Charge(), Charged():
@@ -136,7 +164,7 @@ def broken_by(before: State, answered: Answered, after: State) -> Iterator[str]:
 def _broken_by_charge(
     before: State, after: State, request: Charge, outcome: Charged, heard: Heard
 ) -> Iterator[str]:
-    paid, held = heard.paid.get(request.release_id), heard.open(request.reservation_id, after.now)
+    held = heard.open(request.reservation_id, after.now)
     if not request.reservation_id:
         yield from _broken_by_beginning(before, after, request, is_free=outcome.already_paid)
     elif held is None:
@@ -145,13 +173,17 @@ def _broken_by_charge(
         yield "more was charged than was held"
     if outcome.charged != (NOTHING if outcome.already_paid else request.cost):
         yield "not what was asked for is charged"
-    if outcome.already_paid and not paid:
-        yield "a release is free that is not paid for"
-    # Under the first limit of its own, the late one, an account has only paid for what began since.
-    is_late = "late" in before.answers
-    is_paid = paid and paid[-1].day == after.now - after.now % DAY and paid[-1].is_late == is_late
-    if is_paid and not outcome.already_paid:
-        yield "a release is charged twice"
+    if held is not None and held.own == NOTHING:
+        # What was free as it began stays free, unless it was refunded since.
+        is_paid = bool(heard.payments[request.release_id])
+    else:
+        is_paid = heard.is_paid(request.release_id, request.account, before)
+    if outcome.already_paid != is_paid:
+        yield _wrongly("release", is_free=outcome.already_paid)
+
+
+def _wrongly(what: str, *, is_free: bool) -> str:
+    return f"a {what} is {'free, and was not paid for in the window' if is_free else 'charged twice in one window'}"
 
 
 def _taken(state: State) -> Sums:

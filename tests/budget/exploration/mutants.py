@@ -16,7 +16,7 @@ from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Charged, Outcome
 from budget_service.ledger.requests import Refund
 from budget_service.ledger.state import Reservation, Snapshot
-from budget_service.ledger.values import NOTHING, Cost, Mode
+from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import DAY
 from tests.budget import memory_store
 
@@ -33,6 +33,10 @@ def _refunded_twice(real: Any, snapshot: Snapshot, draft: Draft, request: Refund
     return outcome
 
 
+def _without_calls(each: LevelLimit) -> LevelLimit:
+    return replace(each, limit=replace(each.limit, maximum=replace(each.limit.maximum, calls=MAX_AMOUNT)))
+
+
 def _is_of_today(draft: Draft, reservation: Reservation) -> bool:
     return any(each.window_start == draft.now - draft.now % DAY for each in reservation.holds)
 
@@ -42,6 +46,14 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
     "a limit is compared with one less": (
         *(Draft, "_has_room", "blocks", "above"),
         lambda real, self, each, cost: real(self, each, Cost(max(0, cost.information - 1), cost.calls)),
+    ),
+    "calls are not compared": (
+        *(Draft, "_has_room", "blocks", "for block '[XY]', above"),
+        lambda real, self, each, cost: real(self, _without_calls(each), cost),
+    ),
+    "calls for a purpose are not compared": (
+        *(Draft, "_has_room", "purposes", "for block 'p.* above"),
+        lambda real, self, each, cost: real(self, _without_calls(each) if each.level.purpose else each, cost),
     ),
     "only the account's own limit is compared": (
         *(Draft, "has_room", "shared", "above"),
@@ -97,6 +109,18 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
     "a release is charged again once limits were set": (
         *(rules, "_release_is_paid", "repeats", "charged twice"),
         lambda real, snapshot, draft: not snapshot.root.limits_version and real(snapshot, draft),
+    ),
+    "what was paid for on the day before is charged again": (
+        *(Draft, "is_paid_in", "repeats", "charged twice"),
+        lambda real, self, start: real(self, start) and start == self.leaf.day.start,
+    ),
+    "what was paid for in an earlier window is free": (
+        *(Draft, "is_paid_in", "leavers", "free, and was not paid for"),
+        lambda _, _self, _start: True,
+    ),
+    "what is settled late is paid for in the present window": (
+        *(Draft, "payment_span", "leavers", "free, and was not paid for"),
+        lambda _, self, _account, _holds: self.leaf.day.start,
     ),
     "limits that were changed are applied": (
         *(AppliedLimits, "hold", "shared", "limits that were changed"),

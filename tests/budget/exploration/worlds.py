@@ -66,6 +66,7 @@ def question(
     purpose: str = "",
     account: Account = ANALYST,
     asks: str = "",
+    worst: Cost = WORST,
     forfeits: bool = False,
     worst_case_above: bool = False,
 ) -> tuple[Request, ...]:
@@ -77,7 +78,7 @@ def question(
         "reserve": Reserve(
             account=account,
             request_id=f"reserve {name}",
-            max_cost=WORST,
+            max_cost=worst,
             unit_id=UNIT,
             query_id=about,
             ttl=TTL,
@@ -116,14 +117,14 @@ MOVE = MoveAccount(account=ANALYST, target=TARGET, request_id="move", actor="ops
 OWN, ABOVE = limit(5, 3, period=Period.DAY), limit(5, 9)
 ON_BOTH = (LevelLimit(COMPANY, ABOVE), LevelLimit(ANALYST, OWN))
 
-# Two blocks and everybody; the analyst's limit is lowered below what is spent.
+# Two blocks and everybody, who takes more calls; the analyst's limit is lowered below what is spent.
 BLOCKED = World(
     "blocks",
     (
         *question("X", "reserve", "settle", "refund", blocks=("X",), forfeits=True),
         *question("Y", "reserve", "settle", "refund", blocks=("Y",), forfeits=True),
-        *question("all", "reserve", "settle"),
-        limited("lower", ANALYST, limit(3, 2, period=Period.DAY)),
+        *question("all", "reserve", "settle", worst=Cost(1, 2)),
+        limited("lower", ANALYST, limit(2, 2, period=Period.DAY)),
         MOVE,
     ),
     ON_BOTH,
@@ -153,25 +154,26 @@ SHARED = World(
     ),
     ON_BOTH,
 )
-# Two questions for one purpose, of which its limits hold one, and one for none; more limits for it come late.
+# Two questions for one purpose, of which its limits hold one, and one for none; a limit of its calls comes late.
 PURPOSED = World(
     "purposes",
     (
         *question("1", *HOLDING, "refund", purpose="p", forfeits=True, worst_case_above=True),
         *question("2", "reserve", "settle", purpose="p", blocks=("X",)),
         *question("3", "charge", account=COLLEAGUE),
-        limited("late", ANALYST, replace(OWN, purposes=(("p", Cost(1, 9)),))),
+        limited("late", ANALYST, replace(OWN, purposes=(("p", Cost(3, 1)),))),
         limited("lower", COMPANY, replace(ABOVE, purposes=(("p", Cost(2, 9)),))),
         MOVE,
     ),
     (LevelLimit(COMPANY, replace(ABOVE, purposes=(("p", Cost(3, 9)),))), *ON_BOTH[1:]),
 )
 # Who leaves, under one name or two, is forgotten once nothing of theirs counts, by a longer limit that comes late too.
+# What was paid for on the day before is paid for again.
 LEAVING = World(
     "leavers",
     (
         *question("1", *HOLDING, "refund", forfeits=True),
-        *question("2", "charge", blocks=("X",)),
+        *question("2", "charge", asks="1", blocks=("X",)),
         limited("late", ANALYST, limit(3, 9, period=Period.WEEK)),
         CLOSE,
         MOVE,
