@@ -32,12 +32,12 @@ LINES = {
     "gris_cli": 11_812,
     "gris_serving": 4_329,
 }
-LINES_OF_TESTS = 152_139
+LINES_OF_TESTS = 152_363
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 157_213
+WORDS = 157_334
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {
