@@ -164,24 +164,24 @@ def _check_level(checked: Checked, line: Any, journals: _Journals, names: Names)
         checked.note(ACCOUNTS, f"has {account.text}, which has no line in {NAMES}")
         return account
     rebuilt = journals.rebuilt
+    is_whole, stated = account.root in rebuilt, said.clock_ahead.ToMicroseconds()
+    known = journals.standing.clock_ahead(account.root, is_whole=is_whole)
+    ahead = stated if known is None else known
     if "budget" in line and not is_changed:
-        until = _latest(checked.manifest.made_at)
-        is_whole = account.root in rebuilt
+        until = _latest(checked.manifest.made_at) + ahead
         for problem in journals.standing.problems(account, by_ids, said, until, is_whole=is_whole):
             checked.note(ACCOUNTS, problem)
-        if journals.standing.contradicts_clock(account.root, until, said.clock_ahead.ToMicroseconds()):
-            problem = (
-                f"{account.text} has a clock ahead of the export, and no entry of {account.root} is as late"
-            )
+        if stated != ahead:
+            problem = f"{account.text} has a clock that is ahead by other than the last entry about it says"
             checked.note(ACCOUNTS, problem)
     own = [each for each in (*said.levels, *said.purposes) if tuple(each.path) == account.path]
     has_level = any(not each.purpose for each in own)
-    if not has_level or is_changed or account.root not in rebuilt or any(map(_counts_otherwise, own)):
+    if not has_level or is_changed or not is_whole or any(map(_counts_otherwise, own)):
         checked.not_compared += 1
         return account
     checked.compared += 1
     journal = rebuilt[account.root]
-    made_at = datetime.fromisoformat(checked.manifest.made_at) + timedelta(seconds=1)
+    made_at = datetime.fromisoformat(checked.manifest.made_at) + timedelta(seconds=1, microseconds=ahead)
     for level in own:
         if not _is_within(level, journal.time, made_at):
             text = _of_purpose(account, level).text

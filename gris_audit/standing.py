@@ -12,24 +12,23 @@ from budget_service.ledger.limits import TemporaryLimit, parse_change
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Limit
 from budget_service.ledger.verification import RebuiltStates
-from budget_service.ledger.windows import SECOND, Microseconds
+from budget_service.ledger.windows import Microseconds
 from budget_service.server.limit_messages import limit_message
-
-LONGEST_END: Microseconds = 3600 * SECOND
-"""How long before the end of an export the service was asked at most: only digests of files are made after that."""
 
 
 @dataclass
 class Standing:
     """The stored limit of each level and the state of each account by the entries about them: `add` all, in order.
 
-    Both are by ids. `newest` is the time of the newest entry of a root. Of a level that no entry is about, nothing is
-    known but in roots of which all entries were added: there it has no limit but that of budget.yaml, and is open.
+    Both are by ids. `newest` is the time of the newest entry of a root, and `ahead` how far the last entry about its
+    clock lets its time be ahead of that. Of a level that no entry is about, nothing is known but in roots of which all
+    entries were added: there it has no limit but that of budget.yaml, and is open.
     """
 
     states: RebuiltStates = field(default_factory=RebuiltStates)
     limits: dict[Account, Limit | None] = field(default_factory=dict)
     newest: dict[str, Microseconds] = field(default_factory=dict)
+    ahead: dict[str, Microseconds] = field(default_factory=dict)
 
     def add(self, entry: JournalEntry) -> None:
         """Follow one entry."""
@@ -38,6 +37,8 @@ class Standing:
         self.newest[root] = max(self.newest.get(root, 0), entry.time)
         if entry.kind is EntryKind.LIMIT:
             self.limits[account] = parse_change(entry.change)[1]
+        elif entry.kind is EntryKind.CLOCK:
+            self.ahead[root] = entry.holds[0].window_start
         elif entry.kind is EntryKind.MOVE:
             target = Account.of_text(entry.change)
             self.limits.pop(target, None)
@@ -78,12 +79,9 @@ class Standing:
             named = f"{closed} is closed" if closed else "no level of it is closed"
             yield f"{account.text} says that {named}, and the journal another thing"
 
-    def contradicts_clock(self, root: str, made_at: Microseconds, ahead: Microseconds) -> bool:
-        """Return whether a root's time can hardly have been so far ahead of its store's clock when it was asked.
-
-        It is ahead because something was asked at a later time, of which nearly always an entry is in the journal.
-        """
-        return ahead > LONGEST_END and self.newest.get(root, made_at + ahead) < made_at + ahead - LONGEST_END
+    def clock_ahead(self, root: str, *, is_whole: bool) -> Microseconds | None:
+        """Return how far a root's time is ahead of its store's clock, None if no entry is known that would say so."""
+        return self.ahead.get(root, 0 if is_whole else None)
 
     def _possible(self, level: Account, until: Microseconds) -> list[Limit | None]:
         """Return which limits may have held between the newest entry and a time."""

@@ -17,10 +17,11 @@ from pydantic import (
 
 from gris_audit.bundle import CONFIGURATION, SERVICE
 from gris_audit.checked import Checked
-from gris_audit.standing import LONGEST_END
 
 SIGNATURE_BYTES = 64
 """The size of a signature of Ed25519."""
+LONGEST_END = timedelta(hours=1)
+"""How long before the end of an export the service was asked at most: only digests of files are made after that."""
 CLOCKS = timedelta(minutes=1)
 """By how much the clock of who exports may differ from the ledger's."""
 _POLICY = "policy"
@@ -133,8 +134,7 @@ def check_service(checked: Checked) -> None:
     since, asked_at = service.status.configuration_since, service.asked_at
     if since > made_at + CLOCKS:
         checked.note(SERVICE, f"has a configuration since {_text(since)}, and the bundle was made before")
-    longest = timedelta(microseconds=LONGEST_END)
-    if asked_at != _NEVER and not made_at - longest <= asked_at <= made_at:
+    if asked_at != _NEVER and not made_at - LONGEST_END <= asked_at <= made_at:
         checked.note(SERVICE, f"was asked for at {_text(asked_at)}, and not for this bundle")
 
 

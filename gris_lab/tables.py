@@ -146,7 +146,9 @@ def _compared(kept: EpsilonTable, made: EpsilonTable) -> tuple[bool, str]:
         return False, f"{said}, the first for {rows[0]} units, by an epsilon of {most:.2g} at most"
     # What it is extended from, up to what another processor rounds.
     ends = ((kept.upper.values, made.upper.values), (kept.lower.values, made.lower.values))
-    if not all(ours.shape == theirs.shape and np.allclose(ours, theirs, rtol=1e-9) for ours, theirs in ends):
+    if not all(
+        ours.shape == theirs.shape and np.allclose(ours, theirs, rtol=1e-9, atol=0) for ours, theirs in ends
+    ):
         return (
             False,
             "its rows are those of the table that was made again, but it would be extended to another one",

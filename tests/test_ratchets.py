@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_114,
-    "budget_service": 24_438,
+    "budget_service": 24_437,
     "pinot_connector": 22_268,
     "gris_gateway": 3_747,
     "gris_console": 4_562,
@@ -27,17 +27,17 @@ LINES = {
     "gris_broker": 577,
     "gris_postgres": 3_204,
     "gris_data": 8_726,
-    "gris_audit": 1_183,
-    "gris_lab": 5_991,
+    "gris_audit": 1_181,
+    "gris_lab": 5_993,
     "gris_cli": 11_812,
     "gris_serving": 4_329,
 }
-LINES_OF_TESTS = 152_363
+LINES_OF_TESTS = 152_435
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 157_349
+WORDS = 157_330
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

@@ -59,15 +59,13 @@ class _Session:
         with self._lock:
             self._asked += 1
         try:
-            answer = self._session.ask(question)
+            return self._session.ask(question)
         finally:
             with self._lock:
                 self._asked -= 1
-        with self._lock:
-            # What a question holds while it is asked may be more than it is charged in the end.
-            if not self._asked:
-                self._looked_at()
-        return answer
+                # An error may be charged too. What a question holds while it is asked may be more than in the end.
+                if not self._asked:
+                    self._looked_at()
 
     def _looked_at(self) -> float:
         left = self._session.left()

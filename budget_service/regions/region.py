@@ -97,7 +97,8 @@ class Region:
             set_back=self._retire_all,
             copied=self.note_copied,
         )
-        for each in self.records.leases.values():
+        # The newest of an account is granted from, as before.
+        for each in sorted(self.records.leases.values(), key=lambda each: each.granted_at):
             self.unreported.add(each.local.root)
             self._note_name(each)
             if each.account_id:
@@ -203,12 +204,10 @@ class Region:
         if self._newest.get(lease.account) == lease.lease_id:
             del self._newest[lease.account]
 
-    def account_id(self, account: Account, *, is_usable: bool = False) -> str:
-        """Return an account's name at the home, by its newest lease, which may have to be usable; empty: by none."""
+    def account_id(self, account: Account) -> str:
+        """Return an account's name at the home, empty if no lease is granted from: it may be somebody else's by now."""
         lease = self.records.leases.get(self._newest.get(account, ""))
-        if lease is None or (is_usable and not lease.is_usable(self.clock(), self.terms)):
-            return ""
-        return lease.account_id
+        return lease.account_id if lease is not None and lease.is_usable(self.clock(), self.terms) else ""
 
     def is_borrowing(self, lease: Lease) -> bool:
         """Return whether the home is being asked for a lease, so that it may still be granted."""

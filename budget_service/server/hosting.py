@@ -228,7 +228,7 @@ async def serving(
             settings,
             calls,
             regions_of=security.regions,
-            id_of=service.id_of,
+            id_of=service.id_of_charged,
             counts=lending_counts,
         )
         regions_pb2_grpc.add_RegionServiceServicer_to_server(lending, instrumented)

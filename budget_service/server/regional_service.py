@@ -113,12 +113,12 @@ class RegionalBudgetService(BudgetService):
             return await self._asked("GetBudget", request, pb.GetBudgetResponse)
         except _HomeIsAwayError:
             # Of whom this region charges, the results are kept and found as ever.
-            if (known := self._region.account_id(account, is_usable=True)) == "":
+            if (known := self._region.account_id(account)) == "":
                 raise
             return pb.GetBudgetResponse(account_id=known)
 
-    async def _account_id(self, account: Account) -> str:
-        # The region's own ledger has other ids than the home.
+    async def id_of_charged(self, account: Account) -> str:
+        """Return what an account stands under at the home: the region's own ledger has other ids."""
         return self._region.account_id(account)
 
     async def _request_limit(
@@ -159,7 +159,7 @@ class RegionalBudgetService(BudgetService):
         found = await self._passed_on("UpdateBudget", message, pb.UpdateBudgetResponse, asked)
         if isinstance(found, Answer) and isinstance(asked, Charge):
             response = self._updated(found, asked)
-            response.account_id = await self._account_id(asked.account)
+            response.account_id = await self.id_of_charged(asked.account)
             return response
         if isinstance(found, Answer):
             raise TypeError(_OTHER)

@@ -203,7 +203,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         worst = self._settings.current.configuration.counts_worst_cases
         request = messages.parse_charge(message, account, worst_case_above=worst)
         response = self._updated(await self._charged(request), request)
-        response.account_id = await self._account_id(account)
+        response.account_id = await self.id_of_charged(account)
         return response
 
     def _updated(self, answer: Answer, request: Charge) -> pb.UpdateBudgetResponse:
@@ -212,7 +212,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             self._alerts.note(request.account, outcome)
         return self._charge_response_builders.filled(outcome, request, replayed=answer.replayed)
 
-    async def _account_id(self, account: Account) -> str:
+    async def id_of_charged(self, account: Account) -> str:
         """Return what an account that was charged stands under.
 
         Raises OutcomeUnknownError if it has to be looked up and the store fails: the charge is made.

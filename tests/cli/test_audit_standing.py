@@ -7,14 +7,17 @@ import json
 import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 import pytest_asyncio
-from gris_api.budget.v1 import budget_pb2
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2
 
 from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.windows import DAY, microseconds_of
 from gris_audit.bundle import ACCOUNTS, NAMES
 from gris_cli.__main__ import main
 from tests.support.audits import Company, lines_of, problems, rewritten, signed_again, signer_in, verified
@@ -36,6 +39,7 @@ ASKER = "sub:dora@example.org"
 EVERYBODY = ["ann", "bob", "carl", "carla", "dora", "erin", "fred", "gil", "team"]
 BECAUSE = ("--reason", "because")
 WITHOUT = "--without-archives"
+AHEAD = 400 * DAY
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,7 @@ WRONG: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "a clock": (
         _account("fred", lambda b: b.update(clock_ahead="3456000s")),
-        "acme/fred has a clock ahead of the export, and no entry of acme is as late",
+        "acme/fred has a clock that is ahead by other than the last entry about it says",
     ),
     "of a purpose": (
         _account("ann", lambda b: b["purposes"][-1]["limit"].update(information="31")), f"acme/ann {LIMIT}"
@@ -253,3 +257,29 @@ async def test_a_temporary_limit_holds_until_its_end(
     signed_again(ledger.company, bundle)
     found = problems(verified(capsys, bundle, ledger.company, sound=False))
     assert [(ACCOUNTS, f"acme/{name} {LIMIT}") for name in ("carla", "fred")] == found
+
+
+async def test_a_root_whose_time_goes_on_ahead_of_the_clock_has_its_own(
+    ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By how much, its last entry about that says, days before the export; of a limit that ends, too."""
+    served, before = ledger.served, datetime.now(UTC) - timedelta(days=3)
+    served.clock.now = microseconds_of(before) + AHEAD
+    await ledger.company.charge((("acme", "new"), 1, "new"))
+    served.clock.now -= AHEAD
+    resumed = admin_pb2.ResumeClockRequest(account={"path": ["acme"]}, request_id="resume")
+    resumed.true_time.FromDatetime(before)
+    async with grpc.aio.insecure_channel(served.admin_address) as channel:
+        stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+        await stub.ResumeClock(resumed)
+    end = (before + timedelta(microseconds=AHEAD, days=2)).date()
+    await ledger.limit("gil", 75, "--until", f"{end}")
+    served.clock.step(days=3)
+    bundle = await ledger.export(tmp_path / "bundle")
+    verified(capsys, bundle, ledger.company)
+    _account("gil", lambda b: b.update(clock_ahead="1s"))(bundle)
+    signed_again(ledger.company, bundle)
+    found = problems(verified(capsys, bundle, ledger.company, sound=False))
+    assert [
+        (ACCOUNTS, "acme/gil has a clock that is ahead by other than the last entry about it says")
+    ] == found

@@ -157,7 +157,7 @@ def test_every_trap_catches_who_charges_more_than_there_is(trap: Trap, tmp_path:
     """Exact answers for five budgets each would be worth what is charged."""
     caught = "caught: more is charged than there is: -4 of the budget is left"
     assert trap.verdict(Claiming(), tmp_path / "trap").startswith(
-        caught[: 43 if trap.name == "two at once" else None]
+        caught[: 40 if trap.name == "two at once" else None]
     )
 
 

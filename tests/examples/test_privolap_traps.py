@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from bench.privolap.neighbours import DELTA, FIRST, LAST, table
 from bench.privolap.questions import (
     AdapterError,
     Answer,
@@ -23,6 +26,7 @@ from bench.privolap.questions import (
 )
 from bench.privolap.questions import System as Measured
 from bench.privolap.traps import TRAPS
+from bench.privolap.watched import Watched
 
 OF_DIFFERENCES = "a filter for one member", "late rows", "a deleted member"
 OF_MEMBERS = (*OF_DIFFERENCES, "too little noise")
@@ -75,35 +79,34 @@ class Account:
         return {0: true + round(self._draws.laplace(0, scale)) if scale else true}
 
 
-class Reserving(Laplace):
-    """Holds a tenth of the budget while a question is asked."""
+class Reserving(Measured):
+    """Holds a half of the budget while a question is asked, until it may be answered, and charges a tenth."""
+
+    name = "reserving"
+
+    def __init__(self) -> None:
+        self.held, self.spent = 0, 0
+        self.may = {each: threading.Event() for each in ("first", "second")}
 
     @contextmanager
-    def open(self, data: Data, budget: Budget, state: Path) -> Iterator[Reserved]:
-        """Open an account that ends with the program."""
-        del state
-        yield Reserved(self, data, budget)
-
-
-class Reserved(Account):
-    """What is neither spent nor held."""
-
-    def __init__(self, system: Laplace, data: Data, budget: Budget) -> None:
-        super().__init__(system, data, budget)
-        self._held, self._lock = 0, threading.Lock()
+    def open(self, data: Data, budget: Budget, state: Path) -> Iterator[Reserving]:
+        """Open the one account that there is."""
+        yield self
 
     def left(self) -> float:
-        """What is left."""
-        return max(0.0, super().left() - self._held / 10)
+        """What is neither spent nor held."""
+        return 1 - self.spent / 10 - self.held / 2
+
+    def price(self, question: Question) -> float:
+        """A tenth."""
+        return 0.1
 
     def ask(self, question: Question) -> Answer:
-        """Hold, ask one after the other, and return what was held."""
-        self._held += 1
-        try:
-            with self._lock:
-                return super().ask(question)
-        finally:
-            self._held -= 1
+        """Hold, wait, and charge."""
+        self.held += 1
+        self.may[question.without_tag].wait()
+        self.held, self.spent = self.held - 1, self.spent + 1
+        return {0: 1.0}
 
 
 class Failing(Laplace):
@@ -138,7 +141,21 @@ def test_traps_do_not_catch_who_keeps_a_promise(name: str, tmp_path: Path) -> No
 
 def test_what_is_held_while_others_ask_may_come_back(tmp_path: Path) -> None:
     """What is left rises then, and nobody has spent more than there is."""
-    assert BY_NAME["two at once"].verdict(Reserving(), tmp_path / "trap") == "holds"
+    asked = {each: Question(Kind.MEMBERS, FIRST, LAST, without_tag=each) for each in ("first", "second")}
+    data, system = table(tmp_path / "table.parquet"), Reserving()
+    with (
+        Watched(system).open(data, Budget(1, DELTA, tuple(asked.values())), tmp_path) as session,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        first, second = (pool.submit(session.ask, each) for each in asked.values())
+        while system.held < 2:
+            time.sleep(0.001)
+        system.may["first"].set()
+        first.result(10)
+        assert system.left() == pytest.approx(0.4)
+        system.may["second"].set()
+        second.result(10)
+        assert session.left() == pytest.approx(0.8)
 
 
 def test_a_tenth_of_the_noise_is_caught(tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ async def test_for_whom_the_ledger_names_nobody_nothing_is_kept(
         served(world.dp, ledger.address, Issuer(tmp_path), MemoryReleaseStore(), ASKS) as gateway,
     ):
         with monkeypatch.context() as earlier_version:
-            for name in ("_account_id", "id_of"):
+            for name in ("id_of_charged", "id_of"):
                 earlier_version.setattr(BudgetService, name, nobody)
             assert [OK, OK] == [await gateway.asked("eve"), await gateway.asked("eve")]
             assert await gateway.listed("eve") == 0

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LimitsSet, Outcome, Reserved
 from budget_service.ledger.requests import (
-    Charge,
     ForgetAccount,
     MoveAccount,
     Refund,
@@ -184,8 +183,5 @@ def _content(answered: Answered) -> tuple[Any, ...]:
         case Reserved():
             return request.account, outcome.held, outcome.expires_at
         case Charged():
-            # What settles counts on the day of its reservation.
-            is_settled = isinstance(request, Charge) and request.reservation_id
-            day = 0 if is_settled else time - time % DAY
-            return request.account, outcome.charged, outcome.already_paid, day
+            return request.account, outcome.charged, outcome.already_paid, time - time % DAY
     return (request.account,)

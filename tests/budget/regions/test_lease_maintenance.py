@@ -13,6 +13,8 @@ from gris_api.budget.v1 import regions_pb2
 
 from budget_service.ledger.requests import Charge
 from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.windows import SECOND
+from budget_service.regions.lease import Lease, LeaseState
 from budget_service.regions.lease_maintenance import BATCH, LeaseMaintenance
 from budget_service.regions.messages import HomeUnavailableError
 from budget_service.regions.records import RegionRecords
@@ -116,3 +118,28 @@ async def test_a_root_that_is_refused_keeps_nothing_of_others_back() -> None:
     way.refused = ""
     await maintenance.once()
     assert await home.counted() == (1, 0)
+
+
+@pytest.mark.parametrize("ids", ["ab", "ba"])
+async def test_a_region_names_an_account_by_the_newest_lease_that_it_grants_from(ids: str) -> None:
+    """After a new start as well, in whatever order its file has them; by none that it does not grant from."""
+    unused: Any = object()
+    records = await RegionRecords.opened(MemoryRecordStorage(), "eu")
+    old, new = (
+        Lease(
+            lease_id=32 * id_,
+            account=ANN,
+            unit_id=UNIT,
+            state=state,
+            granted_at=(1 + number) * SECOND,
+            ends_at=(100 + number) * SECOND,
+            account_id=f"id {number}",
+        )
+        for number, (id_, state) in enumerate(zip(ids, (LeaseState.RETIRING, LeaseState.ACTIVE), strict=True))
+    )
+    records.leases = {each.lease_id: each for each in sorted((old, new), key=lambda each: each.lease_id)}
+    now = [10 * SECOND]
+    region = Region("eu", unused, records, unused, lambda: now[0])
+    assert [region.account_id(each) for each in (ANN, BOB)] == ["id 1", ""]
+    now[0] = new.ends_at
+    assert region.account_id(ANN) == ""
