@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 43_114,
-    "budget_service": 24_437,
+    "budget_service": 24_452,
     "pinot_connector": 22_268,
     "gris_gateway": 3_747,
     "gris_console": 4_562,
@@ -32,12 +32,12 @@ LINES = {
     "gris_cli": 11_812,
     "gris_serving": 4_329,
 }
-LINES_OF_TESTS = 152_435
+LINES_OF_TESTS = 152_440
 OPTIONAL_FIELDS = 515
 LINES_OF_A_MODULE = 420
 LINES_OF_A_FUNCTION = 65
 WORDS_OF_A_PAGE = 4_000
-WORDS = 157_341
+WORDS = 157_349
 # Who imports the module of one kind, and why: what quantiles are chosen from has a type that is asked of engines; a
 # sharpening makes its kind from the release before.
 KNOWS_A_KIND = {

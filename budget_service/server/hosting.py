@@ -221,16 +221,9 @@ async def serving(
             region.maintenance, region.home, settings, calls, tuning, asker_of=asker_of
         )
     else:
-        named = NamedStore(PacedStore(ReportingStore(store, detector).store).store)
-        service = BudgetService(named.store, settings, calls, tuning, asker_of=asker_of, alerts=alerts)
-        lending = RegionService(
-            service.limits,
-            settings,
-            calls,
-            regions_of=security.regions,
-            id_of=service.id_of_charged,
-            counts=lending_counts,
-        )
+        named = _named(store, detector).store
+        service = BudgetService(named, settings, calls, tuning, asker_of=asker_of, alerts=alerts)
+        lending = _lending(service, settings, calls, security, lending_counts)
         regions_pb2_grpc.add_RegionServiceServicer_to_server(lending, instrumented)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumented)
     health_service = health_service or health.Health()
@@ -257,6 +250,28 @@ async def serving(
         for each in watching:
             await cancelled(each)
         await calls.finish()
+
+
+def _named(store: Store, detector: FailureDetector) -> NamedStore:
+    """Return a store of accounts by their names, of which the detector hears."""
+    return NamedStore(PacedStore(ReportingStore(store, detector).store).store)
+
+
+def _lending(
+    service: BudgetService,
+    settings: LiveSettings,
+    calls: RequestRunner,
+    security: Security,
+    counts: Counter[str] | None,
+) -> RegionService:
+    return RegionService(
+        service.limits,
+        settings,
+        calls,
+        regions_of=security.regions,
+        id_of=service.id_of_charged,
+        counts=counts,
+    )
 
 
 def _reporting(
@@ -313,7 +328,7 @@ async def administering(
     changes = RequestRunner(detector, tuning, names_damage=True)
     readings = RequestRunner(None, tuning, names_damage=True)
     service = BudgetAdminService(
-        NamedStore(PacedStore(ReportingStore(store, detector).store).store),
+        _named(store, detector),
         settings,
         changes,
         readings,

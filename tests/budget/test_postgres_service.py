@@ -69,12 +69,13 @@ async def test_a_service_that_is_killed_leaves_a_ledger_that_another_goes_on_wit
 ) -> None:
     """Killed under load: acknowledged <= spent <= acknowledged + unknown, and every repeat is the first answer."""
     folders = (folder(tmp_path, name) for name in "ab")
-    await require_acknowledged_charges(own_postgres.address, *folders)
+    # A caller ends with the first call that nobody answers.
+    assert await require_acknowledged_charges(own_postgres.address, *folders) == 16
 
 
 async def test_a_service_outlives_its_postgres(own_postgres: PostgresServer, tmp_path: Path) -> None:
     """UNAVAILABLE and NOT_SERVING while PostgreSQL is down, both quickly; then it goes on by itself."""
-    await require_service_outlives(own_postgres, tmp_path)
+    assert await require_service_outlives(own_postgres, tmp_path) == "STORE_UNAVAILABLE"
 
 
 def test_a_wrong_start_is_refused_in_one_line(own_postgres: PostgresServer, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def charts(dataset: int) -> dict[str, Chart]:
 def asked_by(superset: Superset, way: Way) -> tuple[dict[str, Shown], dict[str, Chart]]:
     """Ask everything; return what each step gave, and the charts that did."""
     url = way.url(way.caller)
-    status, text = superset.test_connection(way.caller, url)
+    status, text = superset.tried_connection(way.caller, url)
     database = superset.add_database(way.caller, url)
     poor = superset.add_database(f"{way.caller}, poor", way.url(POOR))
     assert way.schema in (schemas := superset.schemas(database)), schemas

@@ -19,6 +19,6 @@ def test_audiences_are_answered_as_if_there_were_nothing_else(tmp_path: Path) ->
     totals = AudienceTotals()
     for seed in range(MOST):
         totals = audience_campaign(WORLDS, tmp_path, seed_=seed, before=totals)
-        if min(totals.fewer, totals.refused, totals.empty) >= ENOUGH:
-            return
-    pytest.fail(f"too little was seen: {totals}")
+        if (seen := min(totals.fewer, totals.refused, totals.empty)) >= ENOUGH:
+            break
+    assert seen >= ENOUGH, f"too little was seen: {totals}"

@@ -95,7 +95,7 @@ class Superset:
         )
         self._http.headers["Authorization"] = f"Bearer {token}"
 
-    def test_connection(self, name: str, uri: str) -> tuple[int, str]:
+    def tried_connection(self, name: str, uri: str) -> tuple[int, str]:
         """Press "Test connection"; return the status, and what is said."""
         answer = self._http.post(
             "/api/v1/database/test_connection/", json={"database_name": name, "sqlalchemy_uri": uri}
