@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 
 import pytest
 from hypothesis import example, given
@@ -131,3 +132,13 @@ def test_every_header_becomes_one_of_a_token_or_stays(values: list[str]) -> None
     assert found == sender or found.authorization == () or found.authorization[0].startswith("Bearer ")
     assert found.certificate == sender.certificate
     assert account is None or found != sender
+
+
+@pytest.mark.parametrize(("name", "account"), [("acme/ana", "acme/ana"), ("-", None), ("", None)])
+def test_the_user_of_basic_is_the_account_that_pays_and_the_password_the_token(
+    name: str, account: str | None
+) -> None:
+    """Without a name, or with a dash, the caller's own account pays."""
+    shown = b64encode(f"{name}:secret".encode()).decode()
+    found, paying = sender_and_account(Sender((f"Basic {shown}",), b"certificate"))
+    assert (found.authorization, found.certificate, paying) == (("Bearer secret",), b"certificate", account)

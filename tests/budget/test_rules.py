@@ -188,7 +188,7 @@ def test_the_rules_refuse_a_time_before_the_last() -> None:
 
 
 async def test_every_level_pays_or_none(any_store: Store) -> None:
-    """A company that is exhausted stops an analyst who is not, and nothing is taken from the analyst."""
+    """An exhausted company stops an analyst who is not, and takes nothing; its room helps no exhausted analyst."""
     on = levels(own=limit(10, 5), above=limit(12, 9))
     theirs = levels(COLLEAGUE, own=limit(10, 5), above=limit(12, 9))
     await any_store.apply(*charge("c", Cost(9, 1), on=on))
@@ -200,6 +200,10 @@ async def test_every_level_pays_or_none(any_store: Store) -> None:
         Shortfall(2, Unit.CALLS, 6, 5, refreshes_at),
     )
     assert (await any_store.read(COLLEAGUE, theirs)).levels[-1].spent == NOTHING
+    # The company has room for it, and the analyst has just these calls.
+    own = await any_store.apply(*charge("c3", Cost(2, 4), on=on))
+    assert isinstance(own.outcome, Exhausted)
+    assert own.outcome.shortfalls == (Shortfall(2, Unit.INFORMATION, 2, 1, refreshes_at),)
 
 
 async def test_a_tracking_level_records_and_never_refuses(any_store: Store) -> None:

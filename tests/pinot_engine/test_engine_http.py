@@ -77,7 +77,8 @@ def test_no_proxy_of_the_environment_sees_counts(
     """A program's environment may name a proxy for the web; true counts do not pass through it."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    monkeypatch.setenv("NO_PROXY", "")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "")
     other = PinotEngine(controller=pinot.url, broker=pinot.url, authorization="Bearer token")
     assert ask(other) == [5]
     other.close()

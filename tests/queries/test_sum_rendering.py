@@ -114,6 +114,15 @@ def test_rows_are_clamped_before_they_are_summed(connection: duckdb.DuckDBPyConn
     assert answered(connection, asked("number"), policy(number=signed), [*rows, rows[2]]) == [("a", 1, 0)]
 
 
+def test_a_row_is_rounded_to_the_nearest_step_and_a_members_total_is_clamped(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    """Ada's rows are below the clamp, their total of 25 is not; bob's is 0.7 of a step of a hundredth."""
+    rows = [*[Row("ada", "a", 1, 5.0)] * 5, Row("bob", "b", 1, 0.007)]
+    expected = [("a", 1, 2 * 2000 - 2000), ("b", 1, 2 * 1 - 2000)]
+    assert answered(connection, asked("number"), policy(), rows) == expected
+
+
 def test_pinot_sums_by_its_multi_stage_engine_alone() -> None:
     """A member's total is a query inside another one, also where nobody has to be bounded."""
     for by in ((), ("text",)):
