@@ -1,6 +1,5 @@
-"""What Gris says to questions, recorded, so that a change of its insides can be seen to change nothing else.
+"""About two hundred questions with fixed keys, data and time, and what the services answer to each.
 
-Random questions are asked of real services with fixed keys, over the same random data each time. What every surface
-says to them is kept by case: the SQL for each engine, the price, what was released, and refusals. A record of another
-version is written from a checkout of it, and compared with this one's.
+`cases.txt` holds, for each question, the SQL of each engine, the price, the released numbers, or the refusal. Whoever
+changes how something is done, and not what, changes nothing in this file.
 """

@@ -1,222 +1,173 @@
-"""Cases that stand in full beside the tests: one file of text for each surface, and digests of the whole record."""
+"""Asks the questions of `questions.json` and writes each answer as a few lines of text."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from difflib import SequenceMatcher
-from itertools import zip_longest
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .recording import Case, Record, parted, read, record, write
-from .surfaces import Said
+from pinot_connector import AsyncPrivateClient
+from pinot_connector.channels import Timeouts
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import GrisError
+from pinot_connector.questions import sql_question
+from tests.support.budget_process import service
+from tests.support.processes import process
+from tests.support.queries.policies import POLICY_TEXT
 
-FOLDER = Path(__file__).parent / "cases"
-QUESTIONS, DIGESTS = FOLDER / "questions.json", Path(__file__).parent / "digests.json"
-Texts = dict[str, dict[str, list[str]]]
-"""By surface, and by the name of a case: lines."""
-_WIDTH = 240
-_REPEATED = 40
-_SHORT = 60
-_LONG = 500
-_HEAD = "## "
-_MARK = re.compile("&[0-9a-f]{8} |\\*[0-9a-f]{8}$")
-_BY_CLIENT = ("asked", "sql", "explained", "plan", "released")
+from .worlds import WORLDS
+
+KEPT = Path(__file__).parent / "cases.txt"
+QUESTIONS = Path(__file__).parent / "questions.json"
+# Questions of this part are explained and not asked.
+TEXTS = "texts"
+_KEY = "72656665" * 8
+_BUDGET = """
+create_at_first_use: true
+accounts:
+  - path: [acme]
+    limit: {information: 1000000000000, calls: 1000000000}
+    window: never
+  - path: [acme, "*"]
+    limit: {information: 1000000000, calls: 10000000}
+    window: never
+"""
+# A busy machine must not take a service for dead.
+_PATIENT = Timeouts(budget_silence=30, budget_attempt=10)
+_LONGEST, _ROWS = 400, 4
+_DIALECTS = ("duckdb", "pinot", "spark")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question of a part: a world of `worlds`, or texts."""
+
+    part: str
+    name: str
+    sql: str
 
 
 def cases() -> list[Case]:
-    """Return the questions that stand in full."""
-    return [Case(**each | {"sharpen": tuple(each.get("sharpen", ()))}) for each in read(QUESTIONS)]
+    """Return the questions, those of a part one after the other."""
+    return [Case(**each) for each in json.loads(QUESTIONS.read_text())]
 
 
-def found() -> Texts:
-    """Ask them, and return what is said."""
-    return texts_of(cases(), record(cases()))
+def answers() -> list[str]:
+    """Ask all questions and return the lines of all answers."""
+    return asyncio.run(_answers())
 
 
-def texts_of(asked: list[Case], said: Record) -> Texts:
-    """Return what is said by surface; `asked` are the cases of each part in the order of the record."""
-    texts: Texts = {}
-    rest = {part: iter(each) for part, each in said.items()}
-    for case in asked:
-        for surface, one in _surfaces(case, next(rest[case.part])):
-            lines = list(_lines("", one))
-            texts.setdefault(surface, {})[f"{case.part}: {case.name}"] = lines
-    return texts
+async def _answers() -> list[str]:
+    lines = []
+    parts = [(world.name, world.policy) for world in WORLDS] + [(TEXTS, POLICY_TEXT)]
+    for part, policy in parts:
+        async with _client(part, policy) as client:
+            for case in cases():
+                if case.part == part:
+                    lines += [f"## {part}: {case.name}", *await _answer(client, case)]
+    return lines
 
 
-def _surfaces(case: Case, said: Said) -> Iterator[tuple[str, Any]]:
-    for name, each in said.items():
-        if name == "sql":
-            yield from ((f"sql_{dialect}", _sql(case, sql)) for dialect, sql in each.items() if sql)
-        elif name != "asked":
-            yield name, each if name != "plan" or _is_full(case, each) else _digest(each)
-
-
-def _sql(case: Case, texts: list[str]) -> list[str]:
-    # What Pinot is set to before a query is the same for many.
-    parts = [part for each in texts for part in each.rpartition("; ")[::2] if part]
-    return [part if part.startswith("SET") or _is_full(case, part) else _digest(part) for part in parts]
-
-
-def _is_full(case: Case, value: Any) -> bool:
-    """Whether a case stands with its plan and long SQL, and not with digests of them."""
-    return case.everywhere or len(str(value)) <= _LONG
-
-
-def _lines(place: str, value: Any) -> Iterator[str]:
-    """Yield lines of a value of JSON: one of many fields or values has several."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) or len(text) <= _WIDTH or not value:
-        line = f"{place} = {text}".replace("\n", "\\n").replace("\r", "\\r")
-        # Half of a character is written as JSON writes it.
-        yield line.encode(errors="backslashreplace").decode()
-    elif isinstance(value, dict):
-        short = {name: each for name, each in value.items() if len(str(each)) <= _SHORT}
-        if len(short) < len(value):
-            yield from _lines(place, short) if short else ()
-        else:
-            yield f"{place} = {text}"
-        for name, each in value.items():
-            if name not in short:
-                yield from _lines(f"{place}.{name}", each)
-    else:
-        for each in value:
-            yield from _lines(f"{place}[]", each)
-
-
-def write_texts(texts: Texts) -> None:
-    """Write what is said, a file for each surface; what is said more than once in a file is written once."""
-    for old in FOLDER.glob("*.txt"):
-        old.unlink()
-    for surface, by_case in texts.items():
-        often = Counter(value for each in by_case.values() for line in each if (value := _value(line)))
-        known: set[str] = set()
-        lines: list[str] = []
-        for name, each in by_case.items():
-            lines.append(f"{_HEAD}{name}")
-            for line in each:
-                value = _value(line)
-                mark = _digest(value) if often[value] > 1 else ""
-                new = f"&{mark} {value}" if mark not in known else f"*{mark}"
-                known.add(mark)
-                lines.append(line if not mark else line.removesuffix(value) + new)
-        content = "\n".join(lines) + "\n"
-        (FOLDER / f"{surface}.txt").write_bytes(content.encode())
-
-
-def _value(line: str) -> str:
-    """Return the value of a line if it is long."""
-    value = line.partition(" = ")[2]
-    return value if len(value) >= _REPEATED else ""
-
-
-def read_texts() -> Texts:
-    """Return what was written."""
-    return {path.stem: _read_text(path.read_bytes().decode()) for path in sorted(FOLDER.glob("*.txt"))}
-
-
-def _read_text(content: str) -> dict[str, list[str]]:
-    by_case: dict[str, list[str]] = {}
-    known: dict[str, str] = {}
-    lines: list[str] = []
-    for line in content.removesuffix("\n").split("\n"):
-        place, is_line, value = line.partition(" = ")
-        if line.startswith(_HEAD):
-            lines = by_case.setdefault(line.removeprefix(_HEAD), [])
-        elif _MARK.match(value):
-            mark, _, text = value.partition(" ")
-            lines.append(place + is_line + known.setdefault(mark[1:], text))
-        else:
-            lines.append(line)
-    return by_case
-
-
-def changes(old: Texts, new: Texts) -> list[str]:
-    """Return what differs, by surface and case, the place where two lines part."""
-    return [
-        f"{surface}, {name}\n{change}"
-        for surface in sorted({*old, *new})
-        for name in {**old.get(surface, {}), **new.get(surface, {})}
-        for change in _changed(old.get(surface, {}).get(name, []), new.get(surface, {}).get(name, []))
-    ]
-
-
-def _changed(old: list[str], new: list[str]) -> Iterator[str]:
-    for kind, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        gone, come = old[first:last], new[start:end]
-        if kind == "replace" and len(gone) == len(come):
-            pairs = [parted(*pair) for pair in zip(gone, come, strict=True)]
-            yield "\n".join(f"  - {one}\n  + {other}" for one, other in pairs)
-        elif kind != "equal":
-            lines = [*(f"  - {_short(one)}" for one in gone), *(f"  + {_short(one)}" for one in come)]
-            yield "\n".join(lines)
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= 2 * _WIDTH else f"{line[: 2 * _WIDTH]}.."
-
-
-def digests(said: Record) -> dict[str, dict[str, Any]]:
-    """Return digests of a record by part: of each surface, and of each ten cases by the client and by the others."""
-    return {
-        part: {
-            "surfaces": {name: _digest([case.get(name) for case in each]) for name in _names(each)},
-            "by the client": _tens([{name: case.get(name) for name in _BY_CLIENT} for case in each]),
-            "by all others": _tens(
-                [
-                    {name: one for name, one in case.items() if name not in _BY_CLIENT}
-                    for case in each
-                    if "gateway" in case
-                ]
-            ),
+@asynccontextmanager
+async def _client(part: str, policy: str) -> AsyncIterator[AsyncPrivateClient]:
+    """Run the services of a part and connect to them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "noise.key").write_text(_KEY)
+        (folder / "noise.key").chmod(0o600)
+        (folder / "policy.yaml").write_text(policy)
+        tables = {
+            key: path for world in WORLDS if world.name == part for key, path in world.write(folder).items()
         }
-        for part, each in said.items()
-    }
+        files = ("--policy", folder / "policy.yaml", "--key-file", folder / "noise.key")
+        engine = DuckDBEngine(tables)
+        try:
+            with (
+                process(
+                    "tests.referee.still_service", [*files, "--listen", "127.0.0.1:0"], folder / "dp.log"
+                ) as ready,
+                service(folder, f"sqlite:{folder / 'ledger.sqlite'}", configuration=_BUDGET) as ledger,
+            ):
+                async with AsyncPrivateClient(
+                    dp=ready["address"],
+                    budget=ledger.address,
+                    account="acme/client",
+                    engine=engine,
+                    timeouts=_PATIENT,
+                ) as client:
+                    yield client
+        finally:
+            engine.close()
 
 
-def _names(said: list[Said]) -> list[str]:
-    return sorted({name for case in said for name in case})
+async def _answer(client: AsyncPrivateClient, case: Case) -> list[str]:
+    try:
+        question = sql_question(case.sql)
+        explained = (await client.explain(question)).to_dict()
+        released = {} if case.part == TEXTS else (await client.ask(question)).to_dict()
+    except GrisError as error:
+        return [f"refused: {error.code.value} {getattr(error, 'field', '')}".rstrip()]
+    return [*_explained(explained), *_released(released)]
 
 
-def _tens(each: list[Said]) -> list[str]:
-    return [_digest(each[start : start + 10]) for start in range(0, len(each), 10)]
+def _explained(said: dict[str, Any]) -> Iterator[str]:
+    cost = said["worst_case_cost"]
+    yield f"price: {cost['information']} information, {cost['calls']} calls in {cost['unit_id'][:8]}"
+    yield f"mechanism: {said['mechanism']}: {' '.join(sorted(_leaves(said['parameters'])))}"
+    yield f"accuracy: {' '.join(sorted(_leaves(said['accuracy'])))}"
+    yield f"says: {_codes(said)}"
+    for dialect in _DIALECTS:
+        for each in said["queries"]:
+            if each["dialect"] == dialect:
+                settings, _, statement = each["sql"].rpartition("; ")
+                yield f"{dialect}: {_short(statement)}{f'; settings {_digest(settings)}' * bool(settings)}"
 
 
-def _digest(value: Any) -> str:
-    # Nobody looks for another value with the same digest, so few letters are enough.
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+def _released(said: dict[str, Any]) -> Iterator[str]:
+    if not said:
+        return
+    yield f"ids: {said['query_id'][:16]} {said['release_id'][:16]} data {said['data_version'][:8]}"
+    yield f"cost: {said['cost']['information']} information, {said['cost']['calls']} calls"
+    yield f"then says: {_codes(said)}"
+    whole = {name: said[name] for name in ("rows", "bottom", "total", "totals", "rank_errors", "selected")}
+    yield f"answer: {_digest(json.dumps(whole))}, {len(said['rows'])} rows, {said['interval_kind']} intervals"
+    for row in said["rows"][:_ROWS]:
+        yield f"row: {_short(json.dumps(row, ensure_ascii=True))}"
 
 
-def kept_digests() -> dict[str, Any]:
-    """Return the digests of the whole record."""
-    kept: dict[str, Any] = read(DIGESTS) if DIGESTS.exists() else {}
-    return kept
+def _codes(said: dict[str, Any]) -> str:
+    return " ".join(each["code"] for each in said["statements"])
 
 
-def moved(kept: Mapping[str, Any], said: Record) -> list[str]:
-    """Return which cases do not have the digests that are kept, of those that were asked, from the first."""
-    found = []
-    for part, each in digests(said).items():
-        for who in ("by the client", "by all others"):
-            pairs = zip_longest(kept.get(part, {}).get(who, [])[: len(each[who])], each[who])
-            places = [
-                f"{10 * place} to {10 * place + 9}" for place, (was, one) in enumerate(pairs) if was != one
-            ]
-            if places:
-                found.append(f"{part} {who}: cases {', '.join(places[:20])}{', ..' * (len(places) > 20)}")
-    return found
+def _short(text: str) -> str:
+    """Return a text on one line; the end of a long one is a digest."""
+    line = re.sub(r"\s+", " ", text)
+    # Half of a character is written as JSON writes it.
+    line = line.encode(errors="backslashreplace").decode()
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}.. {_digest(line)}"
 
 
-def accept() -> None:
-    """Write what is said now to the questions that stand in full."""
-    write_texts(found())
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def accept_whole(said: Record) -> None:
-    """Write the digests of a whole record."""
-    write(DIGESTS, digests(said))
+def _leaves(value: Any) -> Iterator[str]:
+    """Yield all values of a value of JSON that state something."""
+    match value:
+        case dict():
+            for each in value.values():
+                yield from _leaves(each)
+        case list():
+            for each in value:
+                yield from _leaves(each)
+        case None | False | "":
+            pass
+        case _:
+            yield str(value)
