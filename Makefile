@@ -124,8 +124,7 @@ check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, 
 	$(BIN)/python -m deploy.kubernetes.validate
 
 # Not --quiet: then MkDocs counts no warnings, and nothing fails.
-docs: $(VENV)/.dev $(VENV)/.docs node_modules/.site/iframe-worker.js ## build the documentation site into build/site, with pages of all RPCs; a broken link fails
-	$(BIN)/python protos/pages.py
+docs: $(VENV)/.dev $(VENV)/.docs node_modules/.site/iframe-worker.js ## build the documentation site into build/site; a broken link fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 format: $(VENV)/.dev ## format the code
