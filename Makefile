@@ -91,22 +91,19 @@ test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or 
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Docker is left to you: its daemon changes a machine more than a package does.
-test-servers: ## install what skipped parts of `make test` need (Redis, PostgreSQL, Java, Coq, Chromium, axe, oidc-provider), by apt, Homebrew or conda
+test-servers: ## install what skipped parts of `make test` need (Redis, PostgreSQL, Java, Chromium, axe, oidc-provider), by apt, Homebrew or conda
 	@set -eu; if command -v apt-get >/dev/null; then \
 		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq; \
 		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-			redis-server postgresql openjdk-17-jdk-headless maven coq chromium $$(command -v npm >/dev/null || echo npm); \
-	elif command -v brew >/dev/null; then brew install redis postgresql openjdk@17 maven coq node; brew install --cask chromium; \
+			redis-server postgresql openjdk-17-jdk-headless maven chromium $$(command -v npm >/dev/null || echo npm); \
+	elif command -v brew >/dev/null; then brew install redis postgresql openjdk@17 maven node; brew install --cask chromium; \
 	elif command -v conda >/dev/null; then \
-		conda install -y -c conda-forge redis-server postgresql openjdk=17 maven coq nodejs; \
-	else echo "expected apt-get, brew or conda; without them install Redis, PostgreSQL, a JDK 17, Maven, Coq, Chromium and npm"; exit 2; fi
+		conda install -y -c conda-forge redis-server postgresql openjdk=17 maven nodejs; \
+	else echo "expected apt-get, brew or conda; without them install Redis, PostgreSQL, a JDK 17, Maven, Chromium and npm"; exit 2; fi
 	@$(MAKE) --silent node_modules/.bin/buf
 
 test-long: $(VENV)/.dev ## larger versions of cases that `make test` runs small
 	GRIS_TEST_LONG=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m long
-
-proofs: ## check the proofs by Coq, and print what they say and which axioms they take; needs Coq 8.16 or newer
-	@$(PYTHON) proofs/check.py
 
 test-fast: $(VENV)/.dev ## run the tests that need no other process: the loop of every day
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m "not process and not slow"

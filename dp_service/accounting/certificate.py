@@ -7,8 +7,8 @@ the points g^i, i from `first` on, for a rational g with g^unit >= exp(e). V_k i
     V_(k+1)(x) >= V_k(x) >= V_k(y)  for y > x,
     V_(k+1)(x) >= p_t V_k(x exp(-t)) + (1 - p_t) V_k(x exp(e - t))  for every t, not only those of the grid.
 
-`docs/proofs/machine-checked.md` says why that suffices, although tables are convex up to rounding only. Products of 30
-and 61 bits are taken in two halves, so that none leaves 64 bits.
+`research/docs/machine-checked.md` says why that suffices, although tables are convex up to rounding only. Products of
+30 and 61 bits are taken in two halves, so that none leaves 64 bits.
 """
 
 from __future__ import annotations

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from proofs import check
-from tests.proofs.mutants import MUTANTS
-from tests.support.pages import DOCS, ROOT
-from tests.support.programs import found
-from tests.support.rings import needs
+from research.proofs import check
+from research.tests.proofs.mutants import MUTANTS
 
 CASES = [(file, name) for file, mutants in MUTANTS.items() for name in mutants]
 PRINTED = "printed"
+RESEARCH = Path(check.__file__).parents[1]
 WRONG = """\
 Axiom wrong : forall P : Prop, P.
 Theorem all : 0 = 1.
@@ -43,6 +41,8 @@ Closed under the global context
 Axioms:
 wrong : forall P : Prop, P
 """
+
+
 # The others are tried by `make test-long`.
 QUICK = {
     "a unit costs nothing",
@@ -57,10 +57,9 @@ QUICK = {
 
 
 @pytest.fixture(scope="module")
-@needs("process")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with all files, compiled."""
-    if found("coqc") is None:
+    if shutil.which("coqc") is None:
         pytest.skip(check.MISSING)
     folder = tmp_path_factory.mktemp("proofs")
     (folder / PRINTED).write_text(check.checked(folder))
@@ -75,12 +74,10 @@ def test_strangers_see_statements_and_their_axioms(compiled: Path) -> None:
     assert check.AXIOMS == check.axioms_in(printed)
 
 
-@pytest.mark.usefixtures("starts_processes")
 def test_without_coq_a_line_says_what_to_install() -> None:
     """And nothing fails."""
     done = subprocess.run(
-        [sys.executable, "proofs/check.py"],
-        cwd=ROOT,
+        [sys.executable, check.__file__],
         env={"PATH": ""},
         capture_output=True,
         text=True,
@@ -95,10 +92,9 @@ def test_another_axiom_is_refused(compiled: Path, tmp_path: Path) -> None:
     assert {"wrong"} == check.axioms_in(check.compiled("wrong", tmp_path))
 
 
-@pytest.mark.usefixtures("starts_processes")
 def test_what_coq_was_not_to_check_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that never ends proves that 0 is 1, and Coq says that it is assumed to end."""
-    if found("coqc") is None:
+    if shutil.which("coqc") is None:
         pytest.skip(check.MISSING)
     (tmp_path / "unguarded.v").write_text(UNGUARDED)
     printed = check.compiled("unguarded", tmp_path)
@@ -144,7 +140,7 @@ def test_every_file_has_ten_wrong_forms() -> None:
 
 def named(heading: str) -> set[str]:
     """Return what the first column of the table below a heading of the page names."""
-    page = (DOCS / "proofs" / "machine-checked.md").read_text()
+    page = (RESEARCH / "docs" / "machine-checked.md").read_text()
     (section,) = re.findall(rf"^## {heading}$(.*?)^## ", page, re.MULTILINE | re.DOTALL)
     cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
@@ -152,7 +148,7 @@ def named(heading: str) -> set[str]:
 
 def test_the_page_names_every_theorem() -> None:
     """What is proved stands on it by its name, and nothing else; Coq checks each name when it prints."""
-    statements = (ROOT / "proofs" / "statements.v").read_text()
+    statements = (RESEARCH / "proofs" / "statements.v").read_text()
     theorems = {*re.findall(r"^Check (\w+)\.$", statements, re.MULTILINE)}
     assert theorems == named("What is proved")
     # Of all of them the axioms are asked for.
@@ -162,5 +158,5 @@ def test_the_page_names_every_theorem() -> None:
 
 def test_the_page_names_no_assumption_that_is_none() -> None:
     """Each is a name in one of the files."""
-    files = "".join((ROOT / "proofs" / f"{file}.v").read_text() for file in check.FILES)
+    files = "".join((RESEARCH / "proofs" / f"{file}.v").read_text() for file in check.FILES)
     assert named("What is assumed, and where it is met") <= {*re.findall(r"[\w']+", files)}

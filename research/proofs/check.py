@@ -1,4 +1,4 @@
-"""Check the proofs by Coq, and print what they say and which axioms they take: `make proofs`.
+"""Check the proofs by Coq, and print what they say and which axioms they take: `make -C research proofs`.
 
 Needs Python and Coq 8.16 or newer, nothing of this project.
 """

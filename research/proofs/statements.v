@@ -1,4 +1,4 @@
-(* What is proved, and on which axioms: printed by `make proofs`. *)
+(* What is proved, and on which axioms: printed by `make -C research proofs`. *)
 Require Import Reals.
 From Gris Require Import adaptive blocks calls newcomers prices convex table coarse.
 

@@ -1,5 +1,5 @@
 (* A coarse table that the solver of this project has made, which Coq checks, and what it says of thirty units of 1 / 4.
-   `tests/proofs/coarse_table.py` writes its numbers. *)
+   `research/tests/proofs/coarse_table.py` writes its numbers. *)
 Require Import Reals Lra Lia ZArith List.
 From Gris Require Import adaptive convex table.
 Import ListNotations.

@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 
 from dp_service.accounting.adaptive import lower_tables
-from tests.proofs.coarse_table import ONE, UNITS, WHOLE, rows, tables, written
+from research.tests.proofs.coarse_table import ONE, UNITS, WHOLE, rows, tables, written
 
 E = Fraction(1, 4)
 

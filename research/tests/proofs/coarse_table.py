@@ -1,6 +1,6 @@
 """The numbers of proofs/coarse.v: a coarse table that the solver makes, in parts of 2^32 and rounded up.
 
-`python -m tests.proofs.coarse_table` writes them. Coq checks what is written; nothing rests on this module.
+`python -m research.tests.proofs.coarse_table` writes them. Coq checks what is written; nothing rests on this module.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import math
 import re
 import textwrap
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
 from dp_service.accounting.adaptive import PrivacyLossGrid, UpperTable
-from tests.support.pages import ROOT
 
-COARSE = ROOT / "proofs" / "coarse.v"
+COARSE = Path(__file__).parents[2] / "proofs" / "coarse.v"
 UP, DOWN = 25, 23
 """Their quotient is that of two points; its third power is a little above exp(1 / 4)."""
 

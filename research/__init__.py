@@ -1,0 +1,1 @@
+"""Research beside Gris, which imports nothing of it."""
