@@ -22,7 +22,7 @@ IMAGES := dp-service budget-service gateway gateway-catalogue tools
 LOCKS := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-privolap bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs explore format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream proofs properties protos release release-check rolling sensitivity simulate superset-check tenants test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs explore format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos release release-check rolling sensitivity simulate superset-check tenants test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -312,25 +312,6 @@ bench-sums: $(VENV)/.bench ## sums and averages beside OpenDP and a split budget
 
 bench-numbers: $(VENV)/.bench ## conversions and variances of one release beside asking apart and OpenDP, for the same rho; BENCH="--runs 10000"
 	$(BIN)/python -m bench.numbers $(BENCH)
-
-# The libraries that Gris is compared with have an environment of their own, and SmartNoise SQL, which needs an older
-# OpenDP, another one.
-PRIVOLAP := build/privolap
-$(PRIVOLAP)/.ready: pyproject.toml Makefile | $(VENV)/.dev
-	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(PRIVOLAP)
-	$(BIN)/uv pip install --quiet --python $(PRIVOLAP)/bin/python 'opendp[polars]==0.16.0' pipeline-dp==0.3.1 \
-		--editable '.[dp,budget,store,duckdb,plan]' \
-		|| $(BIN)/uv pip install --quiet --python $(PRIVOLAP)/bin/python --editable '.[dp,budget,store,duckdb,plan]'
-	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(PRIVOLAP)-smartnoise
-	$(BIN)/uv pip install --quiet --python $(PRIVOLAP)-smartnoise/bin/python smartnoise-sql==1.0.10 \
-		|| rm -r $(PRIVOLAP)-smartnoise
-	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(PRIVOLAP)-tumult
-	$(BIN)/uv pip install --quiet --python $(PRIVOLAP)-tumult/bin/python tmlt.analytics==0.21.0 tmlt.core==0.19.1 \
-		pyspark==3.5.9 || rm -r $(PRIVOLAP)-tumult
-	@touch $@
-
-bench-privolap: $(PRIVOLAP)/.ready ## useful answers of four scripts beside OpenDP and k >= 50, and thirteen traps, in about an hour; BENCH="--all --runs 20", --all for PipelineDP, SmartNoise SQL, DPSQL+ and Tumult Analytics too, which takes days
-	$(PRIVOLAP)/bin/python -m bench.privolap $(BENCH)
 
 bench-bound: $(VENV)/.dev ## pairs per second and memory of `gris bound`; BENCH="--pairs 30000000"
 	$(BIN)/python -m bench.bound $(BENCH)

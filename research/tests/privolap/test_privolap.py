@@ -16,23 +16,23 @@ from pathlib import Path
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from bench.privolap import __main__ as command
-from bench.privolap import verdicts
-from bench.privolap.neighbours import distinguished
-from bench.privolap.questions import Answer, Budget, Data, Kind, Question, Session, System
-from bench.privolap.results import Results, Setting
-from bench.privolap.scoring import is_useful
-from bench.privolap.scripts import QUESTIONS, SCRIPTS
-from bench.privolap.systems import dpsqlplus, tumult
-from bench.privolap.systems.gris import Gris, planned
-from bench.privolap.systems.smartnoise import COMMAND, PYTHON, SmartNoise
-from bench.privolap.systems.suppressing import Suppressing
-from bench.privolap.systems.tumult import Tumult
-from bench.privolap.systems.worker import Worker
-from bench.privolap.traps import TRAPS, Trap
+from research.privolap import __main__ as command
+from research.privolap import verdicts
+from research.privolap.neighbours import distinguished
+from research.privolap.questions import Answer, Budget, Data, Kind, Question, Session, System
+from research.privolap.results import Results, Setting
+from research.privolap.scoring import is_useful
+from research.privolap.scripts import QUESTIONS, SCRIPTS
+from research.privolap.systems import dpsqlplus, tumult
+from research.privolap.systems.gris import Gris, planned
+from research.privolap.systems.smartnoise import COMMAND, PYTHON, SmartNoise
+from research.privolap.systems.suppressing import Suppressing
+from research.privolap.systems.tumult import Tumult
+from research.privolap.systems.worker import Worker
+from research.privolap.traps import TRAPS, Trap
 
-ROOT = Path(__file__).parents[2]
-FIGURE = ROOT / "docs/figures/privolap.svg"
+RESEARCH = Path(__file__).parents[2]
+PAGE, FIGURE = RESEARCH / "docs/privolap.md", RESEARCH / "docs/privolap.svg"
 DAYS = datetime.date(2020, 1, 1), datetime.date(2020, 2, 1)
 TRUE = {f"item {place}": 100.0 - place for place in range(20)}
 TOP = {name: TRUE[name] for name in list(TRUE)[:10]}
@@ -143,7 +143,6 @@ def test_a_script_has_forty_questions_of_which_none_comes_twice(script: str, tmp
         assert sum(budget.share(each, weighted=weighted) for each in asked) == pytest.approx(1)
 
 
-@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("trap", traps(LONG))
 def test_a_trap_catches_who_falls_into_it(trap: Trap, tmp_path: Path) -> None:
     """Exact numbers, and of traps about charges a system that charges nothing for answers that differ."""
@@ -151,7 +150,6 @@ def test_a_trap_catches_who_falls_into_it(trap: Trap, tmp_path: Path) -> None:
     assert trap.verdict(system, tmp_path / "trap").startswith("caught")
 
 
-@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("trap", traps(LONG))
 def test_every_trap_catches_who_charges_more_than_there_is(trap: Trap, tmp_path: Path) -> None:
     """Exact answers for five budgets each would be worth what is charged."""
@@ -197,7 +195,6 @@ def gris(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Gris, Path]
     system.close()
 
 
-@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("trap", traps({trap.name for trap in TRAPS} - IN_SHORT))
 def test_no_trap_catches_gris(trap: Trap, gris: tuple[Gris, Path]) -> None:
     """Fails for a Gris that keeps its promise once in far more than 10^6 runs."""
@@ -228,7 +225,6 @@ def test_a_plan_is_for_the_longest_lists_that_come_out_useful(tmp_path: Path) ->
     assert proposed(10, 50, units=118) == proposed(50, units=118) != proposed(10, units=118)
 
 
-@pytest.mark.usefixtures("starts_processes")
 def test_gris_asks_for_large_sums_with_a_small_budget(tmp_path: Path) -> None:
     """Sums over rows, which nobody asks for, would have more noise than is drawn."""
     kept = tmp_path / "kept"
@@ -237,7 +233,6 @@ def test_gris_asks_for_large_sums_with_a_small_budget(tmp_path: Path) -> None:
     assert json.loads(kept.read_text())["epsilon"] == 3
 
 
-@pytest.mark.usefixtures("starts_processes")
 def test_a_run_is_kept_and_measured_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Of one script, of which two questions are asked; later there is a run more of k >= 50 alone."""
     arguments = ["--most", "2", "--scripts", "funnel", "--only", "scores", "--kept", str(tmp_path / "kept")]
@@ -256,26 +251,25 @@ def test_a_run_is_kept_and_measured_once(capsys: pytest.CaptureFixture[str], tmp
 def test_the_page_shows_what_the_kept_scores_say(epsilon: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Each of its tables has a row for every system with scores, as the command prints it."""
     setting = Setting(epsilon, 1e-6, tuple(SCRIPTS), QUESTIONS)
-    results = Results(ROOT / "bench/privolap/scores.jsonl")
+    results = Results(RESEARCH / "privolap/scores.jsonl")
     measured = [
         each for each, _ in (*command.SYSTEMS, *command.SLOW) if results.of(each.name, "audience", setting)
     ]
     assert {"Gris", "OpenDP, tuned"} <= {each.name for each in measured}
     command.print_scores(results, measured, setting)
-    assert capsys.readouterr().out in (ROOT / "docs/privolap.md").read_text()
+    assert capsys.readouterr().out in PAGE.read_text()
 
 
 def test_the_page_shows_the_kept_verdicts_of_traps(capsys: pytest.CaptureFixture[str]) -> None:
     """Of every system, as the command prints them."""
-    kept = ROOT / "bench/privolap/traps.jsonl"
+    kept = RESEARCH / "privolap/traps.jsonl"
     command.main(["--all", "--runs", "0", "--only", "traps", "--kept-traps", str(kept)])
     table = capsys.readouterr().out
-    assert f"\n{table}\n" in (ROOT / "docs/privolap.md").read_text()
+    assert f"\n{table}\n" in PAGE.read_text()
     # Every line has a cell: what is called otherwise by now would have none.
     assert len(kept.read_text().splitlines()) + table.count("| not asked ") == 13 * 13
 
 
-@pytest.mark.usefixtures("starts_processes")
 def test_a_verdict_is_kept_and_a_trap_is_tried_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -306,7 +300,7 @@ def test_a_verdict_is_kept_and_a_trap_is_tried_once(
 
 def test_the_picture_shows_what_the_kept_scores_say(tmp_path: Path) -> None:
     """By the words and numbers in it, for every system with scores, by the command that makes it."""
-    kept, made = ROOT / "bench/privolap/scores.jsonl", tmp_path / "made.svg"
+    kept, made = RESEARCH / "privolap/scores.jsonl", tmp_path / "made.svg"
     command.main(["--all", "--runs", "0", "--only", "scores", "--kept", str(kept), "--picture", str(made)])
     words, shown = (re.findall("<!-- (.*) -->", each.read_text()) for each in (made, FIGURE))
     assert words == shown
@@ -335,11 +329,10 @@ def test_a_system_without_its_interpreter_is_left_out_by_name(
     assert "| SmartNoise SQL |" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("starts_processes")
 def test_smartnoise_drops_rare_groups_and_an_error_ends_nothing() -> None:
     """A group of one member and an empty question, before one whose noise is less than 2 but once in 10^8 runs."""
     if not PYTHON.exists():
-        pytest.skip("make bench-privolap installs SmartNoise SQL")
+        pytest.skip("make -C research benchmark installs SmartNoise SQL")
     keys = ["often"] * 1000 + ["rare"]
     asked = {
         "rows": {"member": [f"m{place}" for place in range(1001)], "key": keys},
@@ -374,11 +367,10 @@ def test_slow_systems_are_measured_where_all_are_or_where_they_are_named(
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("starts_processes")
 def test_tumult_finds_names_for_a_session_of_their_own_and_an_error_ends_nothing() -> None:
     """A name of one member stays hidden but once in 10^8 runs, and noise of a name that is shown is less than 20."""
     if not tumult.PYTHON.exists():
-        pytest.skip("make bench-privolap installs Tumult Analytics")
+        pytest.skip("make -C research benchmark installs Tumult Analytics")
     asked = {
         "rows": {
             "member": [f"m{place}" for place in range(1001)],
@@ -398,7 +390,6 @@ def test_tumult_finds_names_for_a_session_of_their_own_and_an_error_ends_nothing
         worker.close()
 
 
-@pytest.mark.usefixtures("starts_processes")
 def test_dpsqlplus_hides_rare_groups_and_an_error_ends_nothing() -> None:
     """A group of one member is below a threshold of 100, and noise of another one is less than 20."""
     if not os.environ.get(dpsqlplus.VARIABLE):

@@ -9,7 +9,7 @@ from random import Random
 
 import duckdb
 
-from bench.privolap.questions import Data, Kind, Question
+from research.privolap.questions import Data, Kind, Question
 
 QUESTIONS = 40
 EXAMPLES = Path(__file__).parents[2] / "examples"

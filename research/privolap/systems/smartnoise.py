@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bench.privolap.questions import MEMBERS, ROWS, SUM, Budget, CannotAnswerError, Data, Kind, Question
-from bench.privolap.systems.frames import (
+from research.privolap.questions import MEMBERS, ROWS, SUM, Budget, CannotAnswerError, Data, Kind, Question
+from research.privolap.systems.frames import (
     added_up,
     keyed_rows,
     keys_of_a_member,
     known_keys,
     with_nobody,
 )
-from bench.privolap.systems.opendp import epsilon_of, rho_of
-from bench.privolap.systems.worker import LibraryElsewhere, command_of
+from research.privolap.systems.opendp import epsilon_of, rho_of
+from research.privolap.systems.worker import LibraryElsewhere, command_of
 
 PYTHON = Path("build/privolap-smartnoise/bin/python")
 COMMAND = command_of(PYTHON, "smartnoise_worker.py")

@@ -1,12 +1,12 @@
 """Useful answers of four scripts at equal user-level promises, and thirteen traps, as two Markdown tables.
 
-    python -m bench.privolap [--runs 20] [--epsilon 3] [--systems Gris OpenDP] [--system module:Class] [--only scores]
+    python -m research.privolap [--runs 20] [--epsilon 3] [--systems Gris OpenDP] [--system module:Class]
 
 Every system is set up as its documentation has it and, `tuned` or `planned`, as a specialist would. An answer is
 useful if 95 % of the names are right, where names are asked for, and its numbers are off by at most 10 % on average,
-beside the answer of all rows. A system whose library is not installed is left out, by name; `make bench-privolap`
-installs all. Fast systems are measured; with `--all` those that take hours are too. Scores and verdicts that are kept
-are shown without any library, by `--runs 0`.
+beside the answer of all rows. A system whose library is not installed is left out, by name; `make -C research
+benchmark` installs all. Fast systems are measured; with `--all` those that take hours are too. Scores and verdicts
+that are kept are shown without any library, by `--runs 0`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench.privolap.kept import KeptError
-from bench.privolap.options import between, picture, system_of, whole
-from bench.privolap.picture import draw
-from bench.privolap.questions import AdapterError, System
-from bench.privolap.results import Results, Setting, mean_and_error
-from bench.privolap.scripts import QUESTIONS, SCRIPTS
-from bench.privolap.systems import dpsqlplus, smartnoise, tumult
-from bench.privolap.systems.dpsqlplus import DPSQLPlus
-from bench.privolap.systems.gris import Gris
-from bench.privolap.systems.opendp import OpenDP
-from bench.privolap.systems.pipelinedp import PipelineDP
-from bench.privolap.systems.smartnoise import SmartNoise
-from bench.privolap.systems.suppressing import Suppressing
-from bench.privolap.systems.tumult import Tumult
-from bench.privolap.verdicts import Verdicts
+from research.privolap.kept import KeptError
+from research.privolap.options import between, picture, system_of, whole
+from research.privolap.picture import draw
+from research.privolap.questions import AdapterError, System
+from research.privolap.results import Results, Setting, mean_and_error
+from research.privolap.scripts import QUESTIONS, SCRIPTS
+from research.privolap.systems import dpsqlplus, smartnoise, tumult
+from research.privolap.systems.dpsqlplus import DPSQLPlus
+from research.privolap.systems.gris import Gris
+from research.privolap.systems.opendp import OpenDP
+from research.privolap.systems.pipelinedp import PipelineDP
+from research.privolap.systems.smartnoise import SmartNoise
+from research.privolap.systems.suppressing import Suppressing
+from research.privolap.systems.tumult import Tumult
+from research.privolap.verdicts import Verdicts
 
 RUNS, LONG_RUNS = 4, 20
 """How many runs fit an hour of a laptop with the fast systems and all traps, and how many the documentation has."""
@@ -102,7 +102,7 @@ def _show(
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="bench.privolap", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="research.privolap", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "--runs", type=whole(0), default=RUNS, help=f"{RUNS} unless said, {LONG_RUNS} for long"

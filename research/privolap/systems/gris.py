@@ -13,20 +13,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from bench.privolap.questions import (
-    MEMBERS,
-    ROWS,
-    SUM,
-    Answer,
-    Budget,
-    BudgetSpentError,
-    Data,
-    Key,
-    Kind,
-    Question,
-    System,
-    version_of,
-)
 from dp_service.accounting.solving import Split, Target, information_for, split_of
 from dp_service.mechanisms import Currency
 from gris_data.bound.source import Columns
@@ -42,6 +28,20 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted
 from pinot_connector.results import PrivateResult, Row
 from pinot_connector.shown_values import AggregateValue
+from research.privolap.questions import (
+    MEMBERS,
+    ROWS,
+    SUM,
+    Answer,
+    Budget,
+    BudgetSpentError,
+    Data,
+    Key,
+    Kind,
+    Question,
+    System,
+    version_of,
+)
 
 EPSILON_PER, K, D_BAR, TRIALS = Fraction("0.05"), 50, 1000, 20
 TABLES = {Kind.TOP: "lists", Kind.SERIES: "months", Kind.SUM: "sums"}

@@ -6,10 +6,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-from bench.privolap.questions import Budget, Data, Kind, Question
-from bench.privolap.systems.frames import added_up, keyed_rows, keys_of_a_member, known_keys
-from bench.privolap.systems.opendp import rho_of
-from bench.privolap.systems.worker import LibraryElsewhere, command_of
+from research.privolap.questions import Budget, Data, Kind, Question
+from research.privolap.systems.frames import added_up, keyed_rows, keys_of_a_member, known_keys
+from research.privolap.systems.opendp import rho_of
+from research.privolap.systems.worker import LibraryElsewhere, command_of
 
 PYTHON = Path("build/privolap-tumult/bin/python")
 COMMAND = command_of(PYTHON, "tumult_worker.py")

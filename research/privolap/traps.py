@@ -23,7 +23,7 @@ from threading import Barrier
 
 import duckdb
 
-from bench.privolap.neighbours import (
+from research.privolap.neighbours import (
     ALONE,
     DELTA,
     MEMBERS,
@@ -45,8 +45,8 @@ from bench.privolap.neighbours import (
     questions,
     table,
 )
-from bench.privolap.questions import AdapterError, Budget, BudgetSpentError, Data, Kind, Question, System
-from bench.privolap.watched import AccountError, Watched
+from research.privolap.questions import AdapterError, Budget, BudgetSpentError, Data, Kind, Question, System
+from research.privolap.watched import AccountError, Watched
 
 THREADS = 8
 

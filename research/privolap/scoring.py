@@ -10,7 +10,8 @@ from pathlib import Path
 
 import duckdb
 
-from bench.privolap.questions import (
+from bench.workloads import MEAN_ERROR, RIGHT_NAMES
+from research.privolap.questions import (
     AdapterError,
     Answer,
     Budget,
@@ -22,8 +23,7 @@ from bench.privolap.questions import (
     Session,
     System,
 )
-from bench.privolap.watched import AccountError, Watched
-from bench.workloads import MEAN_ERROR, RIGHT_NAMES
+from research.privolap.watched import AccountError, Watched
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.privolap.questions import System
-from bench.privolap.results import Results, Setting, mean_and_error
 from gris_lab.plots import COLOURS, drawn
+from research.privolap.questions import System
+from research.privolap.results import Results, Setting, mean_and_error
 
 
 def draw(results: Results, systems: Sequence[System], setting: Setting, path: Path) -> None:

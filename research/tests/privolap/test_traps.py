@@ -13,8 +13,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from bench.privolap.neighbours import DELTA, FIRST, LAST, table
-from bench.privolap.questions import (
+from research.privolap.neighbours import DELTA, FIRST, LAST, table
+from research.privolap.questions import (
     AdapterError,
     Answer,
     Budget,
@@ -24,9 +24,9 @@ from bench.privolap.questions import (
     Kind,
     Question,
 )
-from bench.privolap.questions import System as Measured
-from bench.privolap.traps import TRAPS
-from bench.privolap.watched import Watched
+from research.privolap.questions import System as Measured
+from research.privolap.traps import TRAPS
+from research.privolap.watched import Watched
 
 OF_DIFFERENCES = "a filter for one member", "late rows", "a deleted member"
 OF_MEMBERS = (*OF_DIFFERENCES, "too little noise")
@@ -169,7 +169,6 @@ def test_another_answer_for_next_to_nothing_is_caught(tmp_path: Path) -> None:
     assert caught.startswith("caught: another answer")
 
 
-@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize(
     ("system", "said"),
     [(Failing(), "gave no answer in a program of its own"), (Locked(), "cannot be given to another program")],

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bench.privolap.questions import Budget, Data, Kind, Question, version_of
-from bench.privolap.systems.frames import (
+from research.privolap.questions import Budget, Data, Kind, Question, version_of
+from research.privolap.systems.frames import (
     Library,
     added_up,
     keyed_rows,
@@ -14,7 +14,7 @@ from bench.privolap.systems.frames import (
     known_keys,
     looks_of,
 )
-from bench.privolap.systems.opendp import rho_of
+from research.privolap.systems.opendp import rho_of
 
 DELTA = 1e-6
 """By which a scale of Gaussian noise is said to the library; what is paid is the rho of that scale."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.privolap import __main__ as command
+from research.privolap import __main__ as command
 
 LINE = {"system": "Mine", "script": "funnel", "run": 0, "epsilon": 10, "delta": 1e-6, "most": 40, "useful": 7}
 
@@ -59,7 +59,10 @@ def test_what_holds_no_scores_is_refused(
     with pytest.raises(SystemExit):
         command.main(["--runs", "0", "--only", "scores", "--kept", str(kept)])
     assert (
-        (error := capsys.readouterr().err).rstrip().splitlines()[-1].startswith("bench.privolap: error: arg")
+        (error := capsys.readouterr().err)
+        .rstrip()
+        .splitlines()[-1]
+        .startswith("research.privolap: error: arg")
     )
     assert f"argument --kept: {said}" in error
 
@@ -75,7 +78,7 @@ def test_what_holds_no_verdicts_is_refused(capsys: pytest.CaptureFixture[str], t
 def test_a_system_of_ones_own_is_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """By the name of its module and class, beside the others or alone."""
     common = ["--runs", "1", "--most", "2", "--scripts", "funnel", "--only", "scores", "--systems", "k >= 50"]
-    own = ["--system", "tests.examples.test_privolap_traps:Laplace", "--kept", str(tmp_path / "kept")]
+    own = ["--system", "research.tests.privolap.test_traps:Laplace", "--kept", str(tmp_path / "kept")]
     command.main([*common, *own])
     assert [line.split("|")[1] for line in capsys.readouterr().out.splitlines()[-2:]] == [
         " k >= 50 ",

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
 
-from bench.privolap.systems.frames import Library
+from research.privolap.systems.frames import Library
 
 
 def command_of(python: Path, module: str) -> tuple[str, ...]:

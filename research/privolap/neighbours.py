@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from bench.privolap.questions import (
+from research.privolap.questions import (
     Answer,
     Budget,
     BudgetSpentError,
@@ -24,7 +24,7 @@ from bench.privolap.questions import (
     Question,
     Session,
 )
-from bench.privolap.watched import AccountError
+from research.privolap.watched import AccountError
 
 DELTA = 1e-6
 FALSE_ALARM = 0.01

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from bench.privolap.questions import Answer, Budget, Data, Kind, Question, System, version_of
+from research.privolap.questions import Answer, Budget, Data, Kind, Question, System, version_of
 
 
 class Suppressing(System):

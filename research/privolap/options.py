@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.privolap.questions import System
+from research.privolap.questions import System
 
 PICTURES = ".pdf", ".png", ".svg"
 VERBS = "open", "close"

@@ -6,8 +6,8 @@ import math
 from functools import cache, partial
 from typing import Any
 
-from bench.privolap.questions import Budget, Data, Kind, Question, version_of
-from bench.privolap.systems.frames import (
+from research.privolap.questions import Budget, Data, Kind, Question, version_of
+from research.privolap.systems.frames import (
     Library,
     keyed_rows,
     keys_of_a_member,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.privolap.questions import Answer, Budget, BudgetSpentError, Data, Kind, Question, System
+from research.privolap.questions import Answer, Budget, BudgetSpentError, Data, Kind, Question, System
 
 ABOUT_CHARGES = frozenset({"a repeat", "a retry after a crash", "two at once"})
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.privolap import kept
-from bench.privolap.questions import System
-from bench.privolap.traps import TRAPS, Trap
+from research.privolap import kept
+from research.privolap.questions import System
+from research.privolap.traps import TRAPS, Trap
 
 HOLDS, CAUGHT, NO_ANSWER = "holds", "caught", "no answer"
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench.privolap import kept
-from bench.privolap.questions import Budget, System
-from bench.privolap.scoring import score, truth_of
-from bench.privolap.scripts import SCRIPTS
+from research.privolap import kept
+from research.privolap.questions import Budget, System
+from research.privolap.scoring import score, truth_of
+from research.privolap.scripts import SCRIPTS
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
-from bench.privolap.questions import AdapterError, Answer, Budget, Data, Question, Session, System
+from research.privolap.questions import AdapterError, Answer, Budget, Data, Question, Session, System
 
 ROUNDING = 1e-9
 

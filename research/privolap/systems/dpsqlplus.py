@@ -7,16 +7,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from bench.privolap.questions import MEMBERS, ROWS, SUM, Budget, Data, Kind, Question
-from bench.privolap.systems.frames import (
+from research.privolap.questions import MEMBERS, ROWS, SUM, Budget, Data, Kind, Question
+from research.privolap.systems.frames import (
     added_up,
     keyed_rows,
     keys_of_a_member,
     known_keys,
     with_nobody,
 )
-from bench.privolap.systems.opendp import rho_of
-from bench.privolap.systems.worker import LibraryElsewhere, command_of
+from research.privolap.systems.opendp import rho_of
+from research.privolap.systems.worker import LibraryElsewhere, command_of
 
 VARIABLE = "GRIS_PRIVOLAP_DPSQLPLUS"
 PYTHON = Path(os.environ.get(VARIABLE, f"${VARIABLE}"))
