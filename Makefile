@@ -22,7 +22,7 @@ IMAGES := dp-service budget-service gateway gateway-catalogue tools
 LOCKS := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-answers bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-faces bench-mechanisms bench-noise bench-noticing bench-numbers bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean clients-check console-pictures demo demo-two-servers docs explore format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos release release-check rolling sensitivity simulate superset-check tenants test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench bounded chaos check clean clients-check console-pictures demo demo-two-servers docs explore format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos release release-check rolling sensitivity simulate superset-check tenants test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -271,65 +271,8 @@ one-row: $(VENV)/.dev ## every form of condition beside one odd row at a time, o
 properties: $(VENV)/.dev ## every property test on ten times as many examples as `make test`; PROPERTIES=100: a hundred times
 	GRIS_TEST_EXAMPLES=$(PROPERTIES) $(BIN)/python -m pytest --numprocesses $(WORKERS) -m hypothesis
 
-bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot, BENCH="--events 1000000"
-	$(BIN)/python -m bench.end_to_end --engine $(ENGINE) $(BENCH)
-
-bench-cpu: $(VENV)/.dev ## the CPU of a question beside its engine, in each process; BENCH="--questions 1000"
-	$(BIN)/python -m bench.question_cpu $(BENCH)
-
-bench-replicas: $(VENV)/.dev ## two gateways and replicas of dp_service beside one of each, by CPU quotas; BENCH="--cores 0.15"
-	$(BIN)/python -m bench.replicas $(BENCH)
-
-bench-faces: $(VENV)/.dev ## a new question by Pinot's and PostgreSQL's protocols beside the gateway's own Ask; BENCH="--questions 2000"
-	$(BIN)/python -m bench.faces $(BENCH)
-
-bench-repeats: $(VENV)/.dev ## a repeated question at a gateway beside an empty call
-	$(BIN)/python -m bench.repeats $(BENCH)
-
-bench-noise: $(VENV)/.bench ## exact noise beside numpy, OpenDP and PyDP, and memory at 10^7
-	$(BIN)/python -m bench.noise
-
-bench-mechanisms: $(VENV)/.dev ## every mechanism, served or published elsewhere, on one histogram
-	$(BIN)/python -m bench.mechanisms
-
-bench-timing: $(VENV)/.dev ## the time of a release over flat, empty, tied, Zipf and huge histograms, as ratios
-	$(BIN)/python -m bench.timing
-
-bench-domains: $(VENV)/.dev ## pairs per second and memory of private domain discovery; BENCH="--pairs 100000000"
-	$(BIN)/python -m bench.domains $(BENCH)
-
-bench-answers: $(VENV)/.dev ## useful answers a month at the default promise: an audience, a dashboard, a shop; BENCH="--data FOLDER"
-	$(BIN)/python -m bench.answers $(BENCH)
-
-bench-bounded: $(VENV)/.dev ## what one look and two looks find of a top 50, beside UnkGumb; BENCH="--data FILE MEMBER ELEMENT"
-	$(BIN)/python -m bench.bounded $(BENCH)
-
-bench-bounded-served: $(VENV)/.dev ## the same as the services answer it, and the shift's errors; BENCH="--runs 100"
-	$(BIN)/python -m bench.bounded_served $(BENCH)
-
-bench-sums: $(VENV)/.bench ## sums and averages beside OpenDP and a split budget, for the same rho; BENCH="--runs 10000"
-	$(BIN)/python -m bench.sums $(BENCH)
-
-bench-numbers: $(VENV)/.bench ## conversions and variances of one release beside asking apart and OpenDP, for the same rho; BENCH="--runs 10000"
-	$(BIN)/python -m bench.numbers $(BENCH)
-
-bench-bound: $(VENV)/.dev ## pairs per second and memory of `gris bound`; BENCH="--pairs 30000000"
-	$(BIN)/python -m bench.bound $(BENCH)
-
-bench-scale: $(VENV)/.dev ## a raw table, its pairs copy and a star-tree beside a plain COUNT(DISTINCT); BENCH="--events 1000000 --engine duckdb"
-	$(BIN)/python -m bench.scale $(BENCH)
-
-bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo and one durable row; BENCH="--store sqlite"
-	$(BIN)/python -m bench.budget $(BENCH)
-
-bench-readings: $(VENV)/.dev ## charges beside verify, list and report of a whole ledger; BENCH="--store postgres --entries 100000"
-	$(BIN)/python -m bench.readings $(BENCH)
-
-bench-regions: $(VENV)/.dev ## a lone charge in a region beside a single service, 40 ms from its home each way; BENCH="--charges 5000"
-	$(BIN)/python -m bench.regions $(BENCH)
-
-bench-noticing: $(VENV)/.dev ## how soon a dead Redis or PostgreSQL is noticed: killed, frozen, cut off; BENCH="--samples 50"
-	$(BIN)/python -m bench.failure_detection $(BENCH)
+bench: $(VENV)/.dev $(VENV)/.bench ## one of the benchmarks that bench/README.md lists: NAME=budget BENCH="--store sqlite"
+	$(BIN)/python -m bench $(NAME) $(BENCH)
 
 go-client: node_modules/.bin/buf ## build examples/go/ask, the client in Go; needs Go 1.24 or newer
 	cd examples/go && ../../node_modules/.bin/buf generate ../../protos && go build -o ask .

@@ -10,10 +10,6 @@ from pathlib import Path
 _PROC = Path("/proc")
 _SCHEDULED = 2
 _NAMES = {
-    "StartZookeeper": "zookeeper",
-    "StartController": "controller",
-    "StartBroker": "broker",
-    "StartServer": "servers",
     "dp_service": "dp_service",
     "budget_service": "budget_service",
     "bench.stub_gateway": "gateway",

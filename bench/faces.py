@@ -30,9 +30,8 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.dp.v1 import question_pb2
 
 from bench.cpu import cpu_seconds
-from bench.end_to_end import BUDGET
 from bench.gateways import running_gateway
-from bench.tables import EXAMPLES, feedback
+from bench.tables import BUDGET, EXAMPLES, feedback
 from pinot_connector.embedded import EmbeddedServices
 from tests.gateway.token_world import AUDIENCE
 from tests.support.pki import Issuer

@@ -1,6 +1,6 @@
 """Exact noise beside numpy's inexact float noise, OpenDP and Google's PyDP, in one run.
 
-    python -m bench.noise              # or: make bench-noise
+    python -m bench.noise              # or: make bench NAME=noise
     python -m bench.noise --json
 
 The contestants of a row run in turn, so that a slow moment of the machine meets all of them; figures are medians of

@@ -34,10 +34,9 @@ from google.protobuf.empty_pb2 import Empty
 
 from bench.cpu import cpu_seconds
 from bench.empty_server import METHOD
-from bench.end_to_end import BUDGET
 from bench.gateways import calling, running_gateway
 from bench.new_questions import StubEngine, client_of, new_question
-from bench.tables import EXAMPLES, Table, feedback
+from bench.tables import BUDGET, EXAMPLES, Table, feedback
 from bench.versions import compared
 from gris_serving.garbage_collection import spared_collector
 from pinot_connector import AsyncPrivateClient

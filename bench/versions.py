@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 from typing import IO, TypeAlias
 
 from bench.cpu import cpu_seconds
-from bench.end_to_end import BUDGET
 from bench.new_questions import READY, TABLE
+from bench.tables import BUDGET
 from examples.load import TABLES
 
 HERE = Path(__file__).resolve().parent.parent

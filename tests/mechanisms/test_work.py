@@ -1,6 +1,7 @@
 """The work of a release depends on nothing that is not known before or shown afterwards.
 
-Time itself is measured by `make bench-timing`; here is counted what a release draws and how many random words it reads.
+Time itself is measured by `python -m research.bench.timing`; here is counted what a release draws and how many random
+words it reads.
 """
 
 from collections import Counter

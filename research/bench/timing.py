@@ -1,6 +1,6 @@
 """Does the time of a release depend on the counts beyond their number? A table over differently shaped histograms.
 
-    python -m bench.timing
+    python -m research.bench.timing
 
 Every histogram has the same number of rows, in a shuffled order of elements but for those that say otherwise. The
 shapes take turns within every round, in an order that is drawn anew, so that a slow moment of the machine and the

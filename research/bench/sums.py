@@ -1,6 +1,6 @@
 """COUNT, SUM and AVG of one release beside OpenDP, and beside a budget that is split, for the same rho.
 
-    python -m bench.sums [--runs 2000] [--groups 50]
+    python -m research.bench.sums [--runs 2000] [--groups 50]
 
 The data are pieces per customer of Online Retail: each customer has one total, within 0 and 3000. All ways pay the same
 rho, that of 5 units at epsilon_per 0.15, and one customer is what neighbours differ by. `split` releases a count and a
@@ -97,7 +97,7 @@ def ways(asked: BoundMoments, totals: Integers) -> Iterator[tuple[str, Draw]]:
     try:
         prelude: Any = importlib.import_module("opendp.prelude")
     except ImportError as missing:
-        print(f"OpenDP is left out, for {missing.name} is not installed: pip install '.[bench]'")
+        print(f"OpenDP is left out, for {missing.name} is not installed: make bench installs it")
         return
     yield "split, OpenDP", opendp_of_sums(prelude, asked.rho, totals)
     yield "split, OpenDP's sums", opendp_of_totals(prelude, asked.rho, totals)
