@@ -23,7 +23,6 @@ from gris_cli.divide import divide
 from gris_cli.explain import explain
 from gris_cli.guarantee import guarantee
 from gris_cli.history import history
-from gris_cli.init import init
 from gris_cli.remaining import remaining
 from gris_cli.serve import serve
 from gris_cli.shell import shell
@@ -45,7 +44,7 @@ app = typer.Typer(
 app.callback()(read_connection_options)
 for each in (
     *(ask, bound, explain, why, catalog, remaining, history),
-    *(guarantee, shell, console, convert, divide, demo, init, serve, ticket_key),
+    *(guarantee, shell, console, convert, divide, demo, serve, ticket_key),
 ):
     app.command()(each)
 app.add_typer(audit.app, name="audit")

@@ -75,7 +75,7 @@ def _difference(policy: Path, directory: Path, before: dict[str, str], now: dict
     return (
         f"{policy} has {is_now}, and budgets in {directory} were spent with {was}: in another currency, that is what a "
         "unit of a budget is worth, so units of the two do not add up. --directory names another folder, with budgets "
-        "of its own (for --from gris init makes one); or put that back into the policy; docs/budget.md says how an "
+        "of its own; or put that back into the policy; docs/budget.md says how an "
         "operator begins a new currency in a ledger"
     )
 

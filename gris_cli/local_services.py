@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,10 +25,8 @@ FACE_PORTS = {"mcp": 50055, "broker": 50057, "postgres": 50058}
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def embedded(
-    files: ServiceFiles, directory: Path, ports: Ports, *, practice: Collection[str] = ()
-) -> EmbeddedServices:
-    """Return services that are not started yet; `practice` as `EmbeddedServices` takes it."""
+def embedded(files: ServiceFiles, directory: Path, ports: Ports) -> EmbeddedServices:
+    """Return services that are not started yet."""
     from gris_data.caching import cache_directory
     from pinot_connector.embedded import EmbeddedServices
 
@@ -38,28 +36,17 @@ def embedded(
         directory=directory,
         adaptive_tables=cache_directory(),
         ports=ports,
-        practice=practice,
     )
 
 
 def stop_event() -> threading.Event:
     """Return what Ctrl-C, SIGTERM and the end of the terminal set from here on."""
     stopped = threading.Event()
-    on_signals(lambda *_: stopped.set())
-    return stopped
-
-
-def on_signals(handle: Callable[[int, object], None]) -> None:
-    """Have Ctrl-C, SIGTERM and the end of the terminal call this from here on."""
     for number in ENDING:
         # What `nohup` starts outlives its terminal.
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, handle)
-
-
-def interrupt(*_: object) -> None:
-    """End the program as Ctrl-C does."""
-    raise KeyboardInterrupt
+            signal.signal(number, lambda *_: stopped.set())
+    return stopped
 
 
 def until_stopped(stopped: threading.Event, ensure_running: Callable[[], None]) -> None:

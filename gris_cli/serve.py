@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import typer
@@ -25,8 +23,6 @@ from gris_cli.local_services import (
     FACE_PORTS,
     GATEWAY_PORT,
     embedded,
-    interrupt,
-    on_signals,
     require_free,
     require_kept,
     stop_event,
@@ -64,11 +60,6 @@ class ServeFlags:
     budget_port: int = _port(BUDGET_PORT, "budget_service")
     admin_port: int = _port(ADMIN_PORT, "budget_service's administration")
     examples: Path | None = flag(None, "The directory of the examples.")
-    practice: bool = flag(
-        False,
-        "As --gateway, but with made-up rows of the policy's shape instead of data, and a budget that is new at each "
-        "start; every answer says so.",
-    )
     gateway: bool = flag(
         False,
         "Serve --data, or the examples, to SQLAlchemy, browsers and agents of this machine too, by a certificate and "
@@ -79,34 +70,20 @@ class ServeFlags:
     console_port: int = _port(CONSOLE_PORT, "the console")
     broker_port: int = _port(FACE_PORTS["broker"], "the gateway for clients of Pinot")
     postgres_port: int = _port(FACE_PORTS["postgres"], "the gateway for clients of PostgreSQL")
-    written: Path | None = flag(
-        None, "Serve what `gris init` has written there instead.", "--from", metavar="DIRECTORY"
-    )
 
     def require_used(self, context: typer.Context, names: Collection[str]) -> None:
         """Refuse flags that others leave without a meaning."""
-        unused = []
-        if self.written is not None:
-            unused, without = [each for each in names if each != "written"], "with --from, whose files say it"
-        elif self.practice:
-            unused, without = (
-                list(_SERVICE_PORTS),
-                "with --practice, where the gateway alone calls the services",
-            )
-        elif not self.gateway:
-            unused, without = list(_SHARED_PORTS), "without --gateway"
-        for name in unused:
+        for name in () if self.gateway else _SHARED_PORTS:
             source = context.get_parameter_source(name)
             if source is not None and source.name == "COMMANDLINE":
-                raise typer.BadParameter(f"--{name.replace('_', '-')} has no meaning {without}")
+                raise typer.BadParameter(f"--{name.replace('_', '-')} has no meaning without --gateway")
 
     @property
     def ports(self) -> dict[str, int]:
         """The ports to listen on, by the flags that set them."""
         return {
             f"--{name.replace('_', '-')}": getattr(self, name)
-            for name in (() if self.practice else _SERVICE_PORTS)
-            + (_SHARED_PORTS if self.gateway or self.practice else ())
+            for name in _SERVICE_PORTS + (_SHARED_PORTS if self.gateway else ())
         }
 
     def tables(self, files: ServiceFiles) -> dict[str, Path]:
@@ -118,9 +95,7 @@ class ServeFlags:
         from gris_cli.clients import files_and_copies
 
         locations = locations_of(self.data)
-        if self.practice and locations:
-            raise typer.BadParameter("--data has no meaning with --practice, which reads no data")
-        if self.gateway and not self.practice and not locations:
+        if self.gateway and not locations:
             if self.policy is not None:
                 raise typer.BadParameter("--gateway: --data TABLE=PATH says where the data are")
             locations = {name: str(path) for name, path in find_examples(self.examples).tables.items()}
@@ -131,41 +106,12 @@ class ServeFlags:
 @with_flags
 def serve(*, flags: ServeFlags, as_json: bool) -> None:
     """Run both services on this machine until Ctrl-C, and with --gateway everything that a shared answer needs."""
-    if flags.written is not None:
-        from gris_cli.shared.serving import serve_written
-
-        serve_written(flags.written, as_json=as_json)
-        return
     files = service_files(flags.policy, flags.budget_config, flags.examples)
     tables = flags.tables(files)
     require_free(flags.ports)
-    if not flags.practice:
-        require_currency(files.policy, flags.directory)
-        require_kept(files.policy, tables)
-        _serve_tables(flags, files, tables, as_json=as_json)
-        return
-    # A noise key, a ledger and releases of their own, which end with it, also by a signal before everything serves:
-    # nothing of practice is given for real. What comes while the folder is made waits; a mask would be this thread's
-    # alone, and another would end the process.
-    stopped = stop_event()
-    with TemporaryDirectory(prefix="gris-practice-") as state:
-        on_signals(interrupt)
-        if stopped.is_set():
-            raise KeyboardInterrupt
-        _serve_practice(flags, files, Path(state), as_json=as_json)
-
-
-def _serve_practice(flags: ServeFlags, files: ServiceFiles, state: Path, *, as_json: bool) -> None:
-    """Serve made-up rows until Ctrl-C, by services that answer about no others; `state` is where all of it is kept."""
-    from gris_data.policies import policy_of
-    from gris_lab.practice_rows import practice_tables
-    from pinot_connector.embedded import Ports
-    from pinot_connector.engines.duckdb import DuckDBEngine
-
-    tables = practice_tables(policy_of(files.policy), state, datetime.datetime.now(datetime.UTC).date())
-    engine = DuckDBEngine(tables)
-    services = embedded(files, state, Ports(admin=0), practice=[engine.data_version(name) for name in tables])
-    _serve_shared(flags, services, files, tables, as_json=as_json)
+    require_currency(files.policy, flags.directory)
+    require_kept(files.policy, tables)
+    _serve_tables(flags, files, tables, as_json=as_json)
 
 
 def _serve_tables(flags: ServeFlags, files: ServiceFiles, tables: dict[str, Path], *, as_json: bool) -> None:
@@ -193,11 +139,10 @@ def _serve_shared(
     from gris_cli.shared.documents import Ports
     from gris_cli.shared.serving import ServedTables, serve_shared
 
-    served = ServedTables(files, tables, some_account(files.budget), is_practice=flags.practice)
-    directory = flags.directory / "practice" if flags.practice else flags.directory
+    served = ServedTables(files, tables, some_account(files.budget))
     faces = {name: getattr(flags, f"{name}_port") for name in FACE_PORTS}
     others = Ports(flags.gateway_port, flags.console_port, faces)
-    serve_shared(services, served, directory, others, as_json=as_json)
+    serve_shared(services, served, flags.directory, others, as_json=as_json)
 
 
 @dataclass(frozen=True)

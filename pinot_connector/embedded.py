@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +18,6 @@ from pinot_connector.child_processes import Announced, ChildProcess, end_all
 from pinot_connector.release_store import ReleaseStore
 from pinot_connector.release_store.default_store import ReleaseFile, Services, close_store, register_store
 from pinot_connector.rpc_errors import Service
-from pinot_connector.translations import NO_VERSION_YET
 
 KEY_FILE = "noise.key"
 LEDGER_FILE = "ledger.sqlite"
@@ -55,8 +53,6 @@ class EmbeddedServices:
         directory: where key, ledger and logs are kept; created, with a `.gitignore`, if it does not exist.
         adaptive_tables: where `gris plan table` keeps tables of the adaptive bound; by default none is used.
         ports: where the services listen; by default on free ports, without the administrator's service.
-        practice: the data versions of made-up rows, if those are asked about: every answer then says so, and no other
-            data are answered. The directory must be one of its own, whose noise key and ledger no real rows have.
 
     Raises:
         ServiceUnavailable: on entering, if a service does not start; with the last line of its log.
@@ -71,16 +67,12 @@ class EmbeddedServices:
         directory: Path | str,
         adaptive_tables: Path | str | None = None,
         ports: Ports = ANY_PORTS,
-        practice: Collection[str] = (),
     ) -> None:
         self._policy = Path(policy)
         self._budget_config = Path(budget_config)
         self._directory = Path(directory)
         self._tables = () if adaptive_tables is None else ("--adaptive-tables", str(adaptive_tables))
         self._ports = ports
-        # Under the last one a client learns which table a question is about, before it reads anything.
-        versions = (*practice, NO_VERSION_YET) if practice else ()
-        self._practice = tuple(word for version in versions for word in ("--practice", version))
         self._processes: list[ChildProcess] = []
         self._services: Services | None = None
         self._started_by = 0
@@ -99,7 +91,7 @@ class EmbeddedServices:
         atexit.register(self._stop_at_exit)
         try:
             policy = ("--policy", str(self._policy), "--key-file", str(key))
-            dp = self._start(Service.DP, *policy, *self._tables, *self._practice, *_listen(self._ports.dp))
+            dp = self._start(Service.DP, *policy, *self._tables, *_listen(self._ports.dp))
             store = f"sqlite:{self._directory / LEDGER_FILE}"
             ledger = ("--config", str(self._budget_config), "--store", store)
             budget = self._start(Service.BUDGET, *ledger, *_listen(self._ports.budget), *self._admin())

@@ -288,7 +288,6 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.DP, "POLICY_UNUSABLE"): lambda failure: ServiceRefused(
         Service.DP, "the policy's parameters cannot be used; ask the operator", failure.reason
     ),
-    (Service.DP, "NOT_MADE_UP"): lambda failure: ServiceRefused(Service.DP, failure.text, failure.reason),
     (Service.DP, "OVERLOADED"): lambda _: ServiceUnavailable(Service.DP, "too many questions at once"),
     (Service.DP, "TOO_MUCH_SQL"): lambda failure: TooMuchSql(Service.DP, failure.text),
     (Service.GATEWAY, "TOO_MUCH_SQL"): lambda failure: TooMuchSql(Service.GATEWAY, failure.text),

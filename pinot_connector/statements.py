@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 METHOD = "method"
-PRACTICE = "practice.rows"
 
 
 @dataclass(frozen=True)
@@ -21,11 +20,6 @@ class Statement:
     text: str
     column: str = ""
     values: tuple[str, ...] = ()
-
-    @property
-    def is_practice(self) -> bool:
-        """Whether it says that the rows are made up."""
-        return self.code == PRACTICE
 
     @property
     def subject(self) -> str:

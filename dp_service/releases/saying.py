@@ -27,13 +27,6 @@ from dp_service.terms import CountNoise
 ESTIMATED_CONFIDENCE = 0.95
 """The confidence of what is said before a question is asked."""
 
-OF_PRACTICE = Statement(
-    "practice.rows",
-    "Practice: these rows are made up from the policy alone. No number says anything about real data, and no real "
-    "budget pays.",
-)
-"""What stands before all else where rows are made up."""
-
 _COUNT_NOISES = {
     CountNoise.LAPLACE: "discrete Laplace noise of scale",
     CountNoise.GAUSSIAN: "discrete Gaussian noise of standard deviation",

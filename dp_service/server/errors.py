@@ -78,18 +78,6 @@ class NotSharpenableError(Exception):
     reason = "NOT_SHARPENABLE"
 
 
-class NotMadeUpError(Exception):
-    """A question for a service of practice about data that were not made up."""
-
-    reason = "NOT_MADE_UP"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "data_version: this service is for practice and answers about its own made-up rows alone; ask the gateway "
-            "that it was started with"
-        )
-
-
 EXPECTED_ERRORS = (
     QuestionError,
     RefusedByPolicyError,
@@ -102,7 +90,6 @@ EXPECTED_ERRORS = (
     CatalogChangedError,
     ReleaseNotAuthenticError,
     NotSharpenableError,
-    NotMadeUpError,
     OverloadedError,
     TooMuchSqlError,
 )
@@ -133,7 +120,6 @@ def status_of(error: Exception) -> grpc.Status:
             | DataChangedError()
             | ReleaseNotAuthenticError()
             | NotSharpenableError()
-            | NotMadeUpError()
         ):
             return _status(code_pb2.FAILED_PRECONDITION, error.reason, str(error))
         case PlanError():

@@ -27,7 +27,6 @@ from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.errors import DOMAIN
 from dp_service.server.key_file import read_key_files
 from dp_service.server.policy_signatures import read_signers, signature_file
-from dp_service.server.practice import PracticeServicer
 from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, bytes_of, usable_policy
 from dp_service.server.service import DpServicer, Environment
 from dp_service.terms import CountNoise
@@ -98,7 +97,6 @@ class Options:
     listen: str
     reflection: bool
     validate: bool
-    practice: list[str]
     stop_with_stdin: bool
     operating: OperatingOptions
     security: SecurityOptions
@@ -119,14 +117,6 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
     )
     parser.add_argument("--reflection", action="store_true", help="offer gRPC server reflection")
     parser.add_argument("--validate", action="store_true", help="check all files and exit")
-    parser.add_argument(
-        "--practice",
-        action="append",
-        default=[],
-        metavar="VERSION",
-        help="the data version of made-up rows: no others are answered, and every answer says so; repeatable; never "
-        "with the key of real ones",
-    )
     parser.add_argument("--stop-with-stdin", action="store_true", help=argparse.SUPPRESS)
     add_operating_options(parser)
     add_security_options(parser)
@@ -140,7 +130,6 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         listen=options.listen,
         reflection=options.reflection,
         validate=options.validate,
-        practice=options.practice,
         stop_with_stdin=options.stop_with_stdin,
         operating=operating_of(options),
         security=SecurityOptions.of(options),
@@ -355,11 +344,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else None
         )
         environment = Environment(time.time, os.urandom)
-        servicer = (
-            PracticeServicer(served, keys, environment, tables=tables, versions=options.practice)
-            if options.practice
-            else DpServicer(served, keys, environment, tables=tables)
-        )
+        servicer = DpServicer(served, keys, environment, tables=tables)
         security = Security(options.security, METHODS)
         security.require_safe(options.listen)
         if not options.validate:

@@ -1,4 +1,4 @@
-"""The texts of `gateway.yaml` and `console.yaml`, in the folder of an identity, and what is read of them again."""
+"""The texts of `gateway.yaml` and `console.yaml`, in the folder of an identity."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from pathlib import Path
 
 from gris_cli.shared.identity import ALGORITHM, ANALYST, AUDIENCE, ISSUER, OWNER, ROLES
 
-POLICY, BUDGET, GATEWAY, CONSOLE = "policy.yaml", "budget.yaml", "gateway.yaml", "console.yaml"
-LOCALHOST = "localhost"
-OVER_HTTP = ("mcp", "broker")
+GATEWAY, CONSOLE = "gateway.yaml", "console.yaml"
 # On a machine that does other things, a ledger that is slow for a moment is not one that is gone.
 SILENCE_SECONDS = 5.0
-_PRACTICE = 'notice: "Practice: all rows are made up."\n'
 
 
 @dataclass(frozen=True)
@@ -41,39 +38,23 @@ class Upstream:
 
 @dataclass(frozen=True)
 class Shared:
-    """What a gateway shares.
+    """What a gateway shares with this machine.
 
     Attributes:
-        host: The name under which others reach this machine; `localhost`: nobody else does.
         tables: The file of each table, and of each pairs copy.
-        account: The account of all analysts; with `each`, the part of it before an analyst's name.
-        each: Whether each analyst has an account.
+        account: The account that pays.
         faces: What is served beside gRPC, by the keys of the configuration.
-        keeps: Whether releases outlive the gateway; those of practice do not.
     """
 
-    host: str
     tables: Mapping[str, Path]
     account: tuple[str, ...]
-    each: bool
     faces: Collection[str]
-    keeps: bool = True
-
-    @property
-    def is_local(self) -> bool:
-        """Whether only this machine is served."""
-        return self.host == LOCALHOST
-
-    def listen(self, port: int) -> str:
-        """Return the address to listen on."""
-        return f"{'127.0.0.1' if self.is_local else '0.0.0.0'}:{port}"  # noqa: S104 - the owner has named a host
 
 
 def gateway_text(head: str, shared: Shared, upstream: Upstream, ports: Ports) -> str:
     """Return a `gateway.yaml` that begins with a comment."""
-    account = "" if not shared.each else ", append: sub"
     tables = "\n".join(f"    {_text(name)}: {_text(str(path))}" for name, path in shared.tables.items())
-    return f"""{head}listen: {shared.listen(ports.gateway)}
+    return f"""{head}listen: 127.0.0.1:{ports.gateway}
 tls: {{certificate: gateway.pem, key: gateway.key}}
 dp: {{address: "{upstream.dp}"}}
 budget: {{address: "{upstream.budget}"}}
@@ -83,25 +64,23 @@ engine:
 identity:
 {_jwt()}    # Whose budget pays: that of the account that the token's claims lead to.
     accounts:
-      - {{claim: {ROLES}, equals: {ANALYST}, prefix: {_text(list(shared.account))}{account}}}
-{_releases(shared)}timeouts: {{budget_silence: {SILENCE_SECONDS}}}
-{"".join(_face(name, shared, port) for name, port in ports.faces.items() if name in shared.faces)}"""
+      - {{claim: {ROLES}, equals: {ANALYST}, prefix: {_text(list(shared.account))}}}
+releases: {{file: releases.sqlite, key_file: releases.key}}
+timeouts: {{budget_silence: {SILENCE_SECONDS}}}
+{"".join(_face(name, port) for name, port in ports.faces.items() if name in shared.faces)}"""
 
 
-def console_text(head: str, shared: Shared, upstream: Upstream, ports: Ports, gateway: str) -> str:
+def console_text(head: str, upstream: Upstream, ports: Ports, gateway: str) -> str:
     """Return a `console.yaml` that begins with a comment; `gateway` is the gateway's URL."""
-    public = f"""public_url: https://{shared.host}:{ports.console}
-tls: {{certificate: gateway.pem, key: gateway.key}}
-"""
-    return f"""{head}listen: {shared.listen(ports.console)}
-{"" if shared.is_local else public}gateway: {{address: "{gateway}", ca_file: credentials/ca.pem}}
+    return f"""{head}listen: 127.0.0.1:{ports.console}
+gateway: {{address: "{gateway}", ca_file: credentials/ca.pem}}
 identity:
 {_jwt()}  owners: {{claim: {ROLES}, equals: {OWNER}}}
 owner:
   dp: {{address: "{upstream.dp}"}}
   budget: {{address: "{upstream.budget}"}}
   budget_admin: {{address: "{upstream.admin}"}}
-{"" if shared.keeps else _PRACTICE}"""
+"""
 
 
 def _jwt() -> str:
@@ -113,17 +92,9 @@ def _jwt() -> str:
 """
 
 
-def _releases(shared: Shared) -> str:
-    return "releases: {file: releases.sqlite, key_file: releases.key}\n" if shared.keeps else ""
-
-
-def _face(name: str, shared: Shared, port: int) -> str:
-    listen = shared.listen(port)
-    if shared.is_local:
-        # Programs of others trust no authority of ours, and nothing leaves this machine.
-        return f"{name}: {{listen: {listen}, tls: false}}\n"
-    hosts = f", hosts: [{_text(shared.host)}]" if name in OVER_HTTP else ""
-    return f"{name}: {{listen: {listen}{hosts}}}\n"
+def _face(name: str, port: int) -> str:
+    # Programs of others trust no authority of ours, and nothing leaves this machine.
+    return f"{name}: {{listen: 127.0.0.1:{port}, tls: false}}\n"
 
 
 def _text(value: object) -> str:

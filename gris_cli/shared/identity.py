@@ -79,10 +79,8 @@ class Identity:
         return self.credentials / f"{person.file}.token"
 
 
-def make_identity(
-    identity: Identity, host: str, people: tuple[Person, ...], days: int
-) -> tuple[list[Path], list[Path]]:
-    """Make what is not there: a certificate for this machine and `host`, and a token for each of the people.
+def make_identity(identity: Identity, people: tuple[Person, ...], days: int) -> tuple[list[Path], list[Path]]:
+    """Make what is not there: a certificate for this machine, and a token for each of the people.
 
     Returns:
         What was written, and what was there.
@@ -99,7 +97,7 @@ def make_identity(
         _require_whole(group)
     for path in tokens:
         _require_signed(path, issuing[0])
-    written = [] if tls[0].exists() else _write(tls, _certified(host, days))
+    written = [] if tls[0].exists() else _write(tls, _certified(days))
     written += [] if issuing[0].exists() else _write(issuing, _issuing())
     for person, path in zip(people, tokens, strict=True):
         if not path.exists():
@@ -150,14 +148,14 @@ def _write(paths: tuple[Path, ...], contents: tuple[bytes, ...]) -> list[Path]:
     return list(paths)
 
 
-def _certified(host: str, days: int) -> tuple[bytes, bytes, bytes]:
+def _certified(days: int) -> tuple[bytes, bytes, bytes]:
     """Return the key, the certificate, and the authority that has signed it, as PEM."""
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import Encoding
 
     signing, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    authority = _certificate(f"gris of {host}", signing, signing, None, days)
-    certificate = _certificate(host, key, signing, authority, days)
+    authority = _certificate("gris", signing, signing, None, days)
+    certificate = _certificate(_THIS_MACHINE[0], key, signing, authority, days)
     return _private(key), certificate.public_bytes(Encoding.PEM), authority.public_bytes(Encoding.PEM)
 
 
@@ -168,12 +166,12 @@ def _certificate(
     authority: x509.Certificate | None,
     days: int,
 ) -> x509.Certificate:
-    """Return a certificate for a host; without an authority, that of the authority itself."""
+    """Return a certificate for this machine; without an authority, that of the authority itself."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.x509.oid import NameOID
 
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
     builder = (
         x509.CertificateBuilder()
@@ -195,7 +193,7 @@ def _certificate(
         .add_extension(_usage(signs=authority is None), critical=True)
     )
     if authority is not None:
-        names = [_general_name(each) for each in dict.fromkeys((*_THIS_MACHINE, name))]
+        names = [_general_name(each) for each in _THIS_MACHINE]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return builder.sign(signing, hashes.SHA256())
 

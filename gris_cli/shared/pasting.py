@@ -8,24 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import typer
 
 from gris_cli.shared.identity import Identity, Person
-
-
-@dataclass(frozen=True)
-class Face:
-    """Where something is served: HOST:PORT, and whether by TLS."""
-
-    address: str
-    is_secure: bool
-
-    @property
-    def http(self) -> str:
-        """The URL of what is served over HTTP."""
-        return f"{'https' if self.is_secure else 'http'}://{self.address}"
 
 
 @dataclass(frozen=True)
@@ -36,7 +22,7 @@ class Pasted:
         person: Whose token programs and agents send.
         visitor: Whose token logs in to the console.
         gateway: The gateway, gris://HOST:PORT.
-        faces: What is served beside gRPC, by the keys of the gateway's configuration.
+        faces: HOST:PORT of what is served beside gRPC, by the keys of the gateway's configuration.
         console: The URL of the console; empty: there is none.
         question: A first question: options of `gris ask`.
     """
@@ -45,7 +31,7 @@ class Pasted:
     person: Person
     visitor: Person
     gateway: str
-    faces: Mapping[str, Face]
+    faces: Mapping[str, str]
     console: str
     question: str
 
@@ -59,7 +45,7 @@ class Pasted:
         """What an agent's program is configured by; None: agents are not served."""
         if (face := self.faces.get("mcp")) is None:
             return None
-        url = f"{face.http}/mcp"
+        url = f"http://{face}/mcp"
         server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {self._written_token}"}}
         return {"mcpServers": {"gris": server}}
 
@@ -68,19 +54,16 @@ class Pasted:
         """The URL for Pinot's dialect of SQLAlchemy; empty: its clients are not served."""
         if (face := self.faces.get("broker")) is None:
             return ""
-        scheme = "https" if face.is_secure else "http"
         # "-" is the account that the token leads to.
         user = f"-:{self._written_token}"
-        return f"pinot+{scheme}://{user}@{face.address}/query/sql?controller={face.http}"
+        return f"pinot+http://{user}@{face}/query/sql?controller=http://{face}"
 
     @property
     def postgres(self) -> str:
         """The URL for clients of PostgreSQL; empty: they are not served."""
         if (face := self.faces.get("postgres")) is None:
             return ""
-        trusted = {"sslmode": "verify-full", "sslrootcert": str(self.identity.authority.resolve())}
-        options = f"?{urlencode(trusted, safe='/')}" if face.is_secure else ""
-        return f"postgresql://-:{self._written_token}@{face.address}/gris{options}"
+        return f"postgresql://-:{self._written_token}@{face}/gris"
 
     @property
     def ask(self) -> str:

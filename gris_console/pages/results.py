@@ -78,9 +78,7 @@ async def totals_csv(page_request: PageRequest) -> Response:
 
 
 def _file(result: PrivateResult, name: str, text: str) -> Response:
-    """Return a file; the name of one of made-up rows says so, wherever it is sent."""
-    codes = "".join(f"{each.code}-" for each in result.statements if each.is_practice)
-    headers = {"content-disposition": f'attachment; filename="{codes}{name}"'}
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 

@@ -23,7 +23,6 @@ from pinot_connector.dbapi.errors import (
     InternalError,
     NotSupportedError,
     OperationalError,
-    PracticeWarning,
     ProgrammingError,
     Warning,  # noqa: A004 - PEP 249's name
 )
@@ -70,7 +69,6 @@ __all__ = [
     "InternalError",
     "NotSupportedError",
     "OperationalError",
-    "PracticeWarning",
     "ProgrammingError",
     "ReleaseFile",
     "Time",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
@@ -20,7 +19,6 @@ from pinot_connector.dbapi.errors import (
     InternalError,
     NotSupportedError,
     OperationalError,
-    PracticeWarning,
     ProgrammingError,
     Warning,  # noqa: A004 - PEP 249's name
     dbapi_error,
@@ -65,7 +63,6 @@ class Connection:
         self._intervals = intervals
         self._max_cost = max_cost
         self._closed = False
-        self._has_warned = False
 
     @property
     def closed(self) -> bool:
@@ -99,13 +96,7 @@ class Connection:
             InterfaceError: the connection was closed before there was an answer.
         """
         question = sql_question(sql)
-        result = self._answered(lambda: self._client.ask(question, max_cost=self._max_cost))
-        practice = [each.text for each in result.statements if each.is_practice]
-        if practice and not self._has_warned:
-            self._has_warned = True
-            # Dashboards show rows, and nothing of what else a cursor has.
-            warnings.warn(practice[0], PracticeWarning, stacklevel=3)
-        return result
+        return self._answered(lambda: self._client.ask(question, max_cost=self._max_cost))
 
     def catalog(self, table: str = "") -> Catalog:
         """Returns what may be asked: tables, columns, measures. Nothing is charged, and no data are read.

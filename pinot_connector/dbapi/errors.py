@@ -29,10 +29,6 @@ class Warning(Exception):  # noqa: A001, N818 - PEP 249's name
     """Something to know about a result; cursors have them in `messages`."""
 
 
-class PracticeWarning(UserWarning):
-    """The rows that a connection asks about are made up; `warnings` has it once for each connection."""
-
-
 class Error(Exception):
     """Base of all errors here."""
 

@@ -27,8 +27,8 @@ SECONDS = 60
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str, end: signal.Signals = signal.SIGINT) -> Iterator[dict[str, Any]]:
-    """Run `gris serve` in a folder; yield what it says once everything serves; `end` then ends it."""
+def serving(folder: Path, *arguments: str) -> Iterator[dict[str, Any]]:
+    """Run `gris serve` in a folder; yield what it says once everything serves, and then interrupt it."""
     own = {"XDG_CACHE_HOME": str(folder / "cache"), "GRIS_GATEWAY": "gris://elsewhere:1"}
     with subprocess.Popen(
         [*GRIS, "serve", *arguments, "--json"],
@@ -42,7 +42,7 @@ def serving(folder: Path, *arguments: str, end: signal.Signals = signal.SIGINT) 
             said = json.loads(process.stdout.readline())
             assert "error" not in said, said
             yield said
-            process.send_signal(end)
+            process.send_signal(signal.SIGINT)
             assert process.wait(SECONDS) == 0
         finally:
             process.kill()
