@@ -27,7 +27,6 @@ from gris_cli.remaining import remaining
 from gris_cli.serve import serve
 from gris_cli.shell import shell
 from gris_cli.ticket_key import ticket_key
-from gris_cli.why import why
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 anything unexpected, or refused by an engine or a service, or a check found a fault; 2 "
@@ -43,7 +42,7 @@ app = typer.Typer(
 )
 app.callback()(read_connection_options)
 for each in (
-    *(ask, bound, explain, why, catalog, remaining, history),
+    *(ask, bound, explain, catalog, remaining, history),
     *(guarantee, shell, console, convert, divide, demo, serve, ticket_key),
 ):
     app.command()(each)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -74,44 +73,21 @@ def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]
         yield stack.enter_context(asking)
 
 
-@dataclass(frozen=True)
-class Prices:
-    """What questions would cost, and of which budget if there is an account: `levels` are its levels with a limit."""
-
-    explain: Callable[[question_pb2.Question], Explanation]
-    levels: Callable[[], tuple[Level, ...]]
-
-
-@contextmanager
-def pricing(flags: ConnectionFlags) -> Iterator[Prices]:
-    """Yield what prices questions; this needs no engine."""
-    if flags.gateway:
-        with _gateway(flags) as client:
-            yield Prices(client.explain, client.remaining)
-        return
-    audience, account = audience_of(flags.audience), _account(flags)
-    with _addresses(flags) as (dp, budget):
-
-        def levels() -> tuple[Level, ...]:
-            return _levels(budget, account) if account else ()
-
-        def explain(question: question_pb2.Question) -> Explanation:
-            asked = asked_as(question, audience)
-            message = asyncio.run(_called(_noise(dp), lambda noise: noise.estimate(asked)))
-            explanation = explanation_of(message.estimate, message.engine_queries)
-            return explanation.of_budget(levels())
-
-        yield Prices(explain, levels)
-
-
 def fetch_explanation(flags: ConnectionFlags, question: question_pb2.Question) -> Explanation:
     """Return what a question would cost, and of which budget if there is an account.
 
     Raises:
         GrisError: The question may not be asked, the account has no budget, or a service is not available.
     """
-    with pricing(flags) as prices:
-        return prices.explain(question)
+    if flags.gateway:
+        with _gateway(flags) as client:
+            return client.explain(question)
+    account = _account(flags)
+    with _addresses(flags) as (dp, budget):
+        asked = asked_as(question, audience_of(flags.audience))
+        message = asyncio.run(_called(_noise(dp), lambda noise: noise.estimate(asked)))
+        explanation = explanation_of(message.estimate, message.engine_queries)
+        return explanation.of_budget(_levels(budget, account) if account else ())
 
 
 def remaining_budget(flags: ConnectionFlags) -> tuple[tuple[Level, ...], BlocksEntry | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -153,9 +152,6 @@ def print_failure(failure: Failure, *, as_json: bool) -> None:
     # Each fault of a policy has a line of its own.
     message = "\n".join(map(printable, failure.message.split("\n")))
     sys.stderr.write(f"{failure.code.replace('_', ' ')}: {message}\n")
-    if failure.request_id:
-        named = printable(shlex.quote(failure.request_id))
-        sys.stderr.write(f"`gris why {named}` says why, and what would be needed\n")
 
 
 def _table(result: PrivateResult) -> Table:

@@ -89,10 +89,6 @@ class InProcessCalls:
         """List what was paid for."""
         return await self._answer("ListReleases", request, timeout, metadata)
 
-    async def GetRefusal(self, request: Message, *, timeout: float, metadata: Metadata) -> Any:
-        """Return why a question was refused."""
-        return await self._answer("GetRefusal", request, timeout, metadata)
-
     async def RequestBudget(self, request: Message, *, timeout: float, metadata: Metadata) -> Any:
         """Ask for more budget."""
         return await self._answer("RequestBudget", request, timeout, metadata)

@@ -13,7 +13,6 @@ import grpc
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RequestInfo, RetryInfo
 from google.rpc.status_pb2 import Status
-from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from grpc_status import rpc_status
 
@@ -51,20 +50,12 @@ def status_of_error(error: Exception) -> grpc.Status:
     return _status(grpc.StatusCode.INTERNAL, "INTERNAL", "the gateway failed; its log says where")
 
 
-def named(error: Exception, status: grpc.Status, request_id: str) -> tuple[grpc.Status, app_pb2.Refusal]:
-    """Return the status of an error with the id by which its caller may ask about it, and what it says to keep."""
+def named(status: grpc.Status, request_id: str) -> grpc.Status:
+    """Return a status with the id of the question that was not answered."""
     ((_, packed),) = status.trailing_metadata
-    said, info = Status.FromString(packed), ErrorInfo()
-    said.details[0].Unpack(info)
+    said = Status.FromString(packed)
     said.details.add().Pack(RequestInfo(request_id=request_id))
-    missing = error.shortfalls if isinstance(error, errors.BudgetExhausted | errors.BudgetHeld) else ()
-    refusal = app_pb2.Refusal(
-        reason=info.reason,
-        message=said.message,
-        shortfalls=[message_of(budget_pb2.Shortfall, each) for each in missing],
-        largest_k=(error.largest_k or 0) if isinstance(error, errors.BudgetExhausted) else 0,
-    )
-    return rpc_status.to_status(said), refusal
+    return rpc_status.to_status(said)
 
 
 def invalid(field: str, problem: str) -> grpc.Status:

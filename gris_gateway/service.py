@@ -7,13 +7,13 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
-import grpc
 from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
@@ -25,9 +25,7 @@ from gris_gateway.history import MAX_ELEMENT_BYTES, History
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.offered_tables import OfferedTables
 from gris_gateway.page_tokens import PageTokens
-from gris_gateway.policy_names import PolicyNames
 from gris_gateway.rate_limits import TooManyError, current_call
-from gris_gateway.refused_questions import RefusedQuestions
 from gris_gateway.rpc_errors import RequestError
 from gris_serving import logs
 from gris_serving.identity import Context
@@ -76,7 +74,6 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     ) -> None:
         self._client = client
         self._history = history
-        self._refused = RefusedQuestions(history, PolicyNames(self._client_of_caller), self._kept_as)
         self._limits = limits
         self._offered = offered
         self._page_tokens = PageTokens()
@@ -85,8 +82,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 
     async def Ask(self, request: app_pb2.AskRequest, context: Context) -> AsyncIterator[app_pb2.AskResponse]:
         """Answer a question once it is paid for."""
-        policy = await self._refused.policy()
-        async with _reporting_errors(context, partial(self._refused.noted, request, policy)):
+        async with _reporting_errors(context, request):
             account = _account(request.account)
             answer = await self._answered(account, request, _wait_seconds(context))
         for chunk in answer.chunks:
@@ -155,19 +151,6 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             ]
             return app_pb2.ListReleasesResponse(releases=listed, next_page_token=after)
 
-    async def GetRefusal(
-        self, request: app_pb2.GetRefusalRequest, context: Context
-    ) -> app_pb2.GetRefusalResponse:
-        """Return why a question was refused; a closed account reads nothing."""
-        async with _reporting_errors(context):
-            account, request_id = _account(request.account), _request_id(request.request_id)
-            await current_call.get().turn()
-            found = await self._refused.find(account, request_id)
-            if found is None:
-                raise RequestError("request_id", "no refused question of this account is kept under it")
-            await self._client_of(account).require_not_closed()
-            return found
-
     async def RequestBudget(
         self, request: app_pb2.RequestBudgetRequest, context: Context
     ) -> app_pb2.RequestBudgetResponse:
@@ -190,7 +173,6 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     async def finish(self) -> None:
         """Wait until everything is kept that has to be; call it before the release store is closed."""
         await asyncio.gather(*self._finishing, return_exceptions=True)
-        await self._refused.finish()
 
     async def _answered(
         self, account: Account, request: app_pb2.AskRequest, wait_seconds: float | None
@@ -284,9 +266,6 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 
     def _client_of_caller(self) -> AsyncPrivateClient:
         return self._client_of(current_caller.get().own)
-
-    async def _kept_as(self, account: Account, *, or_last: bool) -> Account | None:
-        return await self._client.on_behalf_of(account).kept_as(or_last=or_last)
 
     def _page_size(self, wanted: int) -> int:
         largest, default = self._limits.page_size, self._limits.default_page_size
@@ -384,12 +363,17 @@ def _named() -> Iterator[None]:
         yield
 
 
-_Noted: TypeAlias = Callable[[Exception, grpc.Status], Awaitable[grpc.Status]]
+def _id_of(request: app_pb2.AskRequest, error: Exception) -> str:
+    """Return what names a question that is not answered: its own id, that of the call, or a new one."""
+    is_unusable = isinstance(error, RequestError) and error.field == "request_id"
+    return ("" if is_unusable else request.request_id) or logs.request_id() or uuid.uuid4().hex
 
 
 @asynccontextmanager
-async def _reporting_errors(context: Context, noted: _Noted | None = None) -> AsyncIterator[None]:
-    """End the call with the status of whatever the block raises, and what `noted` makes of it."""
+async def _reporting_errors(
+    context: Context, question: app_pb2.AskRequest | None = None
+) -> AsyncIterator[None]:
+    """End the call with the status of whatever the block raises; that of a question has its id."""
     try:
         with _named():
             yield
@@ -401,4 +385,6 @@ async def _reporting_errors(context: Context, noted: _Noted | None = None) -> As
         await rpc_errors.refuse_too_many(context, error)
     except Exception as error:
         status = rpc_errors.status_of_error(error)
-        await context.abort_with_status(status if noted is None else await noted(error, status))
+        if question is not None:
+            status = rpc_errors.named(status, _id_of(question, error))
+        await context.abort_with_status(status)

@@ -207,16 +207,12 @@ class BudgetServiceClient:
 
         return (await self._known_account()).is_closed
 
-    async def kept_as(self, *, or_last: bool = False) -> tuple[str, ...] | None:
+    async def kept_as(self) -> tuple[str, ...] | None:
         """Returns what names the account where something is kept for it: nothing, its id in the ledger, and its path.
 
         No account has such a path. Who has the same path after the account was forgotten is somebody else. It is known
         for at most a minute. None: the ledger gives the account no id, so that nobody could say whose it is that is
         kept; it has nothing of it so far, or is of a version without ids.
-
-        Args:
-            or_last: while the ledger is silent, what it said last is returned, however long ago: it was never the name
-                of somebody who came later.
 
         Raises:
             GrisError: the ledger does not answer, and has not within the last minute.
@@ -225,10 +221,6 @@ class BudgetServiceClient:
             return self._kept_as(await self._known_account())
         except AccountUnknown:
             return None
-        except GrisError:
-            if not or_last:
-                raise
-            return self._kept_as(self._known.latest(self.account))
 
     def known_kept_as(self) -> tuple[str, ...] | None:
         """Returns what `kept_as` does if the ledger need not be asked for it; None: it has to be, or gives no id."""
@@ -338,11 +330,6 @@ class BudgetServiceClient:
         except grpc.aio.AioRpcError as error:
             return error.code() not in _DEAD
         return bool(answer.status != health_pb2.HealthCheckResponse.NOT_SERVING)
-
-
-def path_kept_as(account: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns what names an account by its path alone, where what is kept may be found by who has that path later."""
-    return ("", "", *account)
 
 
 def new_request_id() -> str:

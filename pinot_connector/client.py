@@ -291,9 +291,9 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         self._require_open()
         await self._budget.require_not_closed()
 
-    async def kept_as(self, *, or_last: bool = False) -> tuple[str, ...] | None:
+    async def kept_as(self) -> tuple[str, ...] | None:
         """Returns what names the account in a release store; see `BudgetServiceClient.kept_as`, also for errors."""
-        return await self._budget.kept_as(or_last=or_last)
+        return await self._budget.kept_as()
 
     async def guarantee(
         self,

@@ -33,9 +33,5 @@ class GatewayCalls(Protocol):
         """Lists what was paid for."""
 
     @property
-    def GetRefusal(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
-        """Says why a question was refused."""
-
-    @property
     def RequestBudget(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
         """Asks for more budget."""

@@ -301,21 +301,6 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             if not request.page_token:
                 return
 
-    async def refusal(self, request_id: str) -> app_pb2.GetRefusalResponse:
-        """Returns a question of the account that was not answered, and why, in the words of the error that it got.
-
-        Args:
-            request_id: that of the error.
-
-        Raises:
-            InvalidQuestion: the gateway keeps no such question of this account.
-            GrisError: the gateway, or a service behind it, does not answer.
-        """
-        request = app_pb2.GetRefusalRequest(
-            account=self._account, request_id=checked_text("request_id", request_id)
-        )
-        return await self._call(self._stub.GetRefusal, request)
-
     async def request_budget(self, request: app_pb2.RequestBudgetRequest) -> str:
         """Asks administrators for a higher limit, and returns the id by which they know the request.
 

@@ -48,10 +48,6 @@ class KnownAccounts:
         known, asked_at = self._answers.get(account, (None, 0.0))
         return known if known is not None and _now() - asked_at < self._known_seconds else None
 
-    def latest(self, account: _Account) -> KnownAccount | None:
-        """Returns what the ledger said of the account last, however long ago; None: nothing."""
-        return self._answers.get(account, (None, 0.0))[0]
-
     def learn(self, account: _Account, known: KnownAccount, asked_at: float) -> None:
         """Remembers what the ledger said, which was asked at a time of the event loop.
 

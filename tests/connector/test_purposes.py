@@ -10,14 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gris_cli.clients import Prices
-from gris_cli.refusals import Needed
 from gris_mcp.results import price_of
 from pinot_connector import PrivateClient, formats
 from pinot_connector.budgets import questions_left
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted
-from pinot_connector.questions import sql_question
 from tests.support.clients import blocking_client_of
 from tests.support.embedded import UNHURRIED, embedded
 from tests.support.rings import needs
@@ -133,12 +130,5 @@ def test_what_is_said_to_fit_is_what_the_purpose_holds_too(client: PrivateClient
     assert (narrowest.name, narrowest.remaining, narrowest.cost) == ("purpose payroll at a", 3, 5)
     levels = [left.removesuffix(" UTC").split(":")[0] for left in map(formats.level, client.remaining())]
     assert levels == ["purpose payroll at a", "a"]
-    needed = Needed.of(Prices(client.explain, client.remaining), sql_question(salaries), is_refused=False)
-    (missing,) = needed.missing
-    assert (missing.shortfall.name, missing.limit, missing.raised_to) == ("purpose payroll at a", 8, 10)
-    assert "information of purpose payroll at a, now 8" in missing.way_out
-    assert not Needed.of(
-        Prices(client.explain, client.remaining), sql_question(visits), is_refused=False
-    ).missing
     budget = price_of(client.explain(salaries), client.remaining())
     assert (budget.questions_left, [each.purpose for each in budget.budget]) == (0, ["payroll", ""])

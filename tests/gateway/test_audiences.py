@@ -376,59 +376,6 @@ def require_named_alone(past: PastResult, capsys: pytest.CaptureFixture[str]) ->
     assert past_answer_of(past).model_dump()["not_offered"]
 
 
-@pytest.mark.usefixtures("starts_processes")
-async def test_why_a_question_was_refused_is_said_under_the_policy_of_then(tmp_path: Path) -> None:
-    """Its suggestion names a column that the next policy does not offer; under the first one it is said again."""
-    rows = {name: ["a", "b"] for name in ("m", "campaign", "country", "tenant")}
-    pq.write_table(pa.table(rows), tmp_path / "ads.parquet")
-    germany = "germany: {tables: {ads: {"
-    less = POLICY.replace(germany, germany + "columns: [country, tenant], ")
-    misspelt = app_pb2.AskRequest(
-        question=question_pb2.Question(sql=SQL.replace("campaign", "campain")), request_id="why"
-    )
-    with (
-        embedded(tmp_path, POLICY, BUDGET) as running,
-        gateway(
-            World(running.dp_address, running.budget_address, tmp_path),
-            tmp_path,
-            [{"accounts": ["t"], "audience": "germany"}],
-        ) as asked,
-    ):
-        async with asyncio.timeout(60), asked.stub() as stub:
-            with pytest.raises(grpc.aio.AioRpcError, match="did you mean campaign"):
-                [each async for each in stub.Ask(misspelt, metadata=asked.bearer("acme"))]
-            assert "campaign" in await why(stub, asked)
-            await replaced(stub, asked, tmp_path, less, offers=False)
-            assert "no refused question" in await why(stub, asked)
-            with pytest.raises(grpc.aio.AioRpcError) as again:
-                [each async for each in stub.Ask(misspelt, metadata=asked.bearer("acme"))]
-            assert "campaign" not in (again.value.details() or "")
-            assert "campaign" not in await why(stub, asked)
-            await replaced(stub, asked, tmp_path, POLICY, offers=True)
-            assert "campaign" in await why(stub, asked)
-
-
-async def why(stub: Any, asked: Asked) -> str:
-    """Return what a tenant is answered who asks why a question was refused."""
-    try:
-        found = await stub.GetRefusal(
-            app_pb2.GetRefusalRequest(request_id="why"), metadata=asked.bearer("acme")
-        )
-    except grpc.aio.AioRpcError as error:
-        return error.details() or ""
-    return str(found.refusal.message)
-
-
-async def replaced(stub: Any, asked: Asked, folder: Path, policy: str, *, offers: bool) -> None:
-    """Replace the policy, and wait until it offers campaigns, or does not."""
-    (folder / "policy.yaml").write_text(policy)
-    while True:
-        page = (await stub.GetCatalog(app_pb2.GetCatalogRequest(), metadata=asked.bearer("acme"))).page
-        if offers == ("campaign" in [column.name for column in page.tables[0].columns]):
-            return
-        await asyncio.sleep(0.1)
-
-
 def test_a_segment_that_no_account_has_is_named() -> None:
     """What stands there is said, and what may."""
     with pytest.raises(ValidationError, match=r"expected account\[0\] to account\[3\], got 'account\[9\]'"):

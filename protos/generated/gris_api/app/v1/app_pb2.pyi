@@ -172,7 +172,7 @@ class ListReleasesResponse(_message.Message):
     def __init__(self, releases: _Optional[_Iterable[_Union[PastRelease, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class PastRelease(_message.Message):
-    __slots__ = ("released_at", "question", "request_id", "elements", "elements_omitted", "result", "confidence", "not_offered", "refusal")
+    __slots__ = ("released_at", "question", "request_id", "elements", "elements_omitted", "result", "confidence", "not_offered")
     RELEASED_AT_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
@@ -181,7 +181,6 @@ class PastRelease(_message.Message):
     RESULT_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     NOT_OFFERED_FIELD_NUMBER: _ClassVar[int]
-    REFUSAL_FIELD_NUMBER: _ClassVar[int]
     released_at: _timestamp_pb2.Timestamp
     question: _question_pb2.Question
     request_id: str
@@ -190,38 +189,7 @@ class PastRelease(_message.Message):
     result: Result
     confidence: float
     not_offered: bool
-    refusal: Refusal
-    def __init__(self, released_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., request_id: _Optional[str] = ..., elements: _Optional[_Union[_dp_pb2.ShownElements, _Mapping]] = ..., elements_omitted: bool = ..., result: _Optional[_Union[Result, _Mapping]] = ..., confidence: _Optional[float] = ..., not_offered: bool = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
-
-class Refusal(_message.Message):
-    __slots__ = ("reason", "message", "shortfalls", "largest_k")
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    MESSAGE_FIELD_NUMBER: _ClassVar[int]
-    SHORTFALLS_FIELD_NUMBER: _ClassVar[int]
-    LARGEST_K_FIELD_NUMBER: _ClassVar[int]
-    reason: str
-    message: str
-    shortfalls: _containers.RepeatedCompositeFieldContainer[_budget_pb2.Shortfall]
-    largest_k: int
-    def __init__(self, reason: _Optional[str] = ..., message: _Optional[str] = ..., shortfalls: _Optional[_Iterable[_Union[_budget_pb2.Shortfall, _Mapping]]] = ..., largest_k: _Optional[int] = ...) -> None: ...
-
-class GetRefusalRequest(_message.Message):
-    __slots__ = ("account", "request_id")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
-
-class GetRefusalResponse(_message.Message):
-    __slots__ = ("refused_at", "question", "refusal")
-    REFUSED_AT_FIELD_NUMBER: _ClassVar[int]
-    QUESTION_FIELD_NUMBER: _ClassVar[int]
-    REFUSAL_FIELD_NUMBER: _ClassVar[int]
-    refused_at: _timestamp_pb2.Timestamp
-    question: _question_pb2.Question
-    refusal: Refusal
-    def __init__(self, refused_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
+    def __init__(self, released_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., request_id: _Optional[str] = ..., elements: _Optional[_Union[_dp_pb2.ShownElements, _Mapping]] = ..., elements_omitted: bool = ..., result: _Optional[_Union[Result, _Mapping]] = ..., confidence: _Optional[float] = ..., not_offered: bool = ...) -> None: ...
 
 class RequestBudgetRequest(_message.Message):
     __slots__ = ("account", "path", "information", "calls", "until", "reason", "request_id")

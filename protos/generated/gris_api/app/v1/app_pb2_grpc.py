@@ -34,7 +34,7 @@ class PrivateQueryServiceStub(object):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
-    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    the request, else of the call's metadata x-request-id, else one that was made for it.
     PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
@@ -81,11 +81,6 @@ class PrivateQueryServiceStub(object):
                 request_serializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesRequest.SerializeToString,
                 response_deserializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesResponse.FromString,
                 _registered_method=True)
-        self.GetRefusal = channel.unary_unary(
-                '/gris.app.v1.PrivateQueryService/GetRefusal',
-                request_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetRefusalRequest.SerializeToString,
-                response_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetRefusalResponse.FromString,
-                _registered_method=True)
         self.RequestBudget = channel.unary_unary(
                 '/gris.app.v1.PrivateQueryService/RequestBudget',
                 request_serializer=gris_dot_app_dot_v1_dot_app__pb2.RequestBudgetRequest.SerializeToString,
@@ -102,7 +97,7 @@ class PrivateQueryServiceServicer(object):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
-    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    the request, else of the call's metadata x-request-id, else one that was made for it.
     PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
@@ -158,14 +153,6 @@ class PrivateQueryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetRefusal(self, request, context):
-        """Returns a question that Ask did not answer, and why, for as long as results are listed. INVALID_ARGUMENT for
-        request_id: no such question of this account is kept, or the caller was of another audience then.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def RequestBudget(self, request, context):
         """Asks administrators for a higher limit of the account or of a level above it. It changes no limit itself, and its
         caller cannot approve it. INVALID_ARGUMENT if the caller, or the level, has as many requests waiting as it may.
@@ -207,11 +194,6 @@ def add_PrivateQueryServiceServicer_to_server(servicer, server):
                     request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesRequest.FromString,
                     response_serializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesResponse.SerializeToString,
             ),
-            'GetRefusal': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetRefusal,
-                    request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetRefusalRequest.FromString,
-                    response_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetRefusalResponse.SerializeToString,
-            ),
             'RequestBudget': grpc.unary_unary_rpc_method_handler(
                     servicer.RequestBudget,
                     request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.RequestBudgetRequest.FromString,
@@ -234,7 +216,7 @@ class PrivateQueryService(object):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
-    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    the request, else of the call's metadata x-request-id, else one that was made for it.
     PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
@@ -397,33 +379,6 @@ class PrivateQueryService(object):
             '/gris.app.v1.PrivateQueryService/ListReleases',
             gris_dot_app_dot_v1_dot_app__pb2.ListReleasesRequest.SerializeToString,
             gris_dot_app_dot_v1_dot_app__pb2.ListReleasesResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def GetRefusal(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.app.v1.PrivateQueryService/GetRefusal',
-            gris_dot_app_dot_v1_dot_app__pb2.GetRefusalRequest.SerializeToString,
-            gris_dot_app_dot_v1_dot_app__pb2.GetRefusalResponse.FromString,
             options,
             channel_credentials,
             insecure,

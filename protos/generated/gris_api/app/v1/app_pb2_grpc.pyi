@@ -26,7 +26,7 @@ class PrivateQueryServiceStub:
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
-    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    the request, else of the call's metadata x-request-id, else one that was made for it.
     PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
@@ -80,14 +80,6 @@ class PrivateQueryServiceStub:
     ]
     """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
 
-    GetRefusal: grpc.UnaryUnaryMultiCallable[
-        gris_api.app.v1.app_pb2.GetRefusalRequest,
-        gris_api.app.v1.app_pb2.GetRefusalResponse,
-    ]
-    """Returns a question that Ask did not answer, and why, for as long as results are listed. INVALID_ARGUMENT for
-    request_id: no such question of this account is kept, or the caller was of another audience then.
-    """
-
     RequestBudget: grpc.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.RequestBudgetRequest,
         gris_api.app.v1.app_pb2.RequestBudgetResponse,
@@ -105,7 +97,7 @@ class PrivateQueryServiceAsyncStub:
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
-    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    the request, else of the call's metadata x-request-id, else one that was made for it.
     PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
@@ -158,14 +150,6 @@ class PrivateQueryServiceAsyncStub:
     ]
     """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
 
-    GetRefusal: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.app.v1.app_pb2.GetRefusalRequest,
-        gris_api.app.v1.app_pb2.GetRefusalResponse,
-    ]
-    """Returns a question that Ask did not answer, and why, for as long as results are listed. INVALID_ARGUMENT for
-    request_id: no such question of this account is kept, or the caller was of another audience then.
-    """
-
     RequestBudget: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.RequestBudgetRequest,
         gris_api.app.v1.app_pb2.RequestBudgetResponse,
@@ -183,7 +167,7 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). A question that Ask does not answer has google.rpc.RequestInfo, whose request_id is that of
-    the request, else of the call's metadata x-request-id, else one that was made for it: GetRefusal takes it.
+    the request, else of the call's metadata x-request-id, else one that was made for it.
     PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
     exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
     gris.budget.v1.CheckBudgetResponse that lists what is missing; if the question would fit with a smaller k, the
@@ -247,16 +231,6 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.app.v1.app_pb2.ListReleasesResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.ListReleasesResponse]]:
         """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
-
-    @abc.abstractmethod
-    def GetRefusal(
-        self,
-        request: gris_api.app.v1.app_pb2.GetRefusalRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.app.v1.app_pb2.GetRefusalResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.GetRefusalResponse]]:
-        """Returns a question that Ask did not answer, and why, for as long as results are listed. INVALID_ARGUMENT for
-        request_id: no such question of this account is kept, or the caller was of another audience then.
-        """
 
     @abc.abstractmethod
     def RequestBudget(
