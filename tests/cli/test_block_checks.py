@@ -8,13 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from dp_service.queries.policy import Policy, parse_policy
-from gris_data.errors import InputError
-from gris_data.policy.blocks import divide, kept_together
+from gris_data.policy.blocks import kept_together
 from gris_data.policy.data import examined
 from gris_data.policy.promises import BLOCK, Promise, counted
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -89,45 +89,19 @@ def test_blocks_of_members_are_counted_in_each_table_and_in_all(seed: int, tmp_p
     assert examined(of.table("other"), files["other"], of.currency.blocks).promises == ()
 
 
-def in_blocks(path: Path) -> dict[str, set[str]]:
-    """Return the blocks that each member of a table is in."""
-    found: dict[str, set[str]] = {}
-    for row in pq.read_table(path).to_pylist():
-        found.setdefault(row["m"], set()).add(row["at"] if row["at"] in VALUES else "rest")
-    return found
-
-
-def test_copies_keep_the_block_that_a_member_was_given_first(tmp_path: Path) -> None:
-    """Most rows of all tables decide; who is in the file of members stays in that block, whatever comes later."""
-    of, members, out = policy(moves=0), tmp_path / "members.parquet", tmp_path / "out"
-    first = {
-        "t": written(
-            tmp_path / "t.parquet",
-            [("a", "DE"), ("a", "FR"), ("b", None), ("b", "US"), ("b", "DE"), (None, "DE")],
-        ),
-        "u": written(tmp_path / "u.parquet", [("a", "FR"), ("c", "DE"), ("c", "DE"), ("null", "FR")]),
-    }
-    done = divide(of, first, members, out)
-    assert [(each.table, each.rows, each.rows_kept) for each in done] == [("t", 6, 3), ("u", 4, 3)]
-    assert in_blocks(out / "t.parquet") == {"a": {"FR"}, "b": {"rest"}}
-    assert in_blocks(out / "u.parquet") == {"a": {"FR"}, "c": {"DE"}}
-    assert members.stat().st_mode & 0o077 == 0
-    later = written(tmp_path / "later.parquet", [("a", "DE")] * 9 + [("c", "FR"), ("c", "DE"), ("d", "IT")])
-    divide(of, {"t": later}, members, tmp_path / "more")
-    assert in_blocks(tmp_path / "more" / "t.parquet") == {"c": {"DE"}, "d": {"rest"}}
-    together = kept_together(of, {"t": tmp_path / "more" / "t.parquet", "u": out / "u.parquet"})
-    assert together is not None
-    assert together.is_kept
-
-
-def test_a_file_of_other_members_is_refused(tmp_path: Path) -> None:
-    """Blocks of another division, something else, no table with blocks, and an output that is an input."""
-    of, rows = policy(moves=0), [("a", "DE")]
-    table = written(tmp_path / "t.parquet", rows)
-    for members in (table, written(tmp_path / "text.csv", rows)):
-        with pytest.raises(InputError, match="members of this policy's blocks"):
-            divide(of, {"t": table}, members, tmp_path / "out")
-    with pytest.raises(InputError, match="expected tables"):
-        divide(of, {"other": table}, tmp_path / "members.parquet", tmp_path / "out")
-    with pytest.raises(InputError, match="must be neither the input nor"):
-        divide(of, {"t": table}, tmp_path / "members.parquet", tmp_path)
+def test_the_sql_of_the_page_divides_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each member's rows are of the block of most of them, and a member stays in its block when rows are added."""
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "blocks.md").read_text()
+    sql = page.partition("```sql\n")[2].partition("```")[0]
+    for rows, kept in (
+        ([("a", "DE"), ("a", "DE"), ("a", "FR"), ("b", None), ("b", "US"), (None, "DE")], 4),
+        ([("a", "FR"), ("a", "FR"), ("a", "DE"), ("c", "IT")], 2),
+    ):
+        table = pa.table({"customer": [m for m, _ in rows], "country": [at for _, at in rows]})
+        pq.write_table(table, "visits.parquet")
+        with duckdb.connect("members.duckdb") as connection:
+            connection.execute(sql)
+        divided = pq.read_table("visits-divided.parquet").to_pylist()
+        assert len(divided) == kept
+        assert {row["country"] for row in divided if row["customer"] == "a"} == {"DE"}
