@@ -17,7 +17,6 @@ from gris_cli.bound.command import bound
 from gris_cli.catalog import catalog
 from gris_cli.connection_options import read_connection_options
 from gris_cli.console import console
-from gris_cli.convert import convert
 from gris_cli.demo import demo
 from gris_cli.explain import explain
 from gris_cli.guarantee import guarantee
@@ -42,7 +41,7 @@ app = typer.Typer(
 app.callback()(read_connection_options)
 for each in (
     *(ask, bound, explain, catalog, remaining, history),
-    *(guarantee, shell, console, convert, demo, serve, ticket_key),
+    *(guarantee, shell, console, demo, serve, ticket_key),
 ):
     app.command()(each)
 app.add_typer(audit.app, name="audit")

@@ -18,7 +18,6 @@ from gris_cli.failures import OWNED_LEDGER
 from gris_cli.flags import ConnectionFlags, EngineName
 from gris_cli.inputs import named_by, parts_of
 from gris_data.caching import cache_directory
-from gris_data.commands import conversion_beside
 from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_engine, spark_engine
 from gris_data.input_files import require_table_file
 from pinot_connector.audiences import Audience, asked_as
@@ -313,7 +312,7 @@ def _key_of(flags: ConnectionFlags) -> Path:
         raise typer.BadParameter(f"--releases or GRIS_RELEASES: {error.filename}: {error.strerror}") from None
 
 
-DATA_SUFFIXES = frozenset({".parquet", ".duckdb", ".db"})
+DATA_SUFFIXES = frozenset({".parquet", ".csv", ".tsv", ".duckdb", ".db"})
 _MANIFEST_SUFFIX = ".json"
 
 
@@ -377,8 +376,7 @@ def data_files(locations: Mapping[str, str], *, copies: Collection[str] = ()) ->
         is_copy = table in copies and path.suffix == _MANIFEST_SUFFIX
         if not (is_many(path) or path.suffix in DATA_SUFFIXES or is_copy):
             raise typer.BadParameter(
-                f"--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); `{conversion_beside(path)}` "
-                "makes Parquet of CSV"
+                f"--data: {path} must be Parquet (.parquet), CSV (.csv, .tsv) or DuckDB (.duckdb, .db)"
             )
     return files
 

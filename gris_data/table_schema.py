@@ -17,16 +17,16 @@ import duckdb
 from dp_service.queries.elements import timestamp_of
 from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
-from gris_data.commands import conversion_beside
+from gris_data.csv_types import csv_types
 from gris_data.engines import PinotAccess
 from gris_data.errors import InputError
 from gris_data.input_files import require_table_file
 from pinot_connector.days import FIRST_DAY, LAST_DAY, date_of
+from pinot_connector.engines.csv_files import is_csv
 from pinot_connector.engines.duckdb import ACCEPTED_TYPES, is_member_type
 from pinot_connector.engines.duckdb_files import attach_database
 from pinot_connector.engines.file_versions import unreadable
 from pinot_connector.engines.parquet import (
-    BREAKABLE,
     breakable_columns,
     columns_of,
     literal,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from pinot_connector.engines.pinot.columns import PinotColumn
 
 DATABASES = (".duckdb", ".db")
-SEPARATED_FILES = (".csv", ".tsv", ".txt")
 JSON_FILES = (".json", ".jsonl", ".ndjson")
 PINOT_SECONDS = 10.0
 # By the names that DuckDB, Pinot and others give them.
@@ -86,22 +85,6 @@ class TableSchema:
     location: str
 
 
-def file_types(table: str, path: Path) -> dict[str, str]:
-    """Return the type of each column of a Parquet file, or of a table of a DuckDB database, by DuckDB's name.
-
-    Args:
-        table: The name of the table in a database.
-        path: The file.
-
-    Returns:
-        The types, `BREAKABLE` for those of which one row can fail a query.
-
-    Raises:
-        InputError: The file cannot be read, is of another kind, or holds no such table that an engine answers from.
-    """
-    return {name: BREAKABLE if is_breakable else held for name, held, is_breakable in _described(table, path)}
-
-
 def _described(table: str, path: Path) -> list[tuple[str, str, bool]]:
     """Return name and type of each column, and whether one row of it can fail a query."""
     try:
@@ -134,7 +117,11 @@ def file_schema(text: str) -> TableSchema:
     path = Path(location)
     _require_file(path)
     table = _only_table(path) if named is None else named
-    columns = tuple(_file_column(*each) for each in _described(table, path))
+    if is_csv(path):
+        described = [(name, held, False) for name, held in csv_types(path).items()]
+    else:
+        described = _described(table, path)
+    columns = tuple(_file_column(*each) for each in described)
     return TableSchema(table, columns, location)
 
 
@@ -150,11 +137,6 @@ def _require_file(path: Path) -> None:
     require_table_file(path)
     if is_many(path):
         return
-    if path.suffix in SEPARATED_FILES:
-        raise InputError(
-            f"{path.name}: the rows of such a file would decide the types of its columns; `{conversion_beside(path)}` "
-            "makes a Parquet file of it, with types that you state"
-        )
     if path.suffix in JSON_FILES:
         made = str(path.with_suffix(PARQUET))
         copy = shlex.quote(f"import duckdb; duckdb.read_json({str(path)!r}).write_parquet({made!r})")
@@ -162,13 +144,13 @@ def _require_file(path: Path) -> None:
             f"{path.name}: the rows of such a file decide the types of its columns; make a Parquet file of it: "
             f"python -c {copy}"
         )
-    if path.suffix not in (PARQUET, *DATABASES):
-        raise InputError(f"expected a file named .parquet, .duckdb or .db, got {path.name}")
+    if path.suffix not in (PARQUET, *DATABASES) and not is_csv(path):
+        raise InputError(f"expected a file named .parquet, .csv, .tsv, .duckdb or .db, got {path.name}")
 
 
 def _only_table(path: Path) -> str:
     """Return the name of a file's table: that of Parquet or its folder, or of the one table in a database."""
-    if is_parquet(path):
+    if is_parquet(path) or is_csv(path):
         return table_path(path).stem
     problem = ""
     try:

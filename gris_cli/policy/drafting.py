@@ -36,11 +36,6 @@ def print_draft(text: str, drafts: Sequence[Drafted], out: Path | None, *, as_js
     say("written", str(out))
     for draft in drafts:
         _print_decisions(draft)
-    for command in filter(None, (each.command for each in drafts)):
-        typer.echo(
-            "\nSome texts are all numbers, days or timestamps. Give them these types, and draft again:"
-        )
-        typer.echo(f"  {command}")
     typer.echo("\nRead it, decide where it says DECIDE, and go on with:")
     for command in _next(drafts, out):
         # Not by the console, which would break a line that is to be copied.
@@ -133,7 +128,6 @@ def _plain(drafted: Drafted) -> dict[str, Any]:
         "times": [each.name for each in draft.times],
         "summed": [each.name for each in drafted.values],
         "rows_read": bool(drafted.shapes),
-        "likely_types": dict(drafted.texts),
         "columns": [
             {"name": each.column.name, "role": each.role.value, "reason": each.reason, "kind": each.kind}
             for each in draft.columns

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import duckdb
 
-from gris_data.csv_names import names_in_first_line
 from gris_data.dialects import DUCKDB, NANOSECONDS, READ_TIME, DataDialect
 from gris_data.errors import InputError
 from gris_data.input_files import require_file, require_table_file
 from pinot_connector.engines.bounded_copy import CALENDAR_PERIOD, ONE_PERIOD
+from pinot_connector.engines.csv_files import csv_rows, names_in_first_line
 from pinot_connector.engines.file_versions import unreadable
 from pinot_connector.engines.parquet import (
     BREAKABLE,
@@ -115,9 +115,7 @@ def open_rows(
         raise InputError(f"expected a file named .parquet, .csv or .tsv, got {path.name}")
     failure = None
     try:
-        types = (
-            _parquet(connection, path, which) if suffix == PARQUET else separated_rows(connection, path, ROWS)
-        )
+        types = _parquet(connection, path, which) if suffix == PARQUET else _separated(connection, path)
     except duckdb.Error:
         # What DuckDB says may quote the file's content.
         failure = InputError(
@@ -204,8 +202,8 @@ def require_unbreakable(types: Mapping[str, str], columns: Iterable[str]) -> Non
             raise InputError(f"column {name}: expected a type that can be read, and not {BREAKABLE_ADVICE}")
 
 
-def separated_rows(connection: duckdb.DuckDBPyConnection, path: Path, view: str) -> dict[str, str]:
-    """Make a view of a CSV file. All columns are texts, and nothing is sniffed: no row decides what others mean.
+def _separated(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
+    """Make the view of a CSV file. All columns are texts, and nothing is sniffed: no row decides what others mean.
 
     Returns:
         The type of each column.
@@ -214,16 +212,13 @@ def separated_rows(connection: duckdb.DuckDBPyConnection, path: Path, view: str)
         InputError: There is no such file, or its first line does not name the columns.
     """
     require_file(path)
-    names, separator = names_in_first_line(path)
-    types = dict.fromkeys(names, DUCKDB.text)
-    named = ", ".join(f"{literal(name)}: '{DUCKDB.text}'" for name in types)
-    connection.execute(
-        f"CREATE TEMP VIEW {view} AS SELECT * FROM read_csv({literal(escape(str(path)))}, "  # noqa: S608
-        f"auto_detect = false, header = true, columns = {{{named}}}, sep = {literal(separator)}, quote = '\"', "
-        f"escape = '\"', strict_mode = true, store_rejects = true, rejects_table = '{_REJECTED}', "
-        f"rejects_scan = '{_REJECTED_FILES}', rejects_limit = {_MOST_REJECTED})"
-    )
-    return types
+    options = f", store_rejects = true, rejects_table = '{_REJECTED}', rejects_scan = '{_REJECTED_FILES}'"
+    try:
+        rows = csv_rows(path, f"{options}, rejects_limit = {_MOST_REJECTED}")
+    except EngineError as error:
+        raise InputError(str(error)) from None
+    connection.execute(f"CREATE TEMP VIEW {ROWS} AS FROM {rows}")
+    return dict.fromkeys(names_in_first_line(path)[0], DUCKDB.text)
 
 
 def check_types(dialect: DataDialect, types: Mapping[str, str], columns: Columns) -> None:

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from glob import escape
 from pathlib import Path
 
 import duckdb
@@ -21,11 +20,11 @@ from numpy.typing import NDArray
 from dp_service.bounding.contributions import Contributions
 from dp_service.partitions.element_noise import Keys
 from dp_service.terms import ColumnType
-from gris_data.csv_names import names_in_first_line
 from gris_data.dialects import DUCKDB
 from gris_data.domain.canonical_pairs import ROWS, Source
 from gris_data.errors import InputError
 from gris_data.input_files import require_table_file
+from pinot_connector.engines.csv_files import csv_rows
 from pinot_connector.engines.duckdb_files import attach_database
 from pinot_connector.engines.file_versions import unreadable
 from pinot_connector.engines.parquet import (
@@ -112,7 +111,7 @@ def _file(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) -> 
         return _parquet(connection, path, source)
     match path.suffix.lower():
         case ".csv" | ".tsv":
-            return _separated(connection, path)
+            return connection.sql(f"FROM {csv_rows(path)}")
         case ".duckdb" | ".db":
             attach_database(connection, source.table, path)
             return connection.table(f"source.{DUCKDB.quoted(source.table)}")
@@ -129,25 +128,6 @@ def _parquet(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) 
             raise InputError(f"{name}: expected texts or integers, and not {BREAKABLE_ADVICE}")
     list_unreadable(connection, files, "unreadable")
     return connection.sql(readable(files, "unreadable", unread))
-
-
-def _separated(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
-    """Return the rows of a CSV file, all columns being texts.
-
-    Nothing is sniffed: what is guessed from the rows, such as the quotes or the sign of a comment, one member's row can
-    change, and with it what everyone else's rows mean.
-    """
-    names, separator = names_in_first_line(path)
-    return connection.read_csv(
-        escape(str(path)),
-        auto_detect=False,
-        header=True,
-        columns=dict.fromkeys(names, "VARCHAR"),
-        sep=separator,
-        quotechar='"',
-        escapechar='"',
-        strict_mode=True,
-    )
 
 
 def _of_table(source: Source) -> str:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from dp_service.queries.blocks import Blocks
 from dp_service.queries.policy import Policy
+from gris_data.policy.column_types import types_of_csv
 from gris_data.policy.promises import BLOCK, Promise, block_column
 from gris_data.policy.rows import rows_of_members
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -51,7 +52,10 @@ def _pairs(policy: Policy, blocks: Blocks, files: Mapping[str, Path]) -> Iterato
             column = block_column(table, blocks)
             source = rows_of_members(table, [] if column is None else [column])
             pairs = f"SELECT DISTINCT CAST(member AS VARCHAR) AS member, element AS block FROM ({source.sql})"  # noqa: S608
-            with closing(DuckDBEngine({name: path})) as engine, engine.reading(name) as connection:
+            with (
+                closing(DuckDBEngine({name: path})) as engine,
+                engine.reading(name, types_of_csv(table)) as connection,
+            ):
                 _write(connection.sql(pairs, params=source.values), Path(folder) / f"{place}.parquet")
         yield f"read_parquet({literal(f'{folder}/*.parquet')})"
 

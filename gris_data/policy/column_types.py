@@ -18,7 +18,7 @@ from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import ColumnType
 from pinot_connector.engines.base import ColumnType as EngineType
 from pinot_connector.engines.base import ValueType as EngineValueType
-from pinot_connector.engines.duckdb import ACCEPTED_TYPES, SUMMED_TYPES
+from pinot_connector.engines.duckdb import ACCEPTED_TYPES, OF_TEXTS, SUMMED_TYPES
 from pinot_connector.engines.parquet import BREAKABLE, quoted
 from pinot_connector.engines.rows import plain_type
 
@@ -29,6 +29,16 @@ _FIRST, _END = (ordinal(datetime.datetime(year, 1, 1, tzinfo=datetime.UTC)) for 
 def stored_unit(column: Column) -> TimeUnit | None:
     """Return the unit of timestamps that are stored as integers; None: the column holds none."""
     return None if column.timestamps is None else column.timestamps.stored
+
+
+def types_of_csv(table: Table) -> dict[str, str]:
+    """Return the types that a policy gives to columns of a CSV file, by their casefolded names."""
+    values: tuple[ValueColumn | QuantileColumn, ...] = (*table.values, *table.quantiles)
+    kinds: list[tuple[str, EngineType | EngineValueType]] = [
+        *((each.name, _held_as(each)) for each in table.own_columns),
+        *((each.name, EngineValueType(each.type)) for each in values),
+    ]
+    return {name.casefold(): OF_TEXTS[kind] for name, kind in kinds if kind in OF_TEXTS}
 
 
 def fault_of_type(column: Column, found: str) -> str | None:

@@ -26,7 +26,13 @@ from dp_service.queries.tables import Table, TauIs
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import ColumnType, ValueType
 from gris_data.errors import InputError
-from gris_data.policy.column_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit
+from gris_data.policy.column_types import (
+    fault_of_type,
+    fault_of_unit,
+    fault_of_value_type,
+    stored_unit,
+    types_of_csv,
+)
 from gris_data.policy.promises import Promise, is_size, promises_of
 from gris_data.policy.rows import parameter_of, reading_column, rows_of_members, value_of
 from gris_data.policy.values import Clamped, clamped, unusable
@@ -106,14 +112,17 @@ _INTERRUPTED = "Query interrupted"
 
 
 def examined(table: Table, path: Path, blocks: Blocks | None = None) -> DataReport:
-    """Read a Parquet file or DuckDB database and count what is left out of questions about a table.
+    """Read a file and count what is left out of questions about a table.
 
     Raises InputError: the data cannot be read, are not the bounded copy that the policy says they are, or a column is
     missing or of another type than it says.
     """
     failure: BaseException
     try:
-        with closing(DuckDBEngine({table.name: path})) as engine, engine.reading(table.name) as connection:
+        with (
+            closing(DuckDBEngine({table.name: path})) as engine,
+            engine.reading(table.name, types_of_csv(table)) as connection,
+        ):
             _require_columns(engine.types(connection, table.name), table)
             if (copy := prepared_copy(table)) is not None:
                 require_bounded_copy(path, BoundedCopy(**asdict(copy)))

@@ -15,7 +15,6 @@ from enum import Enum
 
 from dp_service.queries.answer_columns import COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.terms import ColumnType
-from gris_data.commands import conversion_with_types
 from gris_data.errors import InputError
 from gris_data.names import IDENTIFIER
 from gris_data.policy.draft_contents import ColumnContents, finding_of_contents, is_measured
@@ -183,8 +182,7 @@ def _require_member(column: TableColumn) -> None:
     if not IDENTIFIER.fullmatch(column.name):
         raise InputError(
             f'the member column "{column.name}": a policy names columns by ASCII letters, digits and underscores, '
-            f"without spaces; rename it in the data, in DuckDB by {_renaming(column.name)}; "
-            "`gris convert` gives such columns other names"
+            f"without spaces; rename it in the data, in DuckDB by {_renaming(column.name)}"
         )
 
 
@@ -265,7 +263,7 @@ def _unread(column: TableColumn, table: TableSchema) -> str:
     if held.startswith("TIMESTAMP"):
         unit = _STAMPS.get(held, "")
         held += f", a timestamp in {unit}" if unit else ""
-        instead = f"`{conversion_with_types(table.location, {})}` writes it in microseconds"
+        instead = "write it in microseconds"
     return f"{held}: questions read texts, numbers, truth values, days and timestamps; {instead}"
 
 

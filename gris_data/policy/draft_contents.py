@@ -99,7 +99,9 @@ def reading(schema: TableSchema) -> Iterator[duckdb.DuckDBPyConnection]:
     try:
         with (
             closing(DuckDBEngine({schema.name: Path(schema.location)})) as engine,
-            engine.reading(schema.name) as connection,
+            engine.reading(
+                schema.name, {each.name.casefold(): each.held for each in schema.columns}
+            ) as connection,
         ):
             yield connection
             return

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
-from gris_data.commands import conversion_with_types
 from gris_data.policy.draft import Draft, DraftColumn, Role
 from gris_data.policy.draft_numbers import DraftValue
 from gris_data.policy.draft_numbers_text import quantile_lines, share_text, value_lines
@@ -57,10 +56,6 @@ _RANGE = (
 _SEVERAL_TIMES = "DECIDE: {others} could be it too; this one was chosen by {why}."
 _NO_TIME = (
     "DECIDE: no column looks like the time of a row. Name it here if questions should take a time range:\n"
-)
-_TYPES = (
-    "DECIDE: {names}: texts that are all numbers, days or timestamps. With types they can be summed, or be the time of "
-    "a row. Write the data so, and draft again:"
 )
 _CONTRIBUTIONS = (
     "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
@@ -127,18 +122,11 @@ class Drafted:
         draft: What each column is.
         shapes: The shape of the rows; empty: none was read.
         values: The columns of numbers.
-        texts: The types that columns of texts could have, by name.
     """
 
     draft: Draft
     shapes: tuple[Shape, ...] = ()
     values: tuple[DraftValue, ...] = ()
-    texts: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def command(self) -> str:
-        """The command that gives texts their types; empty: there are none that could have others."""
-        return conversion_with_types(self.draft.table.location, self.texts) if self.texts else ""
 
 
 def draft_text(drafts: Sequence[Drafted]) -> str:
@@ -164,10 +152,6 @@ def _table(drafted: Drafted) -> Iterator[str]:
     yield f"  {key(draft.table.name)}:"
     yield from comment(_member_comment(draft), 4)
     yield f"    member: {key(draft.member.name)}"
-    if drafted.texts:
-        yield from comment(_TYPES.format(names=", ".join(drafted.texts)), 4)
-        # In one line, which is to be copied.
-        yield f"    #   {drafted.command}"
     yield from _time_lines(drafted)
     for shape in drafted.shapes:
         yield from _contributions(drafted, shape)
@@ -325,13 +309,13 @@ def _summed(column: TableColumn, values: Sequence[DraftValue]) -> Iterator[str]:
     below = (
         "it has sums, averages and quantiles below"
         if found
-        else f"it can have sums and quantiles; of whole ones `gris convert --type {column.name}=int64` makes elements"
+        else "it can have sums and quantiles; whole numbers are elements once they are stored as integers"
     )
     yield from comment(f"{column.name}, {column.held}, is no element: {below}.", 6)
     if any(each.is_whole for each in found):
         yield from comment(
-            "All its numbers are whole, as where pandas had missing ones: after `gris convert --type "
-            f"{column.name}=int64` it can be grouped by and restricted to ranges as well.",
+            "All its numbers are whole, as where pandas had missing ones: stored as integers, it can be grouped by and "
+            "restricted to ranges as well.",
             6,
         )
 

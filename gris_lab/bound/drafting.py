@@ -14,7 +14,6 @@ from fractions import Fraction
 import duckdb
 
 from dp_service.terms import ColumnType
-from gris_data.converting import types_of_texts
 from gris_data.policy.draft import Draft, draft_of, member_of
 from gris_data.policy.draft_contents import ColumnContents, contents_of, has_rows, reading
 from gris_data.policy.draft_numbers import values_of
@@ -59,11 +58,7 @@ def drafted(schema: TableSchema, member: str, *, reads_rows: bool) -> Drafted:
         contents = contents_of(connection, schema, who)
         draft = draft_of(schema, who, contents, is_member_named=bool(member))
         shape = shape_of(connection, draft, planned_for(connection, draft, contents))
-        texts = [
-            each.name for each in schema.columns if each.type is ColumnType.STRING and each.name != who.name
-        ]
-        likely = types_of_texts(connection, quoted(schema.name), texts)
-        return Drafted(draft, (shape,), tuple(values_of(connection, draft, shape)), likely)
+        return Drafted(draft, (shape,), tuple(values_of(connection, draft, shape)))
 
 
 def planned_for(

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
 
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, Feature, ValueType
 from pinot_connector.engines.bounded_copies import require_bounded_copy
+from pinot_connector.engines.csv_files import CsvTable, is_csv
 from pinot_connector.engines.duckdb_files import (
     ParquetTable,
     SharedDatabase,
@@ -59,6 +61,16 @@ SUMMED_TYPES = {
     ValueType.DECIMAL: frozenset(("DECIMAL", "FLOAT", "DOUBLE")),
     ValueType.DATE: frozenset(("DATE",)),
 }
+# What columns of a CSV file are made for a question; others are texts.
+OF_TEXTS: dict[ColumnType | ValueType, str] = {
+    ColumnType.INT64: "BIGINT",
+    ColumnType.BOOL: "BOOLEAN",
+    ColumnType.DATE: "DATE",
+    ColumnType.TIMESTAMP: "TIMESTAMP",
+    ValueType.INT64: "BIGINT",
+    ValueType.DECIMAL: "DOUBLE",
+    ValueType.DATE: "DATE",
+}
 # The types that a member column may have if the policy does not list it. Every value of these can be read. Of others,
 # such as TIMESTAMP, TIME and JSON, DuckDB refuses a value that is out of range or malformed, and the query with it.
 _MEMBER_TYPE = re.compile(
@@ -69,9 +81,9 @@ _MEMBER_TYPE = re.compile(
 
 
 class DuckDBEngine:
-    """Answers questions about files: Parquet, or a DuckDB database that holds a table of the same name.
+    """Answers questions about files: Parquet, CSV, or a DuckDB database that holds a table of the same name.
 
-    Not CSV: its columns have the types that its rows suggest, so one member's row could decide what can be asked.
+    A CSV file holds texts, of which each question makes the types that the policy states (`engines.csv_files`).
 
     Rows of a Parquet file with a text that is not UTF-8 are left out of every question, whichever columns it names;
     they are listed when a version of the file is first queried (`engines.parquet`). A DuckDB database holds no such
@@ -84,8 +96,8 @@ class DuckDBEngine:
     after the query, so a file that is replaced meanwhile gives `DataChanged`, never a mixture.
 
     Args:
-        tables: the path of each table's file; its suffix is .parquet, .duckdb or .db, or .json for the manifest of a
-            pairs copy. Or of a folder, or a pattern, of Parquet files (`engines.parquet_files`).
+        tables: the path of each table's file; its suffix is .parquet, .csv, .tsv, .duckdb or .db, or .json for the
+            manifest of a pairs copy. Or of a folder, or a pattern, of Parquet files (`engines.parquet_files`).
         timeout_seconds: how long a query may run before it is interrupted.
 
     Raises:
@@ -111,7 +123,14 @@ class DuckDBEngine:
         self._parquet = {
             table: ParquetTable(table, file, self._shared)
             for table, file in self._files.items()
-            if isinstance(file, VersionedFile) and not isinstance(file, VersionedDatabase)
+            if isinstance(file, VersionedFile)
+            and not isinstance(file, VersionedDatabase)
+            and not is_csv(file.path)
+        }
+        self._csv = {
+            table: CsvTable(table, file, self._shared)
+            for table, file in self._files.items()
+            if type(file) is VersionedFile and is_csv(file.path)
         }
 
     def data_version(self, table: str) -> str:
@@ -154,19 +173,22 @@ class DuckDBEngine:
         require_version(self._file(query.table), answer.data_version)
 
     @contextmanager
-    def reading(self, table: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    def reading(
+        self, table: str, types: Mapping[str, str] = MappingProxyType({})
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Gives a connection of DuckDB on which the table's name stands for exactly the rows that questions see.
 
         It is for the owner of the data: its answers are true counts, and nothing is charged.
 
         Args:
             table: the name of the table.
+            types: the types of columns of a CSV file, by their casefolded names; others are texts.
 
         Raises:
             EngineUnavailable: the file is not there.
             EngineRefused: the engine has no such table, or the file is not what its name says.
         """
-        with self._connection(table, self.data_version(table)) as connection:
+        with self._connection(table, self.data_version(table), types) as connection:
             yield connection
 
     def types(self, connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
@@ -203,7 +225,10 @@ class DuckDBEngine:
     def _fetched(
         self, query: EngineQuery, data_version: str, timed_out: threading.Event
     ) -> list[tuple[Any, ...]]:
-        with self._connection(query.table, data_version) as connection, self._deadline(connection, timed_out):
+        with (
+            self._connection(query.table, data_version, _types_of(query)) as connection,
+            self._deadline(connection, timed_out),
+        ):
             rows = _fetch(connection, query, self._types(connection, query.table))
             if is_database(self._file(query.table).path):
                 _require_no_collation(connection, query)
@@ -217,12 +242,16 @@ class DuckDBEngine:
         return types
 
     @contextmanager
-    def _connection(self, table: str, data_version: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _connection(
+        self, table: str, data_version: str, of_csv: Mapping[str, str]
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         # An attached database keeps the file that it opened, even after another one took its place; only a
         # fresh instance is sure to read the file that the version is of. Views open their file every time.
         parquet, file = self._parquet.get(table), self._file(table)
         if parquet is not None:
             opened = parquet.opened(data_version)
+        elif table in self._csv:
+            opened = self._csv[table].opened(data_version, of_csv)
         elif isinstance(file, PairsFiles):
             opened = self._viewed(table, file)
         else:
@@ -263,6 +292,14 @@ def _file_at(path: Path) -> VersionedFile | PairsFiles:
     if path.suffix == ".json":
         return PairsFiles(path)
     return VersionedDatabase(path) if is_database(path) else VersionedFile(path)
+
+
+def _types_of(query: EngineQuery) -> dict[str, str]:
+    """Returns the types of a CSV file's columns that a query was written for."""
+    kinds = [(each.name, each.held_as) for each in query.reads]
+    values = [(each.name, each.type) for each in query.read_values]
+    found = ((name, OF_TEXTS.get(kind)) for name, kind in (*kinds, *values) if kind is not None)
+    return {name.casefold(): kind for name, kind in found if kind is not None}
 
 
 def is_member_type(type_: str) -> bool:

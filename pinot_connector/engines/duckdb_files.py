@@ -167,7 +167,9 @@ def _require_readable_parquet(connection: duckdb.DuckDBPyConnection, file: Versi
     path = file.path
     if not is_parquet(path):
         kind = path.suffix or "without a suffix"
-        raise EngineRefused(f"a data file must be Parquet (.parquet) or DuckDB (.duckdb, .db), not {kind}")
+        raise EngineRefused(
+            f"a data file must be Parquet (.parquet), CSV (.csv, .tsv) or DuckDB (.duckdb, .db), not {kind}"
+        )
     if not translated(reads_any_text, not_started):
         raise EngineRefused(
             "Parquet files need DuckDB 2.0 or later, which reads past a text that is not UTF-8"

@@ -13,6 +13,7 @@ from pinot_connector.errors import DataUnreadable, EngineError, EngineGone, Engi
 
 READS_OF_A_MOVING_FILE = 3
 DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
+CSV_SUFFIXES = frozenset((".csv", ".tsv"))
 
 # Where a file says what it is; a Parquet file does so at its end too.
 _PARQUET = b"PAR1"
@@ -187,6 +188,10 @@ def _fault(path: Path, first: bytes, last: bytes) -> str:
         if first[_DATABASE_PLACE] != _DATABASE:
             return "is no DuckDB database"
         return "is a DuckDB database that ends early, is damaged, or was written by a later DuckDB"
+    if path.suffix.lower() in CSV_SUFFIXES:
+        return (
+            "has a line that is not CSV in UTF-8, or has more or fewer values than the first line has names"
+        )
     if not first.startswith(_PARQUET):
         return "is no Parquet file"
     return f"is a Parquet file that {'ends early' if last != _PARQUET else _DAMAGED}"

@@ -289,8 +289,8 @@ def test_each_fault_of_a_policy_has_a_line_of_its_own(
 def test_a_file_of_rows_without_types_is_refused_with_what_to_do(
     sales: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the flag, before a service is asked; the command that it names says how to convert the file."""
-    rows = sales / "sales.csv"
+    """By the flag, before a service is asked."""
+    rows = sales / "sales.txt"
     rows.write_text("client,product\n1,p1\n")
     assert main(["ask", "--account", "demo/ana", "--data", f"sales={rows}", *QUESTION]) == 2
     assert f"--data: {rows} must be Parquet" in " ".join(capsys.readouterr().err.split())
@@ -301,10 +301,7 @@ def test_a_file_of_rows_without_types_is_refused_with_what_to_do(
     [
         ("nowhere.parquet", "--data: there is no file {path}"),
         ("*.orc", "--data: {path}: the data folder"),
-        (
-            "sales.csv",
-            "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); `gris convert --input {path} --out",
-        ),
+        ("sales.txt", "--data: {path} must be Parquet (.parquet), CSV (.csv, .tsv) or DuckDB (.duckdb, .db)"),
     ],
 )
 @pytest.mark.parametrize("command", ["serve", "check"])
@@ -312,7 +309,7 @@ def test_a_file_that_holds_no_table_is_named_by_every_command(
     sales: Path, capsys: pytest.CaptureFixture[str], command: str, file: str, expected: str
 ) -> None:
     """With what to do about it, as by `gris ask`."""
-    (sales / "sales.csv").write_text("client,product\n1,p1\n")
+    (sales / "sales.txt").write_text("client,product\n1,p1\n")
     policy, data = str(sales / "policy.yaml"), f"sales={sales / file}"
     flags = {"serve": ("serve", "--policy", policy), "check": ("policy", "check", policy)}[command]
     assert main([*flags, "--data", data]) == 2

@@ -30,7 +30,6 @@ SHOWN_TO_CALLERS = {
     "google.protobuf.Timestamp",
     "gris.budget.v1.Account",
     "gris.budget.v1.Level",
-    "gris.budget.v1.Shortfall",
     "gris.common.v1.BoolValues",
     "gris.common.v1.Column",
     "gris.common.v1.Cost",
