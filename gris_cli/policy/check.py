@@ -35,14 +35,14 @@ def check(
     from gris_cli.policy.comparing import compared_with
     from gris_cli.policy.report import print_report
 
-    found = read_valid(file, as_json=as_json)
+    found = _read_valid(file, as_json=as_json)
     compared = compared_with(found.policy, flags, pinot_access(connection))
     print_report(found, compared, as_json=as_json)
     if not all(promise.is_kept for promise in compared.promises):
         raise typer.Exit(EXIT_UNEXPECTED)
 
 
-def read_valid(file: Path, *, as_json: bool, argument: str = "FILE") -> PolicyFile:
+def _read_valid(file: Path, *, as_json: bool) -> PolicyFile:
     """Return a policy; print the faults of one that has some, which ends the command."""
     from dp_service.queries.errors import PolicyError
     from dp_service.queries.policy import read_policy
@@ -50,7 +50,7 @@ def read_valid(file: Path, *, as_json: bool, argument: str = "FILE") -> PolicyFi
     from gris_cli.failures import EXIT_USAGE
     from gris_cli.policy.report import print_faults
 
-    content = _content(file, argument)
+    content = _content(file)
     try:
         found = read_policy(content, str(file))
         require_usable(found.policy)
@@ -64,13 +64,13 @@ def read_valid(file: Path, *, as_json: bool, argument: str = "FILE") -> PolicyFi
     raise typer.Exit(EXIT_USAGE)
 
 
-def _content(file: Path, argument: str) -> bytes:
+def _content(file: Path) -> bytes:
     """Return what a file holds, unless it is a table's."""
-    with file_errors(file, argument):
+    with file_errors(file, "FILE"):
         content = file.read_bytes()
     if content.startswith(PARQUET_MAGIC):
         raise typer.BadParameter(
-            f"{argument}: {file} is a Parquet file, and a policy is YAML; gris policy draft --data {file} writes one "
+            f"FILE: {file} is a Parquet file, and a policy is YAML; gris policy draft --data {file} writes one "
             "for it"
         )
     return content
