@@ -15,7 +15,7 @@ What is right is the answer of all rows, before bounds and noise. Each line has 
 the guarantee that the services tell for the account; the last one has cheaper lists and cheaper numbers. What is
 refused of one slice, or of lists, may not be of others: a month ends when 20 questions in a row are refused.
 
-Bounds of lists are those that `gris plan bound` proposes, of the same rows; those of numbers are powers of two that
+Bounds of lists are those that `gris_lab.bound` proposes, of the same rows; those of numbers are powers of two that
 leave nearly all as it is. FOLDER has Parquet files with the columns member,
 item, slice (one of a member), tag, day and amount. Such numbers tell of the data: they are for the owner.
 """
@@ -81,7 +81,7 @@ RETAIL = (
 class Setting:
     """What a line measures: a currency, an account, and what its policy says; `list_units` are those to choose from.
 
-    With `has_table` guarantees count Gaussian steps, by a table that `gris plan table` makes.
+    With `has_table` guarantees count Gaussian steps, by a table.
     """
 
     name: str

@@ -114,7 +114,7 @@ DATA = {
 DATA["irc_half"] = replace(
     DATA["irc"], title="Ubuntu IRC words, one half of the members", where="hash(member_id) % 2 = 1"
 )
-# As planned on the other half: gris plan bound --units 20 --units 71 --trials 4 --seed 1.
+# As planned on the other half, for 20 and 71 units.
 PLANNED = [
     Asked(()),
     Asked((512,), (20, 71)),

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from gris_cli import audit, budget, domain, plan, policy, value
+from gris_cli import audit, budget, domain, plan, policy
 from gris_cli.ask import ask
 from gris_cli.bound.command import bound
 from gris_cli.catalog import catalog
@@ -49,7 +49,6 @@ app.add_typer(budget.app, name="budget")
 app.add_typer(domain.app, name="domain")
 app.add_typer(plan.app, name="plan")
 app.add_typer(policy.app, name="policy")
-app.add_typer(value.app, name="value")
 
 
 def _say_exit_codes(commands: typer.Typer) -> None:

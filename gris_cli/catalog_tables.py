@@ -149,7 +149,6 @@ def _format_value(value: CatalogValue) -> str:
     return (
         f"{value.name}: a member's total in an element counts with {lower} to {upper}, in steps of "
         f"{formats.exact(value.quantum)}{rows}{'; rows without a value count apart' if value.has_own_count else ''}"
-        f"{'' if value.published is None else f'; the upper bound was published at rho {float(value.published.rho):g}'}"
     )
 
 

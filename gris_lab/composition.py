@@ -1,4 +1,4 @@
-"""Composition bounds side by side: the table and the ratios of `gris plan compose`."""
+"""Composition bounds side by side: their table and ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plot of `gris domain compare`."""
+"""The plot of a comparison of methods."""
 
 from __future__ import annotations
 

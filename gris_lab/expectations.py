@@ -1,4 +1,4 @@
-"""The tables of `gris plan curve` and `gris plan found`."""
+"""What is expected of curves, and what is found: tables."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ from gris_data.errors import InputError
 if TYPE_CHECKING:
     from gris_lab.composition import Composed, Ratio
     from gris_lab.simulation import CurvePoint, Found, FoundElement
-    from gris_lab.usage import Exhausted
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart; markers repeat what they say.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -197,23 +196,6 @@ def _draw_ratios(axes: Any, found: Sequence[Ratio]) -> None:
 
 def _ratio_values(line: Sequence[Ratio]) -> tuple[list[float], list[float], list[float]]:
     return [each.lemma_4_4 for each in line], [each.zcdp for each in line], [each.adaptive for each in line]
-
-
-def draw_usage(
-    found: Sequence[Exhausted], path: Path, *, title: str, share: str = "accounts above the limit"
-) -> None:
-    """Draw the share of accounts against days since refresh, a line for each limit, one panel for each unit."""
-    with drawn(path, width=8.5, height=4.0) as figure:
-        figure.suptitle(title)
-        units = [(unit, list(group)) for unit, group in groupby(found, lambda each: each.unit)]
-        panels = figure.subplots(1, len(units), squeeze=False)[0]
-        for axes, (unit, group) in zip(panels, units, strict=True):
-            for style, each in zip(styles(), group, strict=False):
-                days = range(1, each.shares.size + 1)
-                axes.plot(days, 100 * each.shares, label=f"{each.limit}", **style)
-            axes.set(xlabel="days since refresh", ylabel=f"{share} [%]", xlim=(0, None), ylim=(0, None))
-            axes.legend(title=f"limit of {unit}", alignment="left")
-            axes.grid(visible=True, alpha=0.3)
 
 
 def styles() -> Iterator[dict[str, Any]]:

@@ -209,9 +209,8 @@ class CatalogValue:
 
     Of each member one number counts in each element: its total, between `lower` and `upper`, in steps of `quantum`; in
     sums over rows each row, between `row_lower` and `row_upper`, None: rows may not be summed. With `has_own_count`
-    rows without a usable value count, and sums and averages are of the others. `published` is what publishing the upper
-    bound cost everyone who may see it; None: it was not published. In questions by months, or shorter buckets of time,
-    alone a total is between `month_lower` and `month_upper`; None: as in others.
+    rows without a usable value count, and sums and averages are of the others. In questions by months, or
+    shorter buckets of time, alone a total is between `month_lower` and `month_upper`; None: as in others.
     """
 
     name: str
@@ -221,7 +220,6 @@ class CatalogValue:
     row_lower: Fraction | None = None
     row_upper: Fraction | None = None
     has_own_count: bool = False
-    published: PublishedDomain | None = None
     month_lower: Fraction | None = None
     month_upper: Fraction | None = None
 

@@ -51,7 +51,7 @@ class EmbeddedServices:
         policy: dp_service's policy file.
         budget_config: budget_service's configuration file.
         directory: where key, ledger and logs are kept; created, with a `.gitignore`, if it does not exist.
-        adaptive_tables: where `gris plan table` keeps tables of the adaptive bound; by default none is used.
+        adaptive_tables: tables of the adaptive bound; by default none is used.
         ports: where the services listen; by default on free ports, without the administrator's service.
 
     Raises:

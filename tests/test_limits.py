@@ -28,7 +28,6 @@ MAY_ASK_FOR_A_FUNCTION = (
 MAY_IMPORT_A_KIND = {
     ("dp_service/server/stream_assembler.py", "quantiles"),
     ("dp_service/releases/sharpening.py", "sharpened"),
-    ("gris_data/value/publishing.py", "quantiles"),
 }
 
 

@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 IMAGE_USER = 10001
 KEY_BYTES = 32
 # What containers write: the ledger and, apart from it, its high-water mark, the gateway's releases and history, the
-# certificates of the gateway and two callers, tables of the adaptive bound, and what the console has. And, apart from
+# certificates of the gateway and two callers, and what the console has. And, apart from
 # the releases, the folder of their key.
-FOLDERS = ("redis", "mark", "history", "certificates", "tables", "releases", "console")
+FOLDERS = ("redis", "mark", "history", "certificates", "releases", "console")
 # Of compose.regions.yaml: the ledgers of the home and both regions.
 REGIONS = ("certificates", "home", "eu", "us")
 

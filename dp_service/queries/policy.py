@@ -184,7 +184,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_
         name=name,
         columns=tuple(columns),
         max_k=schema.max_k or max_k,
-        values=value_columns(schema.values, (*path, "values"), fault, directory=fault.directory),
+        values=value_columns(schema.values, (*path, "values"), fault),
         prepared=None,
         quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),
         forced=(),

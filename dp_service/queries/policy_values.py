@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
@@ -19,9 +18,6 @@ from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
-from dp_service.queries.policy_types import PublishedSchema
-from dp_service.queries.published_bounds import PublishedBound, published_bound
-from dp_service.queries.published_files import PublishedFileError
 from dp_service.queries.structured import MAXIMUM_AGGREGATES
 from dp_service.queries.table_contributions import Contributions, Sums
 from dp_service.queries.tables import Policy, Table
@@ -58,42 +54,31 @@ def own_count_name(place: int) -> str:
     return f"gris_own_count_{place + 1}"
 
 
-def value_columns(
-    schemas: Mapping[str, ValueSchema], path: KeyPath, fault: Fault, *, directory: Path | None
-) -> tuple[ValueColumn, ...]:
+def value_columns(schemas: Mapping[str, ValueSchema], path: KeyPath, fault: Fault) -> tuple[ValueColumn, ...]:
     """Return the columns that may be summed, by name, without those that have a fault, which is reported.
 
-    Names of files are relative to `directory`, None: no file may be read. `path` is that of the table's block.
+    `path` is that of the table's block.
     """
-    found = (
-        _value_column(name, schema, (*path, name), fault, directory)
-        for name, schema in sorted(schemas.items())
-    )
+    found = (_value_column(name, schema, (*path, name), fault) for name, schema in sorted(schemas.items()))
     return tuple(column for column in found if column is not None)
 
 
-def _value_column(
-    name: str, schema: ValueSchema, path: KeyPath, fault: Fault, directory: Path | None
-) -> ValueColumn | None:
-    try:
-        bound = _upper(schema.upper, directory, table=str(path[-3]), column=name)
-    except PublishedFileError as error:
-        fault((*path, "upper"), str(error))
-        return None
-    upper = bound.upper if isinstance(bound, PublishedBound) else bound
+def _value_column(name: str, schema: ValueSchema, path: KeyPath, fault: Fault) -> ValueColumn | None:
     try:
         quantum = Quantum(schema.quantum)
     except ValueError as error:
         fault((*path, "quantum"), str(error))
         return None
-    found = list(_of_numbers(schema, quantum, upper))
+    found = list(_of_numbers(schema, quantum, schema.upper))
     for key, message in found:
         fault((*path, *key.split(".")), message)
     if found:
         return None
-    row_lower, row_upper = _row_bounds(schema, upper)
+    row_lower, row_upper = _row_bounds(schema, schema.upper)
     rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
-    bounds = ValueBounds(quantum, rows, Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(upper)))
+    bounds = ValueBounds(
+        quantum, rows, Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(schema.upper))
+    )
     of_months = schema.months
     return schema.resolved(
         ValueColumn,
@@ -106,17 +91,7 @@ def _value_column(
             totals=Clamp(quantum.exact_steps(of_months.lower), quantum.exact_steps(of_months.upper)),
         ),
         null_value=null_value(schema),
-        publication=bound.publication if isinstance(bound, PublishedBound) else None,
     )
-
-
-def _upper(
-    stated: Fraction | PublishedSchema, directory: Path | None, *, table: str, column: str
-) -> Fraction | PublishedBound:
-    """Return the upper bound, with its publication if the policy takes it from a file."""
-    if isinstance(stated, Fraction):
-        return stated
-    return published_bound(stated, directory, table=table, column=column)
 
 
 def _row_bounds(schema: ValueSchema, total_upper: Fraction) -> tuple[Fraction, Fraction]:

@@ -371,10 +371,9 @@ class Policy:
 
     @cached_property
     def publications(self) -> frozenset[Publication]:
-        """The publications of all columns of all tables, domains and bounds; every account may see all of them."""
+        """The published domains of all columns of all tables; every account may see all of them."""
         domains = (column.publication for table in self.tables for column in table.columns)
-        bounds = (value.publication for table in self.tables for value in table.values)
-        return frozenset(each for each in (*domains, *bounds) if each is not None)
+        return frozenset(each for each in domains if each is not None)
 
     @cached_property
     def statement(self) -> str:

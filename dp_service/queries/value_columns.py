@@ -6,7 +6,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dp_service.queries.columns import Nulls
 from dp_service.queries.policy_types import (
@@ -14,13 +14,9 @@ from dp_service.queries.policy_types import (
     MAXIMUM_STATED,
     Bound,
     GridEnd,
-    PublishedSchema,
     Stated,
-    exact_bound,
     exact_decimal,
 )
-from dp_service.queries.publications import Publication
-from dp_service.queries.schema_errors import schema_error
 from dp_service.terms import GridScale, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds
 from dp_service.values.cells import MAX_CELLS
@@ -44,25 +40,6 @@ def _summable(kind: ValueType) -> ValueType:
     return kind
 
 
-def bound_or_published(value: object) -> Fraction | PublishedSchema:
-    """Return the number that a decimal text denotes, exactly, or the published bound that is named."""
-    if isinstance(value, PublishedSchema):
-        return value
-    if not isinstance(value, dict):
-        return exact_bound(value)
-    try:
-        return PublishedSchema.model_validate(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        key, fault = ".".join(map(str, first["loc"])), schema_error(first["type"], first["msg"])
-    raise ValueError(
-        f"expected a decimal number, or {{published: FILE, integrity: 'sha256:..'}}; {key}: {fault}"
-    )
-
-
-UpperBound = Annotated[Fraction | PublishedSchema, BeforeValidator(bound_or_published)]
-
-
 class MonthSchema(Stated):
     """The bounds of a member's total in a month or a shorter bucket, in questions that group by these alone."""
 
@@ -80,7 +57,7 @@ class ValueSchema(Stated):
     type: Annotated[ValueType, Field(strict=False), AfterValidator(_summable)]
     quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
     lower: Bound
-    upper: UpperBound
+    upper: Bound
     row_lower: Bound | None = None
     row_upper: Bound | None = None
     months: MonthSchema | None = None
@@ -98,13 +75,11 @@ class ValueColumn(ValueSchema):
         bounds_in_months: The same in questions that group by months, or shorter buckets of time, alone.
         null_value: What stands for NULL: what an engine without NULL stores, and what such rows count with if they are
             kept. None: the engine stores an infinity or no number.
-        publication: What the upper bound cost everyone who may see it; None: it was not published from the data.
     """
 
     name: str
     bounds: ValueBounds
     bounds_in_months: ValueBounds
-    publication: Publication | None
 
 
 class GridSchema(Stated):

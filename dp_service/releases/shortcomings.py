@@ -17,7 +17,7 @@ from dp_service.releases.statements import Statement, elements
 
 # A larger limit means all elements: some clients limit every question.
 _MOST_WANTED = 100
-_SETTINGS_HELP = "The policy's owner looks for settings that find more with `gris plan bound`."
+_SETTINGS_HELP = "The policy's owner may choose settings that find more: more units, or other bounds."
 
 
 def shortcomings(kind: AnyKind, view: ReleaseView, shown: Counts | None) -> Iterator[Statement]:

@@ -236,7 +236,6 @@ def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.CatalogValu
         row_lower=str(rows.low * quantum) if sums_rows else "",
         row_upper=str(rows.high * quantum) if sums_rows else "",
         has_own_count=column.nulls is ValueNulls.OWN_COUNT,
-        published=_published(column),
         month_lower="" if of_months is None else str(of_months.lower),
         month_upper="" if of_months is None else str(of_months.upper),
     )
@@ -324,7 +323,7 @@ def _domain(column: Column, values: tuple[Value, ...]) -> histogram_pb2.ElementC
     return element_columns([(column.name, column.type)], elements)[0]
 
 
-def _published(column: Column | ValueColumn) -> dp_pb2.PublishedDomain | None:
+def _published(column: Column) -> dp_pb2.PublishedDomain | None:
     # The id is left out: it is a hash of the whole file, which holds more than the catalogue shows.
     price = column.publication
     return None if price is None else dp_pb2.PublishedDomain(rho=str(price.rho), delta=str(price.delta))

@@ -165,7 +165,7 @@ def _add_file_options(parser: argparse.ArgumentParser) -> None:
         "--adaptive-tables",
         type=Path,
         metavar="FOLDER",
-        help="where `gris plan table` keeps tables of the adaptive bound: guarantees are smaller once there is one",
+        help="tables of the adaptive bound: guarantees are smaller once there is one",
     )
 
 

@@ -5,7 +5,7 @@ Per member and group the total is
     s = clamp(sum over rows of clamp(x, row_low, row_high), low, high) .
 
 Rows are clamped first, so that nothing overflows: whether a sum fails would tell of the data. All four numbers come
-from the policy or from published bounds, never from the data of the question.
+from the policy, never from the data of the question.
 
 What an engine adds up must be exact. It sees integers, but some engines sum in doubles, which hold integers up to 2^53
 only, and others in 64 bits. `require_exact_sums` decides that from public numbers alone, before a question is asked.

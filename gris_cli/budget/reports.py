@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from gris_api.budget.v1 import admin_pb2, budget_pb2
@@ -255,22 +254,6 @@ def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:
         Column("share", "share", percent),
     )  # fmt: skip
     return Sheet(columns, rows, (("accounts", f"{report.accounts} were charged anything in this time"),))
-
-
-def draw_report(report: admin_pb2.GetUsageReportResponse, path: Path, *, account: str) -> None:
-    """Draw the shares of a usage report, one panel for each unit."""
-    import numpy as np  # only here, and slow
-
-    from gris_lab.plots import draw_usage
-    from gris_lab.usage import Exhausted
-
-    accounts = max(1, report.accounts)
-    found = [
-        Exhausted(curve.unit, curve.limit, np.array(curve.exhausted_accounts, dtype=np.float64) / accounts)
-        for curve in report.curves
-    ]
-    title = f"Accounts below {account} that would have used up a budget"
-    draw_usage(found, path, title=title, share="accounts that used it up")
 
 
 def status_facts(found: admin_pb2.GetStatusResponse) -> dict[str, Any]:

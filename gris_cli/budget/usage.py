@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AccountFlag, AdminFlag
 from gris_cli.flag_groups import flag, required, with_flags
-from gris_cli.plan.flags import OutFlag
 
 if TYPE_CHECKING:
     from gris_api.budget.v1 import admin_pb2
@@ -23,22 +23,22 @@ def usage(
     days: int = flag(31, "How many days after that."),
     information: list[int] = flag([], "A limit in information units, repeatable."),
     calls: list[int] = flag([], "A limit in calls, repeatable."),
-    out: OutFlag = None,
+    out: Path | None = flag(None, "Draw a figure into this file, .png or .svg.", dir_okay=False),
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: bool,
 ) -> None:
     """Show how many accounts would have exhausted a limit by each day (Rogers et al. 2020, figure 5)."""
     from gris_cli.budget.ledger import READ_SECONDS, administered
-    from gris_cli.budget.reports import draw_report, usage_sheet
+    from gris_cli.budget.reports import usage_sheet
+    from gris_cli.budget.usage_plot import check_plot, draw_usage
     from gris_cli.sheets import print_sheets
-    from gris_lab.plots import check_plot
 
-    check_plot(out, curves=max(len(information), len(calls)))
+    check_plot(out, max(len(information), len(calls)))
     request = _request(account, depth, since, days, (information, calls))
     report = administered(admin, "GetUsageReport", request, seconds=READ_SECONDS)
     print_sheets({"usage": usage_sheet(report)}, {"accounts": report.accounts}, as_json=as_json)
     if out is not None:
-        draw_report(report, out, account=account)
+        draw_usage(report, out, account=account)
 
 
 def _request(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import typer
 
-from gris_cli.domain.compare import compare
 from gris_cli.domain.inspect import inspect
 from gris_cli.domain.publish import publish
 
@@ -12,5 +11,5 @@ app = typer.Typer(
     help="Publish which elements of a column are safe to name, and inspect what was published.",
     no_args_is_help=True,
 )
-for each in (publish, inspect, compare):
+for each in (publish, inspect):
     app.command()(each)

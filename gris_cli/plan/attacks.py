@@ -26,8 +26,8 @@ def attacks(
     as_json: bool,
 ) -> None:
     """Show an attacker's chances: averaging, differencing, and finding a single member's element."""
+    from gris_cli.plan.attack_sheets import attack_sheets
     from gris_cli.sheets import print_sheets
-    from gris_lab.attack_sheets import attack_sheets
 
     with named_errors():
         sheets = attack_sheets(epsilon_per, delta, calls=calls, answers=answers, d_bar=d_bar)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.flag_groups import flag
-from gris_cli.inputs import exact, named_by, number, parts_of
+from gris_cli.inputs import exact, number, parts_of
 
 if TYPE_CHECKING:
     from dp_service.accounting.composition import PublishedDomain
     from dp_service.queries.tables import Policy
-    from gris_lab.histograms import NamedHistogram
 
 EPSILON_PER = Fraction("0.15")
 DELTA = Fraction("1e-11")
@@ -77,13 +74,6 @@ DomainsFlag = Annotated[
         help="A published domain that the account can see; repeatable.",
     ),
 ]
-QuickFlag = Annotated[
-    bool,
-    typer.Option(
-        "--quick",
-        help="Leave out the adaptive bound if its table is not in the cache: making one can take minutes.",
-    ),
-]
 PolicyFlag = Annotated[
     Path | None,
     typer.Option(
@@ -92,63 +82,4 @@ PolicyFlag = Annotated[
         help="A policy: its currency, its published domains, Gaussian counts if it permits them, and its blocks.",
     ),
 ]
-AudienceFlag = Annotated[
-    str,
-    typer.Option(metavar="NAME[,KEY=VALUE..]", help="As which audience of the policy, where it states some."),
-]
 DBarFlag = Annotated[int, typer.Option("--d-bar", help="How many elements are fetched.")]
-TauFlag = Annotated[int, typer.Option(help="By how much a member changes a count.")]
-SeedFlag = Annotated[
-    int | None,
-    typer.Option(help="A seed that makes the simulation repeatable; by default every run is different."),
-]
-TrialsFlag = Annotated[
-    int, typer.Option(min=2, max=10**6, help="How often the mechanism runs for each point.")
-]
-OutFlag = Annotated[
-    Path | None, typer.Option(help="Draw a figure into this file, .png or .svg.", dir_okay=False)
-]
-EpsilonsFlag = Annotated[list[Fraction], number("An epsilon_per; repeatable.", "--epsilon-per")]
-
-
-@dataclass(frozen=True)
-class HistogramFlags:
-    """Which histogram a mechanism is simulated on."""
-
-    counts: Path | None = flag(None, "A file with one count on each line.", exists=True, dir_okay=False)
-    data: Path | None = flag(None, "A Parquet file, folder or pattern whose members are counted.")
-    by: str = flag("", "With --data: the column of elements.")
-    member: str = flag("", "With --data: the column of members.")
-
-    def histogram(self) -> NamedHistogram | None:
-        """Return the histogram; None: no flag names one.
-
-        Raises:
-            typer.BadParameter: Flags that do not belong together.
-            InputError: A file without counts.
-        """
-        from gris_data.input_files import require_table_file
-        from gris_lab.histograms import histogram_of_counts, histogram_of_members
-
-        if self.counts and self.data:
-            raise typer.BadParameter("--counts and --data both name a histogram; one is enough")
-        if self.counts:
-            return histogram_of_counts(self.counts)
-        if not self.data:
-            return None
-        if not self.by or not self.member:
-            raise typer.BadParameter("--data needs --by and --member, the columns of elements and of members")
-        with named_by("--data"):
-            require_table_file(self.data)
-        return histogram_of_members(self.data, self.by, self.member)
-
-
-@dataclass(frozen=True)
-class SimulationFlags:
-    """How a mechanism is simulated, and where the picture goes."""
-
-    delta: DeltaFlag = DELTA
-    tau: TauFlag = 1
-    trials: TrialsFlag = 1000
-    seed: SeedFlag = None
-    out: OutFlag = None

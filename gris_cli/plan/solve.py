@@ -19,7 +19,6 @@ from gris_cli.plan.flags import (
     GaussianFlag,
     InformationFlag,
     PolicyFlag,
-    QuickFlag,
     domains_of,
     is_gaussian,
     times_of,
@@ -40,15 +39,13 @@ def solve(
     gaussian: GaussianFlag = False,
     domains: DomainsFlag = NO_DOMAINS,
     policy: PolicyFlag = None,
-    quick: QuickFlag = False,
     as_json: bool,
 ) -> None:
     """Find the largest epsilon_per for a guarantee and a budget; or, with --epsilon-per, the largest budget."""
     from dp_service.accounting.solving import Split, Target, papers_split
+    from gris_cli.plan.budgets import epsilon_per_sheet, units_sheet
     from gris_cli.sheets import print_sheets
     from gris_data.policies import policy_of
-    from gris_lab.budgets import epsilon_per_sheet, units_sheet
-    from gris_lab.tables import table_beyond
 
     if (call_delta is None) != (slack is None) or (call_delta and not epsilon_per):
         raise typer.BadParameter("--call-delta and --slack are given together, and with --epsilon-per")
@@ -58,9 +55,8 @@ def solve(
     with named_errors():
         target = Target(epsilon, delta, gaussian or is_gaussian(named), domains_of(named, domains))
         if epsilon_per is None:
-            sheet = epsilon_per_sheet(target, information=information, calls=calls, d_bar=d_bar, quick=quick)
+            sheet = epsilon_per_sheet(target, information=information, calls=calls, d_bar=d_bar)
         else:
             split = Split(call_delta, slack) if call_delta and slack else papers_split(target, calls)
-            table = None if quick else table_beyond(target, split, epsilon_per)
-            sheet = units_sheet(target, split, epsilon_per=epsilon_per, table=table, times=times)
+            sheet = units_sheet(target, split, epsilon_per=epsilon_per, times=times)
     print_sheets({"solutions": sheet}, as_json=as_json)

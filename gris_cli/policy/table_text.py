@@ -118,7 +118,7 @@ def _format_value(value: ValueColumn) -> str:
     )
     return (
         f"{value.name}: rows count with {row_lower} to {row_upper}, and a member's total in an element with {lower} to "
-        f"{upper}{_format_publication(value)}{_format_months_of(value)}, in steps of {formats.exact(quantum)}"
+        f"{upper}{_format_months_of(value)}, in steps of {formats.exact(quantum)}"
         f"{_format_value_nulls(value)}"
     )
 
@@ -128,10 +128,6 @@ def _format_months_of(value: ValueColumn) -> str:
         return ""
     lower, upper = formats.exact(value.months.lower), formats.exact(value.months.upper)
     return f", by months or shorter buckets alone with {lower} to {upper}"
-
-
-def _format_publication(value: ValueColumn) -> str:
-    return "" if value.publication is None else f" (published at rho {float(value.publication.rho):g})"
 
 
 def _format_quantiles(column: QuantileColumn) -> str:

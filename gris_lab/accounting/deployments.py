@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dp_service.accounting.composition import Guarantee
+from gris_data.sheets import Column, Sheet, plainly, upwards
+
 
 class Model(StrEnum):
     """Who adds the noise: every member, who trusts nobody (`LOCAL`), or a trusted server (`GLOBAL`)."""
@@ -97,3 +100,40 @@ DEPLOYMENTS = (
         "U.S. Census Bureau, press release of 9 June 2021",
     ),
 )
+
+
+def deployments_sheet(own: Guarantee, report: Loss, spent: str) -> Sheet:
+    """Return other deployments' parameters, and those of a budget below them.
+
+    Args:
+        own: What the budget is worth.
+        report: What one of its answers is worth.
+        spent: What the budget is, in words.
+    """
+    rows = [
+        (
+            each.name,
+            each.model.value,
+            " or ".join(_format_loss(loss) for loss in each.per_report),
+            _format_loss(each.daily),
+            _format_loss(each.monthly),
+            f"{each.note} ({each.source})" if each.source else each.note,
+        )
+        for each in DEPLOYMENTS
+    ]
+    worth = f"({upwards(own.epsilon)}, {plainly(own.delta)})"
+    rows.append(("this budget", "global", _format_loss(report), "", worth, spent))
+    headings = (
+        ("name", "deployment"),
+        ("model", "model"),
+        ("per_report", "one report"),
+        ("daily", "a day"),
+        ("monthly", "a month"),
+        ("note", "remarks"),
+    )
+    columns = tuple(Column(key, heading, is_text=True) for key, heading in headings)
+    return Sheet(columns, rows, (("source", "table 2 of Rogers et al. 2020, unless a row names its own"),))
+
+
+def _format_loss(loss: Loss | None) -> str:
+    return "" if loss is None else f"({loss.epsilon:g}, {loss.delta:g})"

@@ -7,23 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dp_service.queries.policy_types import MAXIMUM_NAMES
-from gris_lab.bound.choice import Expectations, choose_block
 from gris_lab.bound.contributions import BoundedCounts
 from gris_lab.bound.looks import BothLooks, OneLook, Question, Sketch, Trials, Worth
 from gris_lab.bound.search import USEFUL, Look, Quality, best, best_looks
 from gris_lab.simulation import Draws
-
-OUTSIDE = (
-    "These data are outside of the guarantee: what is chosen by them may tell of their members. They must be of "
-    "another period than the one that questions are about, and of one as long as questions ask for: in a longer one "
-    "members have more elements, of which such bounds cut more."
-)
-STATED = "Nothing was read: this follows from the numbers that were stated, and is as good as they are."
-ROUNDED = (
-    "Bounds are powers of two and the first look's share is in eighths, so that they tell little of the data."
-)
-EXPECTED = "What is expected of counts, and the parts of them that are kept, are rounded down to one digit."
-GIVEN = "The bounds are those that were given; the first look's share is in eighths."
 
 
 @dataclass(frozen=True)
@@ -148,8 +135,8 @@ def _bounds_reason(look: Look, counts: BoundedCounts) -> str:
     )
 
 
-def policy_block(look: Look, question: Question, expected: Expectations | None = None) -> str:
-    """Return what a policy says of a table whose queries bound members so, or may do so if something is expected."""
+def policy_block(look: Look, question: Question) -> str:
+    """Return what a policy says of a table whose queries bound members so."""
     match look:
         case OneLook(units, bound):
             stated = f"delta_0: {bound}, units: {units}, min_count: {question.min_count}"
@@ -159,8 +146,6 @@ def policy_block(look: Look, question: Question, expected: Expectations | None =
                 f"delta_0: {counts_bound}, units: {units}, min_count: {question.min_count}, "
                 f"names: {{delta_1: {names_bound}, share: {share}, max_names: {most}}}"
             )
-    if expected is not None:
-        stated += f", {choose_block(look, question, expected)}"
     return f"contributions: {{bound: in_query, {stated}}}"
 
 

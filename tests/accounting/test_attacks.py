@@ -14,7 +14,7 @@ from dp_service.mechanisms import Currency, UnkGumb, UnkLap
 from dp_service.mechanisms.unk_gumb import are_candidates, selection_weights
 from dp_service.mechanisms.unk_lap import threshold_shift
 from dp_service.noise.distribution import laplace_difference_tail, laplace_mass
-from gris_lab.accounting.attacks import averaging, differencing, unique_member
+from gris_cli.plan.attack_chances import averaging, differencing, unique_member
 
 DEFAULT = Fraction("0.15")
 CURRENCY = Currency(DEFAULT, Fraction("1e-10"))

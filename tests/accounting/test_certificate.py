@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from dp_service.accounting.certificate import BEND_ERROR, BITS, Certificate, Cer
 from dp_service.accounting.checked_steps import StepCheck
 from dp_service.accounting.composition import PublishedDomain
 from dp_service.accounting.epsilon_table import SLACKS, TableError, extended, new_table, table_from
-from gris_lab.budgets import Budget, checks, guarantee_sheet
 from tests.support.some import some
 
 E = Fraction("0.15")
@@ -270,29 +268,6 @@ def test_a_table_with_gaussian_steps_says_that_it_is_not_checked() -> None:
 
 DOMAIN = PublishedDomain(Fraction("0.001"), Fraction("1e-10"))
 MADE, BETWEEN = "by who made it, when it was made; of a file that is read, the last row", "between two slacks"
-
-
-@pytest.mark.parametrize(
-    ("e", "more", "said"),
-    [
-        ("0.15", {}, [MADE]),
-        ("0.15", {"slack": Fraction("0.001")}, [MADE]),
-        ("0.15", {"slack": Fraction("1.234e-9")}, [MADE, BETWEEN]),
-        ("0.15", {"domains": (DOMAIN,)}, [MADE, "published domains"]),
-        ("0.15", {"domains": (DOMAIN,), "slack": Fraction("1.01e-9")}, [MADE, BETWEEN, "published domains"]),
-        ("0.15", {"table": None}, ["a proof on paper"]),
-        ("2", {}, ["not checked in whole"]),
-    ],
-)
-def test_a_guarantee_says_what_of_it_was_checked(e: str, more: dict[str, Any], said: list[str]) -> None:
-    """Of the best of the bounds: what is interpolated or added to a table's epsilon is not."""
-    table = extended(new_table(Fraction(e)), 3)
-    usual: dict[str, Any] = {"slack": Fraction("1e-9"), "table": table}
-    budget = Budget(Fraction(e), Fraction("1e-11"), 3, 0, **usual | more)
-    found = checks(budget, budget.guarantee())
-    assert len(said) == len(found)
-    assert all(part in text for part, text in zip(said, found, strict=True))
-    assert ("checks", "; ".join(found)) in guarantee_sheet(budget).notes
 
 
 def test_rounding_is_to_the_safe_side() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 
-from gris_lab.accounting.deployments import DEPLOYMENTS, Model
-from gris_lab.budgets import Budget, deployments_sheet
+from dp_service.accounting.composition import Bound, Guarantee
+from gris_lab.accounting.deployments import DEPLOYMENTS, Loss, Model, deployments_sheet
 
 DAYS = 30
 # Reports a day, by what the notes say.
@@ -32,7 +30,9 @@ def test_a_day_is_the_sum_of_its_reports(name: str) -> None:
 def test_the_paper_compares_seven_deployments() -> None:
     """Four of them local, three global; who published others is said in their rows."""
     assert [Model.LOCAL] * 4 + [Model.GLOBAL] * 3 == [each.model for each in DEPLOYMENTS if not each.source]
-    rows = deployments_sheet(Budget(Fraction("0.15"), Fraction("1e-10"), 3000, 300, Fraction("1e-9"))).rows
+    own = Guarantee(33.79, 7e-9, Bound.ZCDP)
+    rows = deployments_sheet(own, Loss(0.15, 1e-10), "3000 and 30 a month").rows
+    assert rows[-1][:5] == ("this budget", "global", "(0.15, 1e-10)", "", "(33.79, 7e-09)")
     for each in DEPLOYMENTS:
         if each.source:
             assert [f"{each.note} ({each.source})"] == [row[-1] for row in rows if row[0] == each.name]

@@ -40,12 +40,6 @@ def _own_releases(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GRIS_RELEASES", str(tmp_path / "kept-by-ask" / "releases.sqlite"))
 
 
-@pytest.fixture
-def no_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Have a cache in which nobody has kept a table of the adaptive bound."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-
 @pytest.fixture(scope="module")
 @needs("process")
 def ledger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:

@@ -39,13 +39,6 @@ def test_the_default_that_help_shows_is_the_default(
     assert Fraction(shown) == default, f"{command} {flag}"
 
 
-def test_comparing_and_publishing_show_deltas_of_their_own() -> None:
-    """Publishing promises 1e-9; comparing repeats the setting of published comparisons, 1e-5."""
-    shown = {(command, flag): text for command, flag, text, _ in SHOWN}
-    assert "1e-9" == shown["gris domain publish", "--delta"]
-    assert "1e-5" == shown["gris domain compare", "--delta"]
-
-
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_every_command_has_json_and_says_its_exit_codes(command: Any) -> None:
     """Scripts need both, of whatever command they call."""

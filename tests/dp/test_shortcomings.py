@@ -66,7 +66,7 @@ def test_a_list_that_finds_little_says_what_an_element_needs(name: str) -> None:
     assert f"needs a count of about {needed}" in few.text
     assert ("more than that at rank 1001 (0 if there are" in few.text) is (name in ("laplace", "gumbel"))
     assert f"grows with {settings}. " in few.text
-    assert "`gris plan bound`" in few.text
+    assert "more units, or other bounds" in few.text
     _, _, said = answered(asked, {f"n{place}": 4000 + 100 * place for place in range(8)})
     assert "list.few" not in said
     assert "counts.noisy" not in said

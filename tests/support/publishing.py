@@ -24,7 +24,7 @@ def write_data(folder: Path, table: str, rows: str, policy: str) -> Path:
 
 
 def publish(command: str, folder: Path, table: str, column: str, *more: str, out: str) -> int:
-    """Run `gris domain publish` or `gris value publish` on such a folder, into a file there."""
+    """Run `gris domain publish` on such a folder, into a file there."""
     data = ["--data", folder / f"{table}.parquet", "--table", table, "--column", column]
     files = ["--policy", folder / "policy.yaml", "--out", folder / out, "--data-version", "v1"]
     return main([command, "publish", *map(str, (*data, *files)), *more])

@@ -48,7 +48,7 @@ TABLES = {Kind.TOP: "lists", Kind.SERIES: "months", Kind.SUM: "sums"}
 
 
 class Gris(System):
-    """Gris with lists bounded as in the documentation, or as `gris plan bound` proposes for these data.
+    """Gris with lists bounded as in the documentation, or as the laboratory proposes for these data.
 
     The second one is what a specialist makes of it, who also gives lists a larger part of the budget.
     """

@@ -1273,7 +1273,7 @@ class CatalogNames(_message.Message):
     def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ...) -> None: ...
 
 class CatalogValue(_message.Message):
-    __slots__ = ("name", "quantum", "lower", "upper", "row_lower", "row_upper", "has_own_count", "published", "month_lower", "month_upper")
+    __slots__ = ("name", "quantum", "lower", "upper", "row_lower", "row_upper", "has_own_count", "month_lower", "month_upper")
     NAME_FIELD_NUMBER: _ClassVar[int]
     QUANTUM_FIELD_NUMBER: _ClassVar[int]
     LOWER_FIELD_NUMBER: _ClassVar[int]
@@ -1281,7 +1281,6 @@ class CatalogValue(_message.Message):
     ROW_LOWER_FIELD_NUMBER: _ClassVar[int]
     ROW_UPPER_FIELD_NUMBER: _ClassVar[int]
     HAS_OWN_COUNT_FIELD_NUMBER: _ClassVar[int]
-    PUBLISHED_FIELD_NUMBER: _ClassVar[int]
     MONTH_LOWER_FIELD_NUMBER: _ClassVar[int]
     MONTH_UPPER_FIELD_NUMBER: _ClassVar[int]
     name: str
@@ -1291,10 +1290,9 @@ class CatalogValue(_message.Message):
     row_lower: str
     row_upper: str
     has_own_count: bool
-    published: PublishedDomain
     month_lower: str
     month_upper: str
-    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ..., has_own_count: bool = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., month_lower: _Optional[str] = ..., month_upper: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ..., has_own_count: bool = ..., month_lower: _Optional[str] = ..., month_upper: _Optional[str] = ...) -> None: ...
 
 class CatalogChoice(_message.Message):
     __slots__ = ("among", "units")

@@ -1,1 +1,0 @@
-"""Bounds of sums that are chosen privately, priced and published as files."""

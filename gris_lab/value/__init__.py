@@ -1,1 +1,0 @@
-"""Which bounds of values to choose for sums and averages."""
