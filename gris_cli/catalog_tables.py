@@ -97,13 +97,9 @@ def _format_contributions(contributions: CatalogContributions) -> str:
         if contributions.may_shift
         else ""
     )
-    most = contributions.most_sharpening_units
-    sharpening = (
-        "" if most is None else f"; what is paid for can be sharpened, by at most {most} units at a time"
-    )
     return (
         f"{_bounded(contributions)}; a question costs {_price(contributions)}, and looks at elements that "
-        f"count at least {contributions.min_count}{looks}{shift}{sharpening}{_format_totals(contributions)}"
+        f"count at least {contributions.min_count}{looks}{shift}{_format_totals(contributions)}"
     )
 
 

@@ -133,18 +133,6 @@ class QuestionFlags:
         asks="max_error",
     )
     sql: str = flag("", "The question as SQL instead.", metavar="TEXT")
-    sharpen: list[int] = flag(
-        [],
-        "Count the elements of this question's paid release again with so many units, and combine the counts; "
-        "repeated for each sharpening after the first.",
-        metavar="UNITS",
-        asks="sharpening",
-    )
-    planned: bool = flag(
-        False,
-        "All units of --sharpen were decided on before any count was seen: intervals of the combined counts.",
-        asks="sharpening.planned",
-    )
     max_cost: int | None = flag(
         None,
         "Refuse the question, before anything is asked, if it may cost more information units; explain, too.",

@@ -24,7 +24,6 @@ from pinot_connector.questions import (
     In,
     NotIn,
     TimeBound,
-    sharpened_question,
     sql_question,
     structured_question,
 )
@@ -46,8 +45,6 @@ def is_only_a_check(flags: QuestionFlags) -> bool:
     if not is_liveness_check(flags.sql):
         return False
     _refuse_beside_sql(flags)
-    if flags.sharpen or flags.planned:
-        raise typer.BadParameter("SELECT 1 is answered by nobody, so there is nothing to sharpen")
     return True
 
 
@@ -58,16 +55,6 @@ def question_of(flags: QuestionFlags) -> question_pb2.Question:
         typer.BadParameter: Flags that ask nothing, or that SQL says already.
         InvalidQuestion: A value that no question can hold.
     """
-    asked = _question_of(flags)
-    if flags.sharpen:
-        return sharpened_question(asked, flags.sharpen, planned=flags.planned)
-    if flags.planned:
-        raise typer.BadParameter("--planned says something of --sharpen, which is missing")
-    return asked
-
-
-def _question_of(flags: QuestionFlags) -> question_pb2.Question:
-    """Return the question without a sharpening."""
     if flags.sql:
         _refuse_beside_sql(flags)
         return sql_question(flags.sql)
@@ -129,10 +116,9 @@ def flags_named(flags: QuestionFlags) -> Iterator[None]:
         yield
     except InvalidQuestion as error:
         field_name, _, column = error.field.partition(".")
-        if field_name in ("sharpening", "having"):
+        if field_name == "having":
             column = ""
-        beside_sql = field_name in ("sharpening", "max_cost")
-        flag = _flag_of(field_name, flags) if not flags.sql or beside_sql else ""
+        flag = _flag_of(field_name, flags) if not flags.sql or field_name == "max_cost" else ""
         if flag:
             error.args = (f"{flag}{f' {column}' if column else ''}: {_in_flags(error.problem)}",)
         raise

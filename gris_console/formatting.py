@@ -40,16 +40,14 @@ def path(segments: tuple[str, ...]) -> str:
 
 def question_text(question: question_pb2.Question) -> str:
     """Return a question in one line: its SQL, or what it asks for with every condition."""
-    more = question.sharpening.units
-    sharper = f", sharpened with {', '.join(map(str, more))} units" if more else ""
     if question.WhichOneof("form") == "sql":
-        return f"{' '.join(question.sql.split())}{sharper}"
+        return " ".join(question.sql.split())
     asked = question.structured
     top = f"Top {asked.k} of " if asked.HasField("k") else ""
     by = " and ".join(asked.dimensions) or "the total"
     where = "".join(f", {each}" for each in conditions(asked))
     totals = f", with totals by {asked.totals_by}" if asked.totals_by else ""
-    return f"{top}{by} in {asked.table}{where}{totals}{sharper}"
+    return f"{top}{by} in {asked.table}{where}{totals}"
 
 
 def first_elements(result: PrivateResult) -> str:

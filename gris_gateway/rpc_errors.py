@@ -195,10 +195,6 @@ _REPORTS: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
             ErrorInfo(reason="REFUSED_BY_POLICY", domain=DOMAIN, metadata={"rule": error.rule}),
         ),
     ),
-    (
-        errors.NotSharpenable,
-        lambda error: _status(grpc.StatusCode.FAILED_PRECONDITION, "NOT_SHARPENABLE", str(error)),
-    ),
     (errors.BudgetExhausted, _exhausted),
     (errors.BudgetHeld, _held),
     (errors.EndedBetweenLooks, _ended_between_looks),

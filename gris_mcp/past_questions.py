@@ -25,7 +25,7 @@ _COMPARISONS = {
 
 
 def arguments_of(question: question_pb2.Question) -> dict[str, Any]:
-    """Return the arguments of `ask` that ask a question; what it sharpens is left out, for no tool does that."""
+    """Return the arguments of `ask` that ask a question."""
     if question.WhichOneof("form") == "sql":
         return {"sql": question.sql}
     return {name: value for name, value in _structured(question.structured) if value not in (None, "", [])}

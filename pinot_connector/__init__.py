@@ -20,7 +20,6 @@ from pinot_connector.questions import (
     In,
     Measure,
     NotIn,
-    sharpened_question,
     sql_question,
     structured_question,
 )
@@ -51,7 +50,6 @@ __all__ = [
     "Share",
     "Timeouts",
     "gateway_address",
-    "sharpened_question",
     "sql_question",
     "structured_question",
 ]

@@ -184,9 +184,8 @@ class CatalogContributions:
     many. A question costs `units` information units, and one that says how exact it has to be `least_units` to
     `most_units`. `min_count` is the smallest count that is considered over an unknown domain. `names` is the first of
     two looks, None if there is one. `may_shift`: questions by small known domains can be answered relative to their
-    total. `most_sharpening_units` is how many units a sharpening may take, None where there is none; `totals_share`
-    which part of its units totals take of a question that asks for them, None where there are none. `one_value` are
-    then the columns of which a member has one value.
+    total. `totals_share` is which part of its units totals take of a question that asks for them, None where there are
+    none. `one_value` are then the columns of which a member has one value.
     """
 
     bounded_by: BoundedBy
@@ -198,7 +197,6 @@ class CatalogContributions:
     min_count: int
     names: CatalogNames | None = None
     may_shift: bool = field(default=False, metadata=called("shift"))
-    most_sharpening_units: int | None = None
     totals_share: Fraction | None = None
     one_value: tuple[str, ...] = ()
 

@@ -14,7 +14,6 @@ from pinot_connector.questions import (
     QuantileLike,
     TimeBound,
     Where,
-    sharpened_question,
     sql_question,
     structured_question,
 )
@@ -66,50 +65,6 @@ class ClientBase(ABC, Generic[Answered]):
             >>> client.ask(question).parameters.domain_size
             4
         """
-
-    def sharpen(
-        self,
-        question: question_pb2.Question | str,
-        *units: int,
-        planned: bool = False,
-        data_version: str = "",
-        confidence: float | None = None,
-        max_cost: int | None = None,
-    ) -> Answered:
-        """Counts the elements of a release that is paid for once more, and combines the counts of all looks.
-
-        The policy has to allow it (`contributions.sharpening`). It costs the units of this look and no call; asked
-        again, it is free.
-
-        Guarantee: together with everything else that the account's budget pays for in a window, the result is
-        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
-
-        Args:
-            question: the question that the release answers: one that `structured_question` or `sql_question` built, or
-                a question in SQL.
-            units: the information units of each sharpening, in order. The last one is asked for; those before it are
-                paid for. So `sharpen(question, 20)` is the first, and `sharpen(question, 20, 40)` the next one.
-            planned: whether all of them were decided on before any count was seen. Then intervals are of the combined
-                counts. Otherwise they are those of the last look's own noise: each holds whatever
-                led to that look. Who may stop after any of j looks asks with a confidence of 1 - alpha / j.
-            data_version: that of the release (`PrivateResult.data_version`): a refusal then says whether the data have
-                moved on. Empty: the present one.
-            confidence: see `ask`, as of `max_cost`.
-
-        Returns:
-            The result, in the order of the combined counts; `Parameters.sharpened` says how many looks they are of.
-
-        Raises:
-            InvalidQuestion: the units are out of range.
-            RefusedByPolicy: the policy forbids the question, or to sharpen it.
-            NotSharpenable: the release, or a sharpening before, is not paid for on the present version of the data.
-            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
-            AccountUnknown: the account has no budget.
-            GrisError: there is no result for another reason; see `errors`.
-        """
-        asked = sql_question(question) if isinstance(question, str) else question
-        sharpened = sharpened_question(asked, units, planned=planned, data_version=data_version)
-        return self.ask(sharpened, confidence=confidence, max_cost=max_cost)
 
     def top_k(
         self,

@@ -66,16 +66,10 @@ class DpServiceClient:
         self._timeout = timeouts.dp
 
     async def translate(
-        self,
-        question: question_pb2.Question,
-        data_version: str,
-        dialect: str,
-        before: dp_pb2.LooksBefore | None = None,
+        self, question: question_pb2.Question, data_version: str, dialect: str
     ) -> dp_pb2.TranslateQueryResponse:
         """Returns an engine's query and the plan for a question on one version of the data."""
-        request = dp_pb2.TranslateQueryRequest(
-            question=question, data_version=data_version, dialect=dialect, before=before
-        )
+        request = dp_pb2.TranslateQueryRequest(question=question, data_version=data_version, dialect=dialect)
         return _heard(await self._call(self._stub.TranslateQuery, request), question)
 
     async def estimate(self, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:

@@ -3,7 +3,6 @@
     GrisError
     ├── InvalidQuestion        the question itself is wrong: `field`
     ├── RefusedByPolicy        the policy forbids the question
-    ├── NotSharpenable         there is no release that the question could sharpen
     ├── BudgetExhausted        the budget does not hold the worst case: `shortfalls`
     ├── BudgetHeld             questions that run now hold the budget; it is not exhausted: `shortfalls`
     ├── AccountUnknown         this account has no budget
@@ -148,12 +147,6 @@ class RefusedByPolicy(GrisError):
     def __init__(self, message: str, rule: str = "") -> None:
         super().__init__(message)
         self.rule = rule
-
-
-class NotSharpenable(GrisError):
-    """There is no release that the question could sharpen: it is not paid for, or the data have moved on."""
-
-    code = ErrorCode.INVALID_QUESTION
 
 
 class BudgetExhausted(GrisError):

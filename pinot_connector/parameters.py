@@ -110,22 +110,6 @@ class Shift:
     total_variance: Fraction
 
 
-@dataclass(frozen=True)
-class Sharpened:
-    """A look more, whose counts are combined with those of all looks at the same elements: weighted by their units.
-
-    `units_before` are those of each look before it. Combined counts are multiples of 1 / `denominator`, and
-    `noise_variance` is that of their noise. If all units were `planned` before any count was seen, intervals are of the
-    combined counts. Otherwise they are those of the last look's own noise, extended to the combined count where
-    that lies outside; each holds whatever led to that look.
-    """
-
-    units_before: tuple[Fraction, ...]
-    denominator: int
-    noise_variance: Fraction
-    planned: bool
-
-
 class TotalOf(Enum):
     """What totals count: rows, members, or members' contributions, of which a member may have several in a total."""
 
@@ -210,8 +194,8 @@ class Gumbel:
 class Bounded:
     """Counts of bounded contributions, with Gaussian noise whose price does not depend on k.
 
-    A question costs `units` information units, of a look more what that look costs. `noise_variance` is that of a count
-    as it is shown, exactly: of counts relative to a total that of a sum of two draws, and of a look more its own.
+    A question costs `units` information units. `noise_variance` is that of a count as it is shown, exactly: of counts
+    relative to a total that of a sum of two draws.
     `noise_scale` is its root, rounded up to six decimal places; None: no counts are shown. `sums` is what is summed
     beside the counts; None: nothing is. `looks` says how the data are looked at.
     """
@@ -221,7 +205,7 @@ class Bounded:
     noise_variance: Fraction
     noise_scale: Fraction | None
     sums: Sums | None
-    looks: OneLook | NamesLook | Shift | Sharpened
+    looks: OneLook | NamesLook | Shift
 
 
 @dataclass(frozen=True)
@@ -284,19 +268,13 @@ class Parameters:
         return self._looks if isinstance(self._looks, Shift) else None
 
     @property
-    def sharpened(self) -> Sharpened | None:
-        """How the counts of several looks are combined; None: there is one look, or the first only names elements."""
-        return self._looks if isinstance(self._looks, Sharpened) else None
-
-    @property
-    def _looks(self) -> OneLook | NamesLook | Shift | Sharpened | None:
+    def _looks(self) -> OneLook | NamesLook | Shift | None:
         return None if self.bounded is None else self.bounded.looks
 
     @property
     def denominator(self) -> int:
         """Counts are multiples of 1 / this."""
-        combined = self.shift or self.sharpened
-        return 1 if combined is None else combined.denominator
+        return 1 if self.shift is None else self.shift.denominator
 
     @property
     def aggregates(self) -> tuple[ShownNumber, ...]:

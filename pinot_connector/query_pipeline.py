@@ -68,7 +68,6 @@ from pinot_connector.release_store.retention import payment_of
 from pinot_connector.reservations import Reservation, finished
 from pinot_connector.results import PrivateResult, explanation_of, free_result, priced_result
 from pinot_connector.rpc_errors import Service
-from pinot_connector.sharpened_questions import SharpenedQuestions
 from pinot_connector.shown_releases import Completed, ShownRelease, ShownReleases
 from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.translations import Translated, Translator, is_free
@@ -146,7 +145,6 @@ class QueryPipeline:
         self._views = ShownReleases(noise)
         self._new = NewReleases(noise, self._engine, reserve_first=reserve_first)
         self._translator = Translator(noise, engine, self._engine.version, timeouts.data_version)
-        self._questions = SharpenedQuestions(self._translator, noise, releases, self._engine)
         # One task at a time pays for an account's question, and one has the engine asked for a question.
         self._turns: SingleFlight[_Key] = SingleFlight(_is_everyones)
         self._running: set[asyncio.Task[Any]] = set()
@@ -226,7 +224,7 @@ class QueryPipeline:
             self._running.discard(task)
 
     async def _ask(self, asked: Asked) -> PrivateResult:
-        translated = await self._questions.translated(asked.question, self._budget.kept_as)
+        translated = await self._translator.translated(asked.question)
         if is_free(translated.translation):
             return await self._free(translated.translation, asked.confidence)
         with Turn(self._turns) as paying, Turn(self._turns) as drawing:
@@ -282,9 +280,7 @@ class QueryPipeline:
                 return None
         except HomeUnavailable:
             return None
-        completed = await self._views.completed(
-            translated.translation, found.kept, confidence, translated.before
-        )
+        completed = await self._views.completed(translated.translation, found.kept, confidence)
         telemetry.release_looked_up("given")
         unit_id = found.kept.content.bill.cost.unit_id
         return Charged(completed, Charge(Cost(0, 0, unit_id), ()))
@@ -369,9 +365,6 @@ class QueryPipeline:
         """Keeps a new release, and returns the one that is kept for the question: the first."""
         asked, release = drawn.reserved.asked, drawn.release
         made = KeptRelease(release.kept, asked.translation.version_is_fixed)
-        if asked.before:
-            # What it shows are all looks together.
-            return await self._shown(drawn.reserved, await self._releases.keep(asked.query_id, made))
         shown = await self._views.of(asked.translation, release, release.kept)
         if not asked.may_be_repeated:
             return shown
@@ -379,8 +372,7 @@ class QueryPipeline:
         return shown if first.release_id == made.release_id else await self._shown(drawn.reserved, first)
 
     async def _shown(self, reserved: Reserved, kept: KeptRelease) -> ShownRelease:
-        asked = reserved.asked
-        return await self._views.shown(asked.translation, kept, reserved.confidence, asked.before)
+        return await self._views.shown(reserved.asked.translation, kept, reserved.confidence)
 
     async def _charged(self, release: Chargeable) -> Charged | KeptRelease:
         """Charges the account, or returns the release that it has paid for, if others have kept that one meanwhile."""

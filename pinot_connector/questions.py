@@ -271,38 +271,6 @@ def sql_question(text: str) -> question_pb2.Question:
     return question_pb2.Question(sql=checked_text("sql", text))
 
 
-def sharpened_question(
-    question: question_pb2.Question,
-    units: Sequence[int],
-    *,
-    planned: bool = False,
-    data_version: str = "",
-) -> question_pb2.Question:
-    """Builds the question for a look more at the elements of a release that is paid for.
-
-    Args:
-        question: the question that the release answers.
-        units: the information units of each sharpening; the last one is asked for, and those before are paid for.
-        planned: whether all of them were decided on before any count was seen.
-        data_version: that of the release, as its result states it; empty: the present one.
-
-    Raises:
-        InvalidQuestion: a message cannot hold a value.
-    """
-    if not isinstance(units, Sequence) or not all(type(each) is int and 1 <= each < 2**63 for each in units):
-        raise InvalidQuestion("sharpening.units", "expected whole numbers, at least 1")
-    if not units:
-        raise InvalidQuestion("sharpening.units", "expected the units of a look more")
-    built = question_pb2.Question()
-    built.CopyFrom(question)
-    built.sharpening.CopyFrom(
-        question_pb2.Sharpening(
-            units=units, planned=planned, data_version=checked_text("sharpening.data_version", data_version)
-        )
-    )
-    return built
-
-
 def _checked_name(field: str, name: object) -> str:
     # To a message an empty text is none at all.
     if not (found := checked_text(field, name)):

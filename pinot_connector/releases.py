@@ -19,7 +19,7 @@ _FIELDS = {
     ColumnType.BOOL: "bools",
     ColumnType.DATE: "dates",
 }
-# Counts of combined looks have the largest ones; with real counts, numerators are below 2^53.
+# With real counts, numerators are below 2^53.
 _LARGEST_DENOMINATOR = 2**22
 
 
@@ -69,8 +69,8 @@ def shown_of(
 ) -> tuple[dp_pb2.Shown, dp_pb2.ShownElements]:
     """Returns what a question shows of a verified release: what may leave the trusted side once it is paid for.
 
-    Elements and counts are those that are kept, so a repeat cannot show others. Only the counts of several looks that
-    are combined are dp_service's. What this version does not know is left out.
+    Elements and counts are those that are kept, so a repeat cannot show others. What this version does not know is left
+    out.
 
     Raises:
         IntegrityError: there are counts of the elements that are not those that are kept, or none of them.
@@ -90,10 +90,9 @@ def shown_of(
         expected = view(ExpectedColumn, stated)
         values = column_values(expected, column)
         elements.columns.extend(element_columns((expected,), ([values[row] for row in rows],)))
-    is_combined = translation.parameters.bounded.HasField("sharpened")
-    if bool(counts_of(elements)) and not is_combined:
+    if counts_of(elements):
         raise IntegrityError("dp_service sent other counts than those that are kept")
-    if not is_combined and shown.interval_kind != dp_pb2.INTERVAL_KIND_NONE and rows:
+    if shown.interval_kind != dp_pb2.INTERVAL_KIND_NONE and rows:
         _show_counts(elements, kept.elements, rows)
     return shown, elements
 

@@ -36,8 +36,7 @@ class Row:
     """One element with its noisy count and the ends of its interval, both inclusive; None without counts.
 
     The noisy count is a whole number. Where counts are released relative to their total (`Contributions.shift`), it is
-    a float that is exactly a multiple of 1 / `denominator`, such as 412.5; where several looks are combined
-    (`Contributions.sharpened`), it is the float nearest to such a multiple.
+    a float that is exactly a multiple of 1 / `denominator`, such as 412.5.
 
     `values` are its sums and averages, or its quantiles, in the order of `Parameters.values`. It is None where there is
     no average to show: where the interval of the count reaches down to 0.

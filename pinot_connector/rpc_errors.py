@@ -28,7 +28,6 @@ from pinot_connector.errors import (
     HomeUnavailable,
     IntegrityError,
     InvalidQuestion,
-    NotSharpenable,
     OutcomeUnknown,
     PlanExpired,
     RefusedByPolicy,
@@ -281,7 +280,6 @@ def _unpacked(details: tuple[any_pb2.Any, ...], kind: type[_Detail]) -> Iterator
 
 _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.DP, "REFUSED_BY_POLICY"): _refused_by_policy,
-    (Service.DP, "NOT_SHARPENABLE"): lambda failure: NotSharpenable(failure.text),
     (Service.DP, "PLAN_EXPIRED"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
     (Service.DP, "PLAN_NOT_AUTHENTIC"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
     (Service.DP, "DATA_CHANGED"): lambda _: DataChanged("the data changed while the question was answered"),
@@ -315,7 +313,6 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
         "the cost is more than was reserved"
     ),
     (Service.GATEWAY, "REFUSED_BY_POLICY"): _refused_by_policy,
-    (Service.GATEWAY, "NOT_SHARPENABLE"): lambda failure: NotSharpenable(failure.text),
     (Service.GATEWAY, "BUDGET_EXHAUSTED"): _exhausted,
     (Service.GATEWAY, "BUDGET_HELD"): _held,
     (Service.GATEWAY, "ACCOUNT_UNKNOWN"): lambda failure: AccountUnknown(failure.text),

@@ -26,7 +26,6 @@ from pinot_connector.engines.base import Element
 from pinot_connector.release_store.interface import KeptRelease
 from pinot_connector.releases import element_tuples, shown_of, verify
 from pinot_connector.results import PrivateResult, prepared
-from pinot_connector.sharpening import counts_before
 from pinot_connector.single_flight import SharedCalls, SingleFlight
 
 # What is remembered of one client's releases, in bytes of memory.
@@ -86,12 +85,8 @@ class ShownReleases:
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
         confidence: float,
-        before: Sequence[KeptRelease] = (),
     ) -> Completed:
-        """Returns the result that a kept release becomes, for an account that has paid for it.
-
-        `before` are the looks that it is combined with, where the question asks for a sharpening.
-        """
+        """Returns the result that a kept release becomes, for an account that has paid for it."""
         if (known := self._displayed(translation, kept, confidence)) is not None:
             return known.shown.completed
         async with self._alone(kept):
@@ -99,19 +94,17 @@ class ShownReleases:
             known = self._displayed(translation, kept, confidence)
             if known is not None:
                 return known.shown.completed
-            return (await self._show(translation, kept, confidence, before)).completed
+            return (await self._show(translation, kept, confidence)).completed
 
     async def shown(
         self,
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
         confidence: float,
-        before: Sequence[KeptRelease] = (),
     ) -> ShownRelease:
         """Returns a kept release with a ticket to charge it with under the policy of now.
 
-        Questions that were translated together share the ticket. `before` are the looks that it is combined with, where
-        the question asks for a sharpening.
+        Questions that were translated together share the ticket.
         """
         known = self._displayed(translation, kept, confidence)
         if known is not None and known.plan == _digest_of(translation.plan):
@@ -120,7 +113,7 @@ class ShownReleases:
 
         async def show() -> ShownRelease:
             async with self._alone(kept):
-                return await self._show(translation, kept, confidence, before)
+                return await self._show(translation, kept, confidence)
 
         return await self._ticketing.joined(key, show)
 
@@ -155,7 +148,6 @@ class ShownReleases:
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
         confidence: float,
-        before: Sequence[KeptRelease],
     ) -> ShownRelease:
         known, content = self._known(kept.release_id), kept.content
         columns = expected_columns(translation)
@@ -167,13 +159,11 @@ class ShownReleases:
                 plan=translation.plan,
                 confidence=confidence,
                 kept=without(content, "elements"),
-                release_ids_before=[each.release_id for each in before],
             )
             rows = dp_pb2.KeptChunk(
                 # dp_service needs no names.
                 elements=without(content.elements, "columns"),
                 element_ranks=ranks,
-                before=counts_before(columns, before, elements),
             )
             return ranks, show_requests(header, rows)
 

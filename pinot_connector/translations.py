@@ -16,8 +16,6 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import IntegrityError, InvalidQuestion, RefusedByPolicy
-from pinot_connector.release_store.interface import KeptRelease
-from pinot_connector.sharpening import looks_before
 from pinot_connector.single_flight import SharedCalls
 
 MAX_REMEMBERED = 256
@@ -37,14 +35,12 @@ class Translated:
         translation: Its translation.
         data_version: The engine's version that the plan was made for.
         is_present: Whether that version was read for this question, so that the engine can be asked for it.
-        before: The releases that the question sharpens, in order.
     """
 
     question: question_pb2.Question
     translation: dp_pb2.TranslateQueryResponse
     data_version: str
     is_present: bool
-    before: tuple[KeptRelease, ...] = ()
 
     @property
     def query_id(self) -> str:
@@ -87,9 +83,7 @@ class Translator:
         self._readings: dict[str, _Reading] = {}
         self._translating: SharedCalls[dp_pb2.TranslateQueryResponse] = SharedCalls()
 
-    async def translated(
-        self, question: question_pb2.Question, before: tuple[KeptRelease, ...] = ()
-    ) -> Translated:
+    async def translated(self, question: question_pb2.Question) -> Translated:
         """Returns the translation by which a kept release is looked up.
 
         If the policy fixes the version of the data, the engine is not asked. Otherwise its version was read for this
@@ -97,19 +91,16 @@ class Translator:
 
         Args:
             question: The question.
-            before: The releases that it sharpens, in order.
         """
         table = self._answering.get(_key(question)) or question.structured.table
         if self._accepted.get(_offered(question, table)) is False and self._recent(table) is None:
-            return await self._on_present_version(question, table, before)
+            return await self._on_present_version(question, table)
         reading = self._readings.get(table)
         version = NO_VERSION_YET if reading is None else reading.version
-        translation = await self._translate(question, version, table, before)
-        if is_free(translation):
+        translation = await self._translate(question, version, table)
+        if is_free(translation) or translation.version_is_fixed or self._recent(table) is not None:
             return Translated(question, translation, version, is_present=False)
-        if translation.version_is_fixed or self._recent(table) is not None:
-            return Translated(question, translation, version, is_present=False, before=before)
-        return await self._on_present_version(question, translation.table, before)
+        return await self._on_present_version(question, translation.table)
 
     async def audience_rows(self, question: question_pb2.Question) -> str | None:
         """Returns the name of the rows that a question's audience is restricted to; None: it may not ask it.
@@ -117,12 +108,8 @@ class Translator:
         Raises:
             GrisError: dp_service does not say.
         """
-        asked = question_pb2.Question()
-        asked.CopyFrom(question)
-        # Of a sharpening the rows are those of the release that it sharpens.
-        asked.ClearField("sharpening")
         try:
-            translation = await self._noise.translate(asked, NO_VERSION_YET, self._engine.dialect)
+            translation = await self._noise.translate(question, NO_VERSION_YET, self._engine.dialect)
         except (InvalidQuestion, RefusedByPolicy):
             return None
         return translation.audience_rows
@@ -139,21 +126,19 @@ class Translator:
         """Returns the translation for the engine's present version; under it the engine can be asked."""
         if translated.is_present:
             return translated
-        table, before = translated.translation.table, translated.before
+        table = translated.translation.table
         version = await self._read(table)
         if version == translated.data_version:
             return replace(translated, is_present=True)
-        translation = await self._translate(translated.question, version, table, before)
+        translation = await self._translate(translated.question, version, table)
         return replace(translated, translation=translation, data_version=version, is_present=True)
 
-    async def _on_present_version(
-        self, question: question_pb2.Question, table: str, before: tuple[KeptRelease, ...]
-    ) -> Translated:
+    async def _on_present_version(self, question: question_pb2.Question, table: str) -> Translated:
         version = await self._read(table)
-        translation = await self._translate(question, version, table, before)
+        translation = await self._translate(question, version, table)
         # It is of another table if a prepared copy has begun to answer, or does so no more.
         is_present = translation.table == table
-        return Translated(question, translation, version, is_present=is_present, before=before)
+        return Translated(question, translation, version, is_present=is_present)
 
     async def _read(self, table: str) -> str:
         began = asyncio.get_running_loop().time()
@@ -168,13 +153,9 @@ class Translator:
         return reading
 
     async def _translate(
-        self,
-        question: question_pb2.Question,
-        version: str,
-        named: str,
-        before: tuple[KeptRelease, ...],
+        self, question: question_pb2.Question, version: str, named: str
     ) -> dp_pb2.TranslateQueryResponse:
-        translation = await self._translated_once(question, version, before)
+        translation = await self._translated_once(question, version)
         if is_free(translation):
             # Nothing is known of the table's versions, and none will be asked for.
             return translation
@@ -183,8 +164,6 @@ class Translator:
             raise IntegrityError("dp_service translated a question about another table")
         if translation.HasField("unfinished") and translation.unfinished.query_id != translation.query_id:
             raise IntegrityError("dp_service asks for another question than it translated")
-        if bool(before) is not translation.parameters.bounded.HasField("sharpened"):
-            raise IntegrityError("dp_service is older than this connector: it knows no sharpening")
         _require_understood(question.structured, translation)
         self._accepted[_offered(question, translation.table)] = translation.version_is_fixed
         if named != translation.table:
@@ -192,19 +171,16 @@ class Translator:
         return translation
 
     async def _translated_once(
-        self, question: question_pb2.Question, version: str, before: tuple[KeptRelease, ...]
+        self, question: question_pb2.Question, version: str
     ) -> dp_pb2.TranslateQueryResponse:
         """Returns the translation of all who ask the same at the same time; where answers do not repeat, one alone."""
         asked = []
 
         async def translate() -> dp_pb2.TranslateQueryResponse:
             asked.append(question)
-            return await self._noise.translate(
-                question, version, self._engine.dialect, looks_before(before) if before else None
-            )
+            return await self._noise.translate(question, version, self._engine.dialect)
 
-        ids = tuple(each.release_id for each in before)
-        key = question.SerializeToString(deterministic=True), version, ids
+        key = question.SerializeToString(deterministic=True), version
         translation = await self._translating.joined(key, translate)
         if asked or translation.parameters.consistency == dp_pb2.CONSISTENCY_KEYED:
             return translation

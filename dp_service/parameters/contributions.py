@@ -28,28 +28,6 @@ class NamesLook:
 
 
 @dataclass(frozen=True)
-class LooksBefore:
-    """What a sharpening is combined with: the looks at the same elements that were drawn and paid for before it.
-
-    Attributes:
-        units: How many information units each of them took for counts, in order.
-        release_ids: Their releases, in the same order; empty in an estimate, which is for no release.
-        planned: Whether all units were decided on beforehand. It decides which intervals are shown, and nothing else.
-    """
-
-    units: tuple[Fraction, ...]
-    release_ids: tuple[str, ...] = ()
-    planned: bool = False
-
-    def specified(self) -> list[tuple[str, object]]:
-        """Return the names and values that enter the release specification, in their order."""
-        return [
-            ("units_before", ",".join(map(str, self.units))),
-            ("releases_before", ",".join(self.release_ids)),
-        ]
-
-
-@dataclass(frozen=True)
 class BoundedContributions:
     """What a release of bounded contributions has besides what every release has.
 
@@ -63,7 +41,6 @@ class BoundedContributions:
         salt: The public salt by which the query chooses a member's elements, hexadecimal; empty if no query does.
         names: The first of two looks; `delta_0` is then that of the second, within the names. None: there is one look.
         shifted: Whether counts of a known domain are released relative to their total.
-        before: The looks that this one sharpens; `units` are those of this look alone. None: it sharpens none.
         values_of: The column whose distinct values are counted; empty: members or rows are.
     """
 
@@ -76,7 +53,6 @@ class BoundedContributions:
     salt: str
     names: NamesLook | None = None
     shifted: bool = False
-    before: LooksBefore | None = None
     values_of: str = ""
 
     def specified(self) -> list[tuple[str, object]]:
@@ -91,6 +67,5 @@ class BoundedContributions:
             ("salt", self.salt),
             *(() if self.names is None else self.names.specified()),
             *([("shifted", True)] if self.shifted else []),
-            *(() if self.before is None else self.before.specified()),
             *([("values_of", self.values_of)] if self.values_of else []),
         ]

@@ -65,7 +65,6 @@ class Rule(StrEnum):
     FILTER = "filter"
     MEASURE = "measure"
     TIME_COLUMN = "time_column"
-    SHARPENING = "sharpening"
     AUDIENCE = "audience"
 
 

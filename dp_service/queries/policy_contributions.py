@@ -19,7 +19,7 @@ from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_totals import faults_of_totals
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
 from dp_service.queries.tables import Policy, Table, TauIs
-from dp_service.terms import BoundedBy, Consistency, CountNoise
+from dp_service.terms import BoundedBy, CountNoise
 from gris_serving.yaml_texts import KeyPath
 
 RESERVED_COLUMNS = ("gris_member", "gris_rank", "gris_value", "gris_place", FIRST_COUNT_COLUMN)
@@ -52,7 +52,6 @@ def check_contributions(policy: Policy, fault: Fault) -> None:
             *_of_copy(table, block),
             *_of_names(block),
             *_of_shift(block),
-            *_of_sharpening(table, block),
             *faults_of_choice(table, block),
             *_of_noise(policy, table, block),
             *faults_of_totals(policy, table, block),
@@ -137,15 +136,6 @@ def _of_names(block: Contributions) -> _Found:
         yield (
             "names.delta_1",
             "expected this key only with bound: in_query; otherwise both looks have delta_0",
-        )
-
-
-def _of_sharpening(table: Table, block: Contributions) -> _Found:
-    """Yield what is wrong with the units of sharpenings."""
-    if block.sharpening is not None and table.consistency is Consistency.FRESH:
-        yield (
-            "sharpening",
-            "expected none with consistency: fresh, under which no release is kept to be sharpened",
         )
 
 

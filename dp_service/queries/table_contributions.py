@@ -147,7 +147,6 @@ class Contributions(Stated):
         shift: Whether counts of small known domains are released relative to their total, where that helps.
         choice: What the service may choose instead; None: everything is answered as stated here.
         sums: What sums rest on; None: there are none.
-        sharpening: How many units a sharpening of counts may take at most; None: there is none.
         buckets: In how many buckets of time a member counts at most, in questions by them alone; None: `delta_0`.
         totals: What totals rest on; None: there are none.
     """
@@ -164,7 +163,6 @@ class Contributions(Stated):
     calendar: Annotated[Refresh, Field(strict=False)] | None = None
     names: Names | None = None
     shift: bool = False
-    sharpening: _Units | None = None
     choice: Annotated[Choice | None, Field(alias="choose")] = None
     sums: Sums | None = None
     buckets: _Bound | None = None

@@ -31,7 +31,6 @@ class KeyUse(Enum):
     PLAN = "plan"
     TICKET = "ticket"
     POLICY_ID = "policy-id"
-    NAMES = "names"
 
 
 @dataclass(frozen=True)

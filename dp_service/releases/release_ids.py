@@ -12,8 +12,6 @@ Source: noise.md, "Keyed, reproducible randomness" and "Ids".
   question under another key has another id.
 - Of a release that takes two looks, each look has a seed of its own, with its number; that of the second also takes all
   names and the id of the first, which is no id of a release: the second look's alone is.
-- A sharpening is a look more at the elements of a release. Its specification has them as its domain, the units of all
-  looks before it and the ids of their releases, so neither its seed nor its query_id is that of another chain of looks.
 - With fresh consistency both take 32 bytes that are drawn anew at each translation: every question is a new one.
 """
 
@@ -21,7 +19,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.parameters.release import ReleaseParameters
@@ -95,19 +92,6 @@ def query_id(key: NoiseKey, specification: bytes, data_version: str, fresh: byte
         key.key_id.encode(),
         fresh,
     ).hex()
-
-
-def names_tag(key: NoiseKey, released: str, names: Iterable[Element]) -> bytes:
-    """Return what authenticates that a release has exactly these elements, in any order; 32 bytes.
-
-    Args:
-        key: The key that the release was drawn with.
-        released: The id of the release.
-        names: All of its elements.
-    """
-    return key.authenticate(
-        KeyUse.NAMES, b"gris/names/v1", released.encode(), _domain_digest(tuple(sorted(names)))
-    )
 
 
 def keyed_data_version(key: NoiseKey, table: str, data_version: str) -> str:

@@ -72,12 +72,6 @@ class ReleaseNotAuthenticError(Exception):
         super().__init__("release: expected the release of the plan's question, with its charge_ticket")
 
 
-class NotSharpenableError(Exception):
-    """A release that cannot be sharpened: it is of another version of the data or the policy, or shows nothing."""
-
-    reason = "NOT_SHARPENABLE"
-
-
 EXPECTED_ERRORS = (
     QuestionError,
     RefusedByPolicyError,
@@ -89,7 +83,6 @@ EXPECTED_ERRORS = (
     UnitMismatchError,
     CatalogChangedError,
     ReleaseNotAuthenticError,
-    NotSharpenableError,
     OverloadedError,
     TooMuchSqlError,
 )
@@ -119,7 +112,6 @@ def status_of(error: Exception) -> grpc.Status:
             | CatalogChangedError()
             | DataChangedError()
             | ReleaseNotAuthenticError()
-            | NotSharpenableError()
         ):
             return _status(code_pb2.FAILED_PRECONDITION, error.reason, str(error))
         case PlanError():

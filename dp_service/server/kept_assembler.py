@@ -57,14 +57,12 @@ class KeptAssembler:
     _positions: array[int] = field(init=False, repr=False)
     _sums: list[array[int]] = field(init=False, repr=False)
     _cells: list[array[int]] = field(init=False, repr=False)
-    _before: list[array[int]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         kind = self._kind
         self._ranks, self._counts, self._positions = _empty(3)
         self._sums = _empty(len(kind.clamps) + len(kind.own_counts))
         self._cells = _empty(kind.chosen_cells)
-        self._before = _empty(len(_looks_before(self.plan)))
 
     @property
     def _kind(self) -> AnyKind:
@@ -73,7 +71,7 @@ class KeptAssembler:
     @property
     def _has_counts(self) -> bool:
         """Whether nothing can be shown without counts."""
-        return self.plan.parameters.with_counts or bool(self._before)
+        return self.plan.parameters.with_counts
 
     @property
     def row_count(self) -> int:
@@ -119,18 +117,12 @@ class KeptAssembler:
             ("elements.sums", self._sums, [each.values for each in elements.sums]),
             ("elements.cells", self._cells, [each.cells for each in elements.cells]),
             ("elements.total_positions", totals, positions),
-            ("before", self._before, [each.noisy_counts for each in chunk.before]),
         )
 
     @property
     def counts(self) -> Counts:
         """The noisy counts, in the order of the release; none if it has none."""
         return Counts(_numbers(self._counts), self.denominator or 1)
-
-    def before(self) -> list[Integers]:
-        """Return the counts of each look before, in ascending order of the elements."""
-        ascending = np.argsort(_numbers(self._ranks))
-        return [_numbers(each)[ascending] for each in self._before]
 
     def drawn(self) -> MechanismOutput:
         """Return the release as its mechanism returned it, with ranks in place of positions in the histogram.
@@ -167,17 +159,12 @@ def begin_showing(header: dp_pb2.KeptHeader, keys: KeySet, *, now: int) -> KeptA
     Raises:
         PlanError: The plan is not authentic, or too old.
         ReleaseNotAuthenticError: This deployment did not make the release for the plan's question.
-        RequestError: The confidence is out of range, the looks before are not the plan's, or the release has more
-            elements than any of the plan's.
+        RequestError: The confidence is out of range, or the release has more elements than any of the plan's.
     """
     key = signing_key(header.plan, keys)
     plan = verify_plan(header.plan, key, now=now)
     confidence = checked_confidence("header.confidence", header.confidence)
-    require_authentic(plan, header.kept.bill, key)
-    if list(header.release_ids_before) != list(_looks_before(plan)):
-        raise RequestError(
-            "header.release_ids_before", "expected the looks before the plan's, in their order"
-        )
+    _require_authentic(plan, header.kept.bill, key)
     if not 0 <= header.kept.element_count <= plan.row_limit:
         raise RequestError("header.kept.element_count", f"expected at most the plan's {plan.row_limit} rows")
     if header.kept.HasField("elements"):
@@ -185,7 +172,7 @@ def begin_showing(header: dp_pb2.KeptHeader, keys: KeySet, *, now: int) -> KeptA
     return KeptAssembler(plan, key, confidence, header.kept)
 
 
-def require_authentic(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:
+def _require_authentic(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:
     """Make sure that this deployment made a release for the question of a plan.
 
     Raises:
@@ -208,12 +195,6 @@ def require_authentic(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:
     )
     if not hmac.compare_digest(bill.charge_ticket, expected):
         raise ReleaseNotAuthenticError
-
-
-def _looks_before(plan: Plan) -> tuple[str, ...]:
-    """Return the release_ids of the looks that a sharpening is combined with; none if the plan is of none."""
-    stated = plan.parameters.contributions
-    return () if stated is None or stated.before is None else stated.before.release_ids
 
 
 def _empty(columns: int) -> list[array[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gris_api.dp.v1 import dp_pb2, question_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
@@ -17,15 +17,9 @@ from dp_service.server.parameter_messages import parameters_message
 from dp_service.server.question_cache import CachedQuestion, engine_query, look_of
 
 
-def priced(asked: CachedQuestion, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:
-    """Return the worst-case cost of a question, what is said of it, and the queries that it would need.
-
-    Args:
-        asked: What the question means.
-        question: The question, which may ask for a sharpening.
-    """
-    sharpening = asked.sharpening(question)
-    resolution = asked.resolution if sharpening is None else sharpening.estimate()
+def priced(asked: CachedQuestion) -> dp_pb2.EstimateCostResponse:
+    """Return the worst-case cost of a question, what is said of it, and the queries that it would need."""
+    resolution = asked.resolution
     kind = kind_of(resolution.parameters)
     worst, expected = kind.mechanism.worst_case_cost(), kind.accuracy()
     if asked.query.free is not None:
@@ -35,10 +29,10 @@ def priced(asked: CachedQuestion, question: question_pb2.Question) -> dp_pb2.Est
         parameters=parameters_message(resolution.parameters),
         statements=map(
             statement_message,
-            of_question(resolution, worst, expected, asked.chosen if sharpening is None else None),
+            of_question(resolution, worst, expected, asked.chosen),
         ),
         requested_k=resolution.requested_k or 0,
-        alternatives=responses.alternatives(asked.chosen) if sharpening is None else (),
+        alternatives=responses.alternatives(asked.chosen),
         accuracy=responses.accuracy_message(expected),
     )
     return dp_pb2.EstimateCostResponse(estimate=estimate, engine_queries=_all_queries(resolution))

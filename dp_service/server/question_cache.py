@@ -28,7 +28,6 @@ from dp_service.releases.choosing import Chosen, chosen
 from dp_service.server.errors import RequestError
 from dp_service.server.messages import FEATURES
 from dp_service.server.question_messages import structured_question
-from dp_service.server.sharpening import SharpeningRequest
 from dp_service.server.sql_cache import ParsedSqlCache
 
 MAX_KEPT = 256
@@ -48,7 +47,6 @@ class CachedQuestion:
     query: HistogramQuery
     chosen: Chosen
     policy_statement: str
-    most_units: int | None
     _rendered: dict[str, dp_pb2.EngineQuery] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -64,14 +62,6 @@ class CachedQuestion:
                 self._rendered[dialect] = engine_query(self.resolution, dialect)
             found.append(self._rendered[dialect])
         return found
-
-    def sharpening(
-        self, question: question_pb2.Question, before: dp_pb2.LooksBefore | None = None
-    ) -> SharpeningRequest | None:
-        """The look more that the question asks for; None: it asks for none."""
-        if not question.HasField("sharpening"):
-            return None
-        return SharpeningRequest(self.resolution, question.sharpening, self.most_units, before)
 
     @cached_property
     def is_small(self) -> bool:
@@ -98,12 +88,12 @@ class QuestionCache:
         turned out to be small as well. It depends on questions and the policy, and on no data.
         """
         quick = self._quick
-        if quick is None or quick[0] is not policy or question.HasField("sharpening"):
+        if quick is None or quick[0] is not policy:
             return False
         return _without_conditions(question) in quick[1]
 
     def resolve(self, question: question_pb2.Question, policy: Policy, *, now: int) -> CachedQuestion:
-        """Return what a question means; a sharpening that it asks for is no part of that.
+        """Return what a question means.
 
         Args:
             question: The question.
@@ -121,13 +111,12 @@ class QuestionCache:
         key = _form(question), closed_before, policy.asked_as
         if (known := self._known(key, policy)) is not None:
             return known
-        most_units = None if table.contributions is None else table.contributions.sharpening
 
         def resolved() -> Chosen:
             return chosen(query, policy, now=now)
 
         answered = with_places(question.sql, policy, resolved) if question.sql else resolved()
-        found = CachedQuestion(query, answered, policy.statement, most_units)
+        found = CachedQuestion(query, answered, policy.statement)
         self._keep(key, question, policy, found)
         return found
 
@@ -194,7 +183,7 @@ def sql_of(question: question_pb2.Question) -> str:
 
 
 def _form(question: question_pb2.Question) -> str | bytes:
-    """Return the whole question but for its sharpening, also what this version does not know of it."""
+    """Return the whole question, also what this version does not know of it."""
     return question.sql or question.structured.SerializeToString(deterministic=True)
 
 

@@ -22,7 +22,7 @@ from dp_service.releases.kinds.views import (
     Total,
 )
 from dp_service.releases.plan import Plan
-from dp_service.releases.release_ids import keyed_data_version, names_tag
+from dp_service.releases.release_ids import keyed_data_version
 from dp_service.releases.releasing import Released
 from dp_service.releases.saying import of_answer
 from dp_service.releases.ticket import charge_ticket
@@ -83,7 +83,7 @@ class ReleaseMessages:
         yield dp_pb2.AddNoiseResponse(end=self._release(released))
 
     def shown_again(
-        self, kept: dp_pb2.Kept, counts: Counts, view: ReleaseView, combined: Counts | None
+        self, kept: dp_pb2.Kept, counts: Counts, view: ReleaseView
     ) -> Iterator[dp_pb2.ShowReleaseResponse]:
         """Yield a kept release as a question shows it, with a bill for the plan's policy statement, as `stream` does.
 
@@ -91,13 +91,10 @@ class ReleaseMessages:
             kept: The release, without its elements.
             counts: The counts of all its elements; none if it has none.
             view: What the question shows of it.
-            combined: The counts of all its elements, where several looks are combined; None: they are its own.
         """
-        shown = None if view.intervals is None else (combined or counts).at(view.places)
+        shown = None if view.intervals is None else counts.at(view.places)
         for part in _chunks(view.count, _shown_row_bytes(view)):
             elements = _shown_elements(view, part)
-            if combined is not None and shown is not None:
-                _write_counts(elements, shown, part)
             # What is small is one message: each takes about as long as all else.
             end = self._shown_end(kept, view, shown) if part.stop == view.count else None
             yield dp_pb2.ShowReleaseResponse(shown=elements, end=end)
@@ -122,7 +119,6 @@ class ReleaseMessages:
             ended_in_bottom=released.ended_in_bottom,
             bottom=released.bottom,
             total=None if total is None else total.noisy,
-            names_tag=_names_tag(self.plan, released, self.key),
             totals=kept_totals_message(self.plan, released.totals),
         )
         return dp_pb2.Release(shown=shown, rows=released.shown.rows or (), bill=bill, kept=kept)
@@ -171,13 +167,6 @@ def bill_of(plan: Plan, release_id: str, cost: Cost, key: NoiseKey) -> dp_pb2.Bi
         policy_statement=plan.policy_statement,
         charge_ticket=ticket,
     )
-
-
-def _names_tag(plan: Plan, released: Released, key: NoiseKey) -> bytes:
-    """Return what lets a look more be taken at the elements of two looks; empty where they are no names."""
-    if plan.looks is None or not released.whole or kind_of(plan.parameters).counts_cells:
-        return b""
-    return names_tag(key, released.release_id, released.elements)
 
 
 def _total(total: Total) -> dp_pb2.NoisyTotal:

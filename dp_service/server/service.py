@@ -203,7 +203,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         resolution, dialects = asked.resolution, _dialects(request.dialect)
         names = [name for name, _ in resolution.columns]
         if asked.query.explained:
-            price = priced(asked, request.question)
+            price = priced(asked)
             return dp_pb2.TranslateQueryResponse(table=resolution.query.table, price=price)
         probed = asked.query.probed
         columns = expected_columns(probed or resolution.columns, column_aliases(asked.query, names))
@@ -215,12 +215,6 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
                 free=free,
             )
         issue_context = IssueContext(self._environment.now(), self._environment.entropy(FRESH_BYTES))
-        before = request.before if request.HasField("before") else None
-        if (sharpening := asked.sharpening(request.question, before)) is None:
-            queries = asked.engine_queries(dialects)
-        else:
-            resolution = sharpening.translated(request.data_version, self._keys.current, issue_context)
-            queries = engine_queries(resolution, dialects)
         plan = plan_for(
             resolution,
             request.data_version,
@@ -233,7 +227,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         worst = kind.mechanism.worst_case_cost()
         response = dp_pb2.TranslateQueryResponse(
             plan=sign_plan(plan, self._keys.current),
-            engine_queries=queries,
+            engine_queries=asked.engine_queries(dialects),
             table=plan.table,
             columns=columns,
             row_limit=plan.row_limit,
@@ -261,7 +255,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return response
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
-        response = priced(self._asked(request.question), request.question)
+        response = priced(self._asked(request.question))
         response.audience = request.question.audience.name
         return response
 

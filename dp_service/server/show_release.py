@@ -1,7 +1,7 @@
 """Shows a kept release: how much of it a question shows, with which intervals, and the ticket to charge it with.
 
 The release was drawn and returned before, as a whole. What happens here is post-processing: it needs neither data nor
-noise. A sharpening is shown with the looks before it, whose ids are in its plan.
+noise.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.releases.kinds import kind_of
 from dp_service.releases.releasing import shown
 from dp_service.server.errors import RequestError
 from dp_service.server.kept_assembler import KeptAssembler
@@ -23,15 +22,11 @@ def show_release(received: KeptAssembler) -> Iterator[dp_pb2.ShowReleaseResponse
     Raises:
         RequestError: Ranks and counts do not belong together.
     """
-    plan, drawn, before = received.plan, received.drawn(), received.before()
+    plan, drawn = received.plan, received.drawn()
     try:
-        if not before:
-            view, combined = shown(plan.parameters, drawn, confidence=received.confidence), None
-        else:
-            together = kind_of(plan.parameters).together(drawn, before, confidence=received.confidence)
-            view, combined = together.view, together.counts
+        view = shown(plan.parameters, drawn, confidence=received.confidence)
     except ValueError:
         # A ticket says what a release costs, and not what is in it.
         raise RequestError("chunk.elements", "expected the counts and sums as the release has them") from None
     messages = ReleaseMessages(plan, received.confidence, received.key)
-    return messages.shown_again(received.kept, received.counts, view, combined)
+    return messages.shown_again(received.kept, received.counts, view)

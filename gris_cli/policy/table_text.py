@@ -84,7 +84,6 @@ def _format_contributions(stated: Contributions | None) -> str:
         f"a member counts in at most {formats.counted(stated.delta_0, 'element')}{periods}, {how}; a question costs "
         f"{stated.units} information; elements count from {stated.min_count} on{_format_names(stated.names)}"
         f"{'; counts of small known domains are released relative to their total' if stated.shift else ''}"
-        f"{f'; a sharpening takes at most {stated.sharpening} information' if stated.sharpening else ''}"
         f"{_format_totals(stated.totals)}{_format_choice(stated.choice)}"
     )
 

@@ -18,7 +18,6 @@ from gris_console.problems import Problem, ends_log_in, problem_of
 from pinot_connector.budgets import questions_left
 from pinot_connector.catalog import TableEntry
 from pinot_connector.errors import GrisError, InvalidQuestion, RefusedByPolicy
-from pinot_connector.questions import sharpened_question
 from pinot_connector.results import Explanation
 from pinot_connector.statements import Statement
 
@@ -87,21 +86,12 @@ def _unanswered(page_request: PageRequest, problem: Problem) -> Response:
 
 
 async def _question(page_request: PageRequest) -> question_pb2.Question:
-    """Return the question of a form: one that is filled in, one that a page has kept, or a sharpening of that."""
+    """Return the question of a form: one that is filled in, or one that a page has kept."""
     form = page_request.form
     if text := form.get("question"):
-        question = decoded_question(text)
-        return _sharpened(question, form) if form.get("units") else question
+        return decoded_question(text)
     name = form.get("table")
     return question_of(form, await _entry(page_request, name) if name else None)
-
-
-def _sharpened(question: question_pb2.Question, form: Form) -> question_pb2.Question:
-    units = form.get("units")
-    if not (units.isascii() and units.isdecimal() and len(units) <= 9):
-        raise InvalidQuestion("units", "expected a whole number of information units")
-    before = list(question.sharpening.units)
-    return sharpened_question(question, [*before, int(units)], data_version=form.get("data_version"))
 
 
 async def _price_page(

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from gris_console.answers import Answer, listed, past_answer
 from gris_console.exports import csv_text, totals_csv_text
-from gris_console.forms import day, encoded_question, whole
+from gris_console.forms import day, whole
 from gris_console.page_requests import PageRequest
 from gris_console.problems import Problem, ends_log_in, problem_of
 from pinot_connector.errors import GrisError
@@ -51,8 +51,6 @@ async def answer(page_request: PageRequest) -> Response:
         total_heads=total_heads(result),
         totals=[total_cells(each, result.parameters.decimals) for each in (result.totals or ())[:PAGE_ROWS]],
         facts=list(facts(result, len(result.rows), totals=False)),
-        encoded=encoded_question(found.question),
-        most_units=await _most_units(page_request, found),
     )
 
 
@@ -140,29 +138,3 @@ async def _answer(page_request: PageRequest) -> Answer | None:
     name = page_request.request.path_params["name"]
     recent = page_request.console.answers.find(page_request.session.key, name)
     return recent or await past_answer(page_request.session.gateway, name)
-
-
-async def _most_units(page_request: PageRequest, answer: Answer) -> int | None:
-    """Return how many units a look more may take; None: nothing offers it for this answer."""
-    if answer.is_omitted or not _may_be_sharpened(answer.result):
-        return None
-    asked = answer.question
-    try:
-        catalog = await page_request.session.gateway.catalog(
-            asked.structured.table if asked.WhichOneof("form") == "structured" else ""
-        )
-    except GrisError as error:
-        if ends_log_in(error):
-            raise
-        return None
-    # Of a question in SQL only dp_service knows the table; it refuses what the policy does not offer.
-    offered = [
-        each.contributions.most_sharpening_units for each in catalog.tables if each.contributions is not None
-    ]
-    return max((units for units in offered if units is not None), default=None)
-
-
-def _may_be_sharpened(result: PrivateResult) -> bool:
-    stated = result.parameters
-    is_of_counts = stated.bounded is not None and stated.sums is None and stated.shift is None
-    return is_of_counts and bool(result.rows)

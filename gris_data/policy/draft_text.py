@@ -79,9 +79,9 @@ _CONTRIBUTIONS_OF_NOTHING = (
 )
 _SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
 _FURTHER = (
-    "Further, where they fit: `shift: true` (counts of few known elements with less noise), `sharpening: {units}` "
-    "(more exact counts for what is missing to the price), `totals: {{share: 1/4}}` (totals beside two columns), "
-    "`choose` (the cheapest way that is expected to find all elements; `gris plan bound --choose` writes it)."
+    "Further, where they fit: `shift: true` (counts of few known elements with less noise), `totals: {{share: 1/4}}` "
+    "(totals beside two columns), `choose` (the cheapest way that is expected to find all elements; "
+    "`gris plan bound --choose` writes it)."
 )
 _MEASURES = (
     "Members are counted once each, so one member changes a count by at most 1. Rows are counted too, at most "

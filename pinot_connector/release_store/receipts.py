@@ -72,7 +72,6 @@ def _has_own_elements(shown: app_pb2.PastRelease) -> bool:
     parameters = shown.result.shown.parameters
     return (
         parameters.bounded.sums.HasField("ordered_by")
-        or parameters.bounded.HasField("sharpened")
         or parameters.quantiles.HasField("ordered_by")
         or parameters.in_element_order
         or parameters.smallest_first

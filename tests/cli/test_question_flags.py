@@ -16,7 +16,6 @@ from pinot_connector.questions import MEASURES, Measure, measure_text
 
 # Fields that no flag stands for, with the reason.
 WITHOUT_FLAG = {
-    "sharpening.data_version": "a program states it; a person asks for the present data",
     "distinct_of": "--measure says it: distinct:COLUMN",
 }
 
@@ -27,14 +26,9 @@ def _asked() -> set[str]:
 
 def test_every_field_of_a_question_has_a_flag_or_a_reason() -> None:
     """A new field cannot be forgotten: it would be one that nobody can ask by flags."""
-    fields = {
-        *question_pb2.HistogramQuery.DESCRIPTOR.fields_by_name,
-        *(f"sharpening.{name}" for name in question_pb2.Sharpening.DESCRIPTOR.fields_by_name),
-    }
-    # A flag that stands for a message says its first field.
-    asked = {*_asked(), "sharpening.units"}
-    assert fields == (asked & fields) | WITHOUT_FLAG.keys()
-    assert _asked() - fields == {"sql", "sharpening", "max_cost"}
+    fields = set(question_pb2.HistogramQuery.DESCRIPTOR.fields_by_name)
+    assert fields == (_asked() & fields) | WITHOUT_FLAG.keys()
+    assert _asked() - fields == {"sql", "max_cost"}
 
 
 @pytest.mark.parametrize("measure", Measure)

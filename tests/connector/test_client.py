@@ -207,7 +207,6 @@ async def test_what_is_no_price_is_refused_by_name(world: World, max_cost: Any) 
             client.histogram("feedback", "app", max_cost=max_cost),
             client.total("feedback", max_cost=max_cost),
             client.sql("SELECT COUNT(*) FROM feedback", max_cost=max_cost),
-            client.sharpen(QUESTION, 5, max_cost=max_cost),
         ):
             with pytest.raises(InvalidQuestion, match="max_cost: expected a whole number of information"):
                 await asked

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pinot_connector import Measure, PrivateClient, sharpened_question, structured_question
+from pinot_connector import Measure, PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import InvalidQuestion, RefusedByPolicy
 from tests.support.clients import own_client
@@ -18,7 +18,7 @@ from tests.support.rings import needs
 from tests.support.slight_noise import is_near, require_near
 
 _TABLE = """{member: member, time: {column: day, type: date, buckets: [month]},
-    contributions: {bound: in_query, delta_0: 2, units: 40000, sharpening: 50000NAMES},
+    contributions: {bound: in_query, delta_0: 2, units: 40000NAMES},
     measures: {distinct_members: true, distinct: {article: 3}},
     columns: {article: {type: string}, shop: {type: string, group_by: true}, day: {type: date, filter: [range]}}}"""
 POLICY = f"""
@@ -68,15 +68,6 @@ def test_a_count_is_of_the_values_that_there_are(client: PrivateClient) -> None:
     (said,) = (each for each in total.statements if each.code == "counts.distinct")
     assert (said.column, said.values) == ("article", ("3",))
     assert "distinct values of article, among at most 3 of each member, and so are" in said.text
-
-
-def test_counts_of_values_are_sharpened(client: PrivateClient) -> None:
-    """A look more at the names of the first one has noise for as many values of a member."""
-    asked = structured_question("two", "shop", k=None, measure="distinct:article")
-    client.ask(asked)
-    result = client.ask(sharpened_question(asked, (50_000,)))
-    require_near({row.element: row.noisy_count for row in result.rows}, {(f"s{i}",): 900 for i in range(4)})
-    assert result.charged.information == 50_000
 
 
 @pytest.mark.parametrize("table", ["one", "two"])

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector import AsyncPrivateClient, Timeouts, structured_question
+from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.dp_service_client import show_requests
 from pinot_connector.element_messages import merged
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.questions import Measure
-from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
+from pinot_connector.release_store import ReleaseStore
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
 from pinot_connector.results import PrivateResult
 from tests.support.clients import Counted, client_of
@@ -47,7 +46,7 @@ tables:
 {chr(10).join(VALUES)}
   counted:
     member: member
-    contributions: {{bound: assumed, delta_0: 1, units: 10, sharpening: 50}}
+    contributions: {{bound: assumed, delta_0: 1, units: 10}}
     measures: {{events: {{tau: 300000, tau_is: assumed}}}}
     columns:
       member: {{type: int64}}
@@ -138,35 +137,14 @@ async def test_what_no_message_holds_is_shown_again_and_never_drawn_again(
     await store.close()
 
 
-@pytest.mark.slow
-async def test_a_large_release_is_sharpened_and_shown_again(world: World, engine: Counted) -> None:
-    """Counts of three looks go to dp_service in chunks, and what it combines is the same each time."""
-    store, account = MemoryReleaseStore(), new_account()
-    question = structured_question("counted", "element", k=4, measure=Measure.EVENTS)
-    async with asking(world, engine, store, account) as client:
-        await client.ask(question)
-        await client.sharpen(question, 10)
-        first = await client.sharpen(question, 10, 10)
-    looks = engine.runs
-    asked = structured_question("counted", "element", k=9, measure=Measure.EVENTS)
-    async with asking(world, engine, store, account) as client:
-        more = await client.sharpen(asked, 10, 10)
-        every = await client.ask(structured_question("counted", "element", k=None, measure=Measure.EVENTS))
-    assert (more.charged.information, every.charged.information) == (0, 0)
-    assert numbers(more)[:4] == numbers(first)
-    assert len(every.rows) == COUNTED
-    assert engine.runs == looks == 3
-
-
 def test_a_kept_release_is_sent_in_chunks_of_a_mebibyte() -> None:
     """Put together they are the release; a small one is one message."""
-    header = dp_pb2.KeptHeader(plan=b"p", release_ids_before=["r"])
+    header = dp_pb2.KeptHeader(plan=b"p")
     for size, messages in ((3, 1), (COUNTED, 4)):
         ranks = range(size)
         rows = dp_pb2.KeptChunk(
             elements=dp_pb2.KeptElements(noisy_counts=ranks, sums=[{"values": [2**50] * size}] * 2),
             element_ranks=ranks,
-            before=[dp_pb2.LookCounts(noisy_counts=[2**40] * size)],
         )
         requests = show_requests(header, rows)
         assert len(requests) == messages

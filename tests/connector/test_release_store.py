@@ -84,7 +84,7 @@ async def test_the_first_release_that_is_kept_stays(store: ReleaseStore) -> None
 @pytest.mark.slow
 async def test_a_release_that_no_database_takes_is_refused(store: ReleaseStore) -> None:
     """A store in memory keeps it; the others say so before anything is charged, and keep nothing else instead."""
-    large = KeptRelease(dp_pb2.Kept(names_tag=bytes(MAX_RELEASE_BYTES)), True)
+    large = KeptRelease(dp_pb2.Kept(key_id="0" * MAX_RELEASE_BYTES), True)
     if isinstance(store, MemoryReleaseStore):
         assert await store.keep("q", large) is large
         return

@@ -359,12 +359,12 @@ def test_a_service_that_leaves_conditions_out_is_noticed(
     real = DpServiceClient.translate
 
     async def forgetful(
-        self: DpServiceClient, question: question_pb2.Question, version: str, dialect: str, *before: object
+        self: DpServiceClient, question: question_pb2.Question, version: str, dialect: str
     ) -> dp_pb2.TranslateQueryResponse:
         older = question_pb2.Question()
         older.CopyFrom(question)
         older.structured.ClearField("having")
-        return await real(self, older, version, dialect, *before)  # type: ignore[arg-type]
+        return await real(self, older, version, dialect)
 
     monkeypatch.setattr(DpServiceClient, "translate", forgetful)
     question = structured_question("noisy", "country", k=None)

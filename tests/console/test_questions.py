@@ -204,19 +204,6 @@ async def test_a_large_answer_has_pages_and_the_file_has_all_of_it(ana: Person) 
     assert (await ana.get(f"{path}?page=zero")).status == 422
 
 
-async def test_an_answer_is_sharpened_once_its_price_was_seen(ana: Person) -> None:
-    """The same elements are counted again, and the new answer says that its counts are of two looks."""
-    answer = await ana.send((await ana.priced(table="articles", by="article_id", k="5")).form("/answer"))
-    assert answer.status == 200, answer.text
-    price = await ana.send(answer.form("/price"), units="13")
-    assert price.status == 200
-    assert "13" in price.text
-    assert "sharpened with 13 units" in price.text
-    sharper = await ana.send(price.form("/answer"))
-    assert sharper.status == 200, sharper.text
-    assert "It is combined with the look before it" in sharper.text
-
-
 async def test_a_notice_is_on_every_page_as_a_text(stage: Stage) -> None:
     """Also before a log-in; markup in it is none."""
     visitors = Visitors(stage, notice="Made up <b>rows</b>")

@@ -42,7 +42,6 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.RequestInProgress: dbapi.OperationalError,
     errors.ServiceRefused: dbapi.OperationalError,
     errors.PlanExpired: dbapi.OperationalError,
-    errors.NotSharpenable: dbapi.OperationalError,
     errors.ReservationOver: dbapi.OperationalError,
     errors.EngineError: dbapi.OperationalError,
     errors.EngineUnavailable: dbapi.OperationalError,

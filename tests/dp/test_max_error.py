@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from gris_api.dp.v1 import question_pb2
 
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.asked_numbers import Measure
@@ -22,7 +21,6 @@ from dp_service.releases.exactness import at_other_prices, at_units, of_other_pr
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.translation import IssueContext, plan_for
-from dp_service.server.question_cache import QuestionCache
 from dp_service.terms import Comparison
 
 BLOCK = "{bound: in_query, delta_0: 8, units: 10, least_units: 2, most_units: 40"
@@ -258,23 +256,6 @@ def test_half_and_twice_the_price_are_said() -> None:
         assert [each.units for each in at_other_prices(fixed.resolution.parameters)] == (
             [2] if of.tables[0].contributions else []
         )
-
-
-def test_a_sharpening_is_of_the_release_that_the_error_names() -> None:
-    """It looks again at the counts of as many units as the error came to, and not at those of the policy's price."""
-    of = policy(f"{BLOCK}, sharpening: 20}}")
-    exact = answered(f"{SMALL} OPTION(max_error=8)", of).parameters.contributions.units
-    for wanted, units in (("", 10), ("1000", 2), ("8", exact)):
-        asked = question_pb2.HistogramQuery(
-            table="t", dimensions=["d"], measure=question_pb2.MEASURE_DISTINCT_MEMBERS, max_error=wanted
-        )
-        question = question_pb2.Question(structured=asked, sharpening=question_pb2.Sharpening(units=[5]))
-        found = QuestionCache().resolve(question, of, now=0).sharpening(question)
-        assert found is not None
-        bounded = found.estimate().parameters.contributions
-        assert bounded is not None
-        assert bounded.before is not None
-        assert bounded.before.units == (units,)
 
 
 def test_having_on_a_sum_says_nothing_of_counts() -> None:

@@ -14,7 +14,6 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.releases.kinds import kind_of
 from dp_service.server.parameter_messages import parameters_message
-from tests.dp import test_sharpening as sharpening
 from tests.dp import test_totals as totals
 from tests.dp.test_plan_vectors import NOW, VECTORS
 from tests.dp.test_statements_hold import KINDS, plans
@@ -29,7 +28,6 @@ def parameters() -> Iterator[ReleaseParameters]:
         yield next(plans(asked, ["a", "b", "c"])).parameters
     yield totals.plan_of().parameters
     yield totals.plan_of(known=True, summed=False).parameters
-    yield sharpening.plan_of(10, planned=True).parameters
 
 
 def unsaid(said: Mapping[str, Any], described: Any, path: str) -> Iterator[str]:

@@ -11,7 +11,6 @@ import pytest
 
 from dp_service.mechanisms.selection import Selection
 from dp_service.parameters.release import Listing
-from dp_service.queries.errors import RefusedByPolicyError
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
@@ -22,7 +21,6 @@ from dp_service.releases.looks import Named, names_of, second_plan, second_quest
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.releasing import release, shown
-from dp_service.releases.sharpening import AskedSharpening, sharpened_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType
 from tests.support.queries.quantiles import NAMES, WHOLES, asked, policy
@@ -170,9 +168,3 @@ def test_where_nothing_is_named_there_is_nothing_to_choose() -> None:
     found = release(plan, nothing, KEY, confidence=0.95, whole=True)
     assert (found.elements, found.cost.information, found.cost.calls) == ([], 8, 1)
     assert [column.size for column in found.cells] == [0, 0, 0]
-
-
-def test_quantiles_are_not_sharpened() -> None:
-    """Cells of two releases cannot be combined as noisy counts are, whatever the policy allows."""
-    with pytest.raises(RefusedByPolicyError, match="only counts"):
-        sharpened_question(QUESTION, AskedSharpening((4,)), most_units=10)

@@ -12,7 +12,7 @@ from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.server.errors import RequestError
 from dp_service.server.question_cache import MAX_ELEMENTS, MAX_KEPT, MAX_QUESTION_BYTES, QuestionCache
-from pinot_connector import In, NotIn, sharpened_question, sql_question, structured_question
+from pinot_connector import In, NotIn, sql_question, structured_question
 
 
 def policy_of(table: str = "reading", *, elements: int = 3) -> Policy:
@@ -109,9 +109,6 @@ def test_questions_that_python_would_call_equal_are_others() -> None:
         )
     sql = cache.resolve(sql_question(SQL + " "), policy, now=JUNE)
     assert sql.resolution == cache.resolve(TOP, policy, now=JUNE).resolution
-    assert cache.resolve(sharpened_question(TOP, [7]), policy, now=JUNE) is cache.resolve(
-        TOP, policy, now=JUNE
-    )
 
 
 def test_nothing_is_kept_of_refusals_and_of_what_is_large() -> None:
@@ -160,7 +157,6 @@ def test_a_question_is_quick_once_one_like_it_was_small() -> None:
         sql_question(SQL),
         structured_question("reading", "article", k=6),
         structured_question("reading", "article", k=5, where={"article": NotIn(["a" * 3000])}),
-        sharpened_question(TOP, [7]),
         structured_question("reading", "article", k=5, where="flag"),
     ]
     assert not any(cache.is_quick(each, policy) for each in others)

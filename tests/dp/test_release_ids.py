@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from dp_service.parameters.aggregates import QuantilesReleased, SummedValue, SumsReleased, TotalsReleased
-from dp_service.parameters.contributions import BoundedContributions, LooksBefore, NamesLook
+from dp_service.parameters.contributions import BoundedContributions, NamesLook
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.release_ids import (
     keyed_data_version,
@@ -35,7 +35,6 @@ from tests.support.queries.as_in_plans import carried
 Changes: TypeAlias = list[dict[str, Any]]
 
 NAMES = NamesLook(delta_1=4, units=Fraction(7), most_names=75)
-BEFORE = LooksBefore((Fraction(20),), ("release",))
 BOUNDS_OF_RELEASE = BoundedContributions(
     BoundedBy.IN_QUERY, delta_0=32, periods=1, of_events=False, units=20, min_count=1, salt="5a17"
 )
@@ -116,7 +115,6 @@ BOUNDS: Changes = [
     {"salt": "5a18"},
     {"shifted": True},
     {"names": NAMES},
-    {"before": BEFORE},
     {"values_of": "page"},
 ]
 
@@ -130,7 +128,6 @@ def test_everything_about_a_bound_is_part_of_the_specification(change: dict[str,
 
 
 NAMED: Changes = [{"delta_1": 5}, {"units": Fraction(8)}, {"most_names": 76}]
-BEFORE_IT: Changes = [{"units": (Fraction(21),)}, {"release_ids": ("other",)}]
 SUMMING: Changes = [{"share": Fraction(1, 4)}, {"columns": (SUMMED, SUMMED)}]
 SUMMED_AS: Changes = [
     {"name": "other"},
@@ -157,7 +154,6 @@ PARTS: list[tuple[Any, Changes, set[str]]] = [
     (GUMBEL, RELEASE, {"within", "clips", "listing", "funnel"}),
     (BOUNDS_OF_RELEASE, BOUNDS, set()),
     (NAMES, NAMED, set()),
-    (BEFORE, BEFORE_IT, {"planned"}),
     (SUMS, SUMMING, {"asked", "ordered_by"}),
     (SUMMED, SUMMED_AS, {"condition", "keeps_nulls"}),
     (TOTALS, TOTALLED, {"column"}),

@@ -20,7 +20,6 @@ from dp_service.releases.plan import Plan
 from dp_service.releases.saying import of_answer, of_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.server.parameter_messages import parameters_message
-from tests.dp import test_sharpening as sharpening
 from tests.dp import test_totals as totals
 from tests.dp.identities import KEY
 from tests.dp.plans import PLAN
@@ -170,14 +169,3 @@ def test_what_is_looked_up_is_said_wherever_a_question_names_it(
     said_of_it = [each.text for each in estimated if each.code == "rows.looked_up"]
     assert len(said_of_it) == (rest is not None)
     assert all(each.endswith(f"rows whose text it does not have {rest}") for each in said_of_it)
-
-
-def test_the_noise_of_a_look_more_is_not_said_of_combined_counts() -> None:
-    """Those carry less, which is said beside it; what is expected is of what is shown."""
-    plan = sharpening.plan_of(10, planned=True)
-    look = sharpening.look_more(plan)
-    assert said(plan)["method.noise"].startswith("Counts of this look carry ")
-    combined = math.sqrt(look.law.variance)
-    assert f"{combined:.6f}" in said(plan)["counts.combined"]
-    expected = look.accuracy().mean_error
-    assert expected == pytest.approx(combined * math.sqrt(2 / math.pi), abs=1e-3)

@@ -78,8 +78,6 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.Quantiles",
     "gris.dp.v1.Question",
     "gris.dp.v1.RankCut",
-    "gris.dp.v1.Sharpened",
-    "gris.dp.v1.Sharpening",
     "gris.dp.v1.Shift",
     "gris.dp.v1.Shown",
     "gris.dp.v1.ShownElements",
@@ -191,7 +189,7 @@ def test_nothing_of_the_trusted_side_is_in_a_message_of_the_gateway() -> None:
 def shown_by(kind: str) -> tuple[dp_pb2.ShownElements, app_pb2.Result]:
     """Returns a result of one row with every field that this kind of result has."""
     elements, end = dp_pb2.ShownElements(), app_pb2.Result()
-    denominator = 2 if kind == "combined counts" else 1
+    denominator = 2 if kind == "counts relative to a total" else 1
     unlisted = {"noisy_numerators", "noisy_denominator"} if denominator == 1 else {"noisy_counts"}
     counted = {"aggregates", "noisy_counts", "interval_lower", "interval_upper"}
     filled(elements, frozenset(unlisted | (counted if kind == "quantiles" else {"quantiles"})))
@@ -203,13 +201,13 @@ def shown_by(kind: str) -> tuple[dp_pb2.ShownElements, app_pb2.Result]:
         # Totals are beside one look at counts.
         end.shown.ClearField("totals")
     if denominator > 1:
-        elements.noisy_denominator = end.shown.parameters.bounded.sharpened.denominator = denominator
+        elements.noisy_denominator = end.shown.parameters.bounded.shift.denominator = denominator
     return elements, end
 
 
 CHOSEN = {
     "counts": frozenset({"bounded"}),
-    "combined counts": frozenset({"bounded", "sharpened"}),
+    "counts relative to a total": frozenset({"bounded", "shift"}),
     "quantiles": frozenset({"quantiles"}),
 }
 KINDS = list(CHOSEN)

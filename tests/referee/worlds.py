@@ -91,10 +91,10 @@ _PAIRS = """  pairs:
 """
 _SERIES = "time: {column: day, type: date, buckets: [day, week, month, quarter, year], parts: [weekday, week, month]}"
 _BOUNDED = (
-    _table("counts", _TIME, f"{_IN_QUERY}, shift: true, sharpening: 30, totals: {{share: 1/3}}}}", _COUNTED),
+    _table("counts", _TIME, f"{_IN_QUERY}, shift: true, totals: {{share: 1/3}}}}", _COUNTED),
     _table("sums", _SERIES, f"{_IN_QUERY}, buckets: 7, totals: {{one_value: [shop]}}, {_SUMS}}}", _COUNTED)
     + _VALUES,
-    _table("looks", _TIME, f"{_IN_QUERY}, sharpening: 25, totals: {{}}, {_NAMES}, {_SUMS}}}", _COUNTED)
+    _table("looks", _TIME, f"{_IN_QUERY}, totals: {{}}, {_NAMES}, {_SUMS}}}", _COUNTED)
     + _VALUES
     + _QUANTILES,
     _table("chosen", _TIME, f"{_IN_QUERY}, {_NAMES}, {_CHOOSE}}}", _COUNTED),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 from typing import Any
 
 import grpc
@@ -124,31 +123,21 @@ async def streamed(dp: Any, messages: Iterable[dp_pb2.AddNoiseRequest]) -> list[
     return [response async for response in dp.AddNoise(iter(messages))]
 
 
-def showing(
-    plan: bytes,
-    kept: dp_pb2.Kept,
-    *,
-    confidence: float = 0.0,
-    before: Mapping[str, list[int]] = MappingProxyType({}),
-) -> dp_pb2.ShowReleaseRequest:
+def showing(plan: bytes, kept: dp_pb2.Kept, *, confidence: float = 0.0) -> dp_pb2.ShowReleaseRequest:
     """Return the one message that shows a kept release of one column under a plan.
 
     Args:
         plan: The plan of the question that shows it.
         kept: The release.
         confidence: Of its intervals.
-        before: The counts of the looks before, in the order of the release, by their release_ids.
     """
     (column,) = kept.elements.columns
     elements = list(getattr(column, column.WhichOneof("values") or "").values)
     return dp_pb2.ShowReleaseRequest(
-        header=dp_pb2.KeptHeader(
-            plan=plan, confidence=confidence, kept=without(kept, "elements"), release_ids_before=before
-        ),
+        header=dp_pb2.KeptHeader(plan=plan, confidence=confidence, kept=without(kept, "elements")),
         chunk=dp_pb2.KeptChunk(
             elements=without(kept.elements, "columns"),
             element_ranks=[sorted(elements).index(each) for each in elements],
-            before=[dp_pb2.LookCounts(noisy_counts=counts) for counts in before.values()],
         ),
         end=dp_pb2.ReleaseEnd(row_count=len(elements)),
     )

@@ -38,7 +38,7 @@ tables:
   restricted: {{member: member_id, {_MEMBERS}, columns: {RESTRICTED}}}
   unknown: {{member: user_id, measures: {{events: {{tau: 1, tau_is: assumed}}}}, columns: {UNKNOWN}}}
   clipped: {{member: member_id, measures: {{events: {{tau: 2, tau_is: clipped}}}}, columns: {KNOWN}}}
-  bounded: {{member: member_id, contributions: {{{_ONE_LOOK}, sharpening: 500}}, {_MEMBERS}, columns: {KNOWN}}}
+  bounded: {{member: member_id, contributions: {{{_ONE_LOOK}}}, {_MEMBERS}, columns: {KNOWN}}}
   shifted:
     {{member: member_id, contributions: {{{_ONE_LOOK.replace("1,", "2,")}, shift: true}}, {_MEMBERS}, columns: {KNOWN}}}
   looks:

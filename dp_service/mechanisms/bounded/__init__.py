@@ -9,7 +9,6 @@ promise nothing.
 * `bound_gauss`: one look, over an unknown domain or a known one; `threshold` hides what one member alone holds;
 * `two_looks`: names by a small bound, then counts by a large one;
 * `shift`: on small known domains, counts relative to their total;
-* `sharpening`: the counts of several looks combined;
 * `selected_intervals`, `sum_intervals`: intervals that are true given that an element is shown.
 
 `docs/proofs/bounded-contributions.md` proves all guarantees. A Gaussian release of u units is no sequence of u
@@ -22,18 +21,14 @@ Papers, as the modules name them: Bun and Steinke 2016 (arXiv:1605.02065); Canon
 
 from dp_service.mechanisms.bounded.bound_gauss import BoundGauss
 from dp_service.mechanisms.bounded.contribution_bound import ContributionBound, Counted
-from dp_service.mechanisms.bounded.sharpening import CombinedLaw, Sharpened, sharpened
 from dp_service.mechanisms.bounded.shift import Shift, ShiftedCounts
 from dp_service.mechanisms.bounded.two_looks import TwoLooks
 
 __all__ = [
     "BoundGauss",
-    "CombinedLaw",
     "ContributionBound",
     "Counted",
-    "Sharpened",
     "Shift",
     "ShiftedCounts",
     "TwoLooks",
-    "sharpened",
 ]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -21,9 +20,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _REACH_IN_SIGMAS = 12
-_TRUSTED_IN_SIGMAS = 11
 _MOST_CELLS = 2**22
-_MOST_STEPS = 2**26
 _SLACK = 1e-7
 
 
@@ -70,26 +67,6 @@ class WeightedNoise:
         level = _checked(alpha) / 2 * (1 - _SLACK)
         return bisect.bisect_left(range(self._radius + 1), True, key=lambda w: self.tail(w + 1) <= level)
 
-    @property
-    def is_added_up_soon(self) -> bool:
-        """Whether adding up the law takes at most 2^26 steps, a fraction of a second."""
-        cells, steps = 1, 0
-        for weight, variance in sorted(zip(self.weights, self.variances, strict=True)):
-            values = 2 * _reach(variance) + 1
-            steps += cells * values
-            cells += weight * (values - 1)
-        return steps <= _MOST_STEPS
-
-    @property
-    def trusted(self) -> int:
-        """Up to here tails are right relative to their size."""
-        return int(_TRUSTED_IN_SIGMAS * self._sigma)
-
-    @property
-    def _sigma(self) -> float:
-        pairs = zip(self.weights, self.variances, strict=True)
-        return math.sqrt(sum(weight**2 * float(variance) for weight, variance in pairs))
-
     @cached_property
     def _radius(self) -> int:
         return sum(
@@ -115,45 +92,6 @@ def sum_interval(
     half_width = noise.half_width(alpha)
     lower = max(-((half_width - value) // denominator), minimum)
     return CountInterval(lower, max((value + half_width) // denominator, minimum, lower))
-
-
-def selected_sum_interval(
-    noise: WeightedNoise, value: int, threshold: int, denominator: int, *, alpha: Fraction, minimum: int
-) -> CountInterval:
-    """Return the interval of a count that is shown because value = denominator h + S reached `threshold`.
-
-    As `selected_intervals` does for one draw. Where the lower end would be more than about 11 sigma below the
-    threshold, it is `minimum`.
-
-    Raises:
-        ValueError: alpha is out of range, or `value` is below the threshold.
-    """
-    if value < threshold:
-        raise ValueError("value must not be below its threshold")
-    tail = _checked(alpha) / 2 * (1 - _SLACK)
-    half_width = noise.half_width(alpha)
-
-    def ratio(h: int, n: int) -> float | None:
-        if threshold - denominator * h > noise.trusted:
-            return None
-        return noise.tail(n - denominator * h) / noise.tail(threshold - denominator * h)
-
-    def is_reached_often(h: int) -> bool:
-        found = ratio(h, value)
-        return found is not None and found > tail
-
-    def is_rarely_exceeded(h: int) -> bool:
-        found = ratio(h, value + 1)
-        return found is not None and found >= 1 - tail
-
-    candidates = range(minimum, max((value + half_width) // denominator, minimum) + 1)
-    lower = minimum + bisect.bisect_left(candidates, True, key=is_reached_often)
-    upper = minimum + bisect.bisect_left(candidates, True, key=is_rarely_exceeded) - 1
-    # Below, nothing is known of the ratio: if the first count of which it is known fits, so may all of them.
-    first_known = max(-((noise.trusted - threshold) // denominator), minimum)
-    if lower <= first_known:
-        lower = minimum
-    return CountInterval(lower, max(upper, lower))
 
 
 def _checked(alpha: Fraction) -> float:
@@ -184,10 +122,3 @@ def _with_draw(masses: Floats, weight: int, variance: Fraction) -> Floats:
     for place, mass in enumerate(law):
         total[weight * place : weight * place + masses.size] += mass * masses
     return total
-
-
-def common_weights(sizes: Sequence[Fraction]) -> tuple[int, ...]:
-    """Return the smallest positive integers in the proportions of positive rationals."""
-    scale = math.lcm(*(size.denominator for size in sizes))
-    whole = [int(size * scale) for size in sizes]
-    return tuple(size // math.gcd(*whole) for size in whole)

@@ -2,7 +2,7 @@
 
 `kind` has what every kind says of itself. `laplace` and `gumbel` need no bound of contributions. `bounded` are counts
 of bounded ones, in one look or two; `relative` counts relative to their total, `moments` sums and averages, `totals`
-either of them with totals beside it, `sharpened` a look more. `quantiles` are cells of a grid.
+either of them with totals beside it. `quantiles` are cells of a grid.
 """
 
 from dp_service.releases.kinds.kind import AnyKind, Kind

@@ -173,8 +173,6 @@ class Bounded(Kind[_Mechanism]):
     def _bounded(self) -> str:
         stated = self.stated
         of = "" if stated.names is None else " of those that a first look names"
-        if stated.before is not None:
-            of = " of these"
         each = f" in each of {stated.periods} periods" if stated.periods > 1 else ""
         return (
             f"Counts are of bounded contributions: a member counts in at most {elements(stated.delta_0)}{each}{of}; "
@@ -323,12 +321,6 @@ class BoundedCounts(Bounded[BoundGauss | TwoLooks]):
             kept = choice.kept if choice.kept_names is None else choice.kept_names
             return is_shown(self.mechanism.names_look, expected.at_least(k), kept)
         return is_shown(self.mechanism, expected.at_least(k), choice.kept)
-
-    @property
-    def sharpenable(self) -> BoundGauss | None:
-        """The look at what is known: the domain, or the names of a first look."""
-        is_known = self.first_look is not None or self.parameters.domain is not None
-        return self.look if is_known else None
 
 
 def look_intervals(

@@ -18,14 +18,14 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.bounded import BoundGauss, TwoLooks
+from dp_service.mechanisms.bounded import TwoLooks
 from dp_service.mechanisms.parameters import Cost
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import TypedHistogram, over_domain, within
 from dp_service.releases.kinds.parts import IncompleteParametersError, clipped, counts_of, covering
-from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownCells, ShownSharpened
+from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownCells
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements
 from dp_service.terms import Element
@@ -153,13 +153,6 @@ class Kind(ABC, Generic[_Mechanism]):
         """Return the elements that a selection's places are of."""
         return rows.elements
 
-    def require_answerable(self) -> None:
-        """Refuse a question whose numbers this kind cannot answer with.
-
-        Raises:
-            QuestionError: They are such; `field` names them.
-        """
-
     # Prices and drawing.
 
     @property
@@ -213,22 +206,6 @@ class Kind(ABC, Generic[_Mechanism]):
             drawn: The release. Of the selection's `indices`, only the order counts: it is that of the elements.
             alpha: The probability with which an interval may miss.
         """
-
-    def together(
-        self, drawn: MechanismOutput, before: Sequence[NDArray[np.int64]], *, confidence: float
-    ) -> ShownSharpened:
-        """Return what a question shows of a look and those before it. It draws nothing and needs no data.
-
-        Args:
-            drawn: The last look. Of its `indices`, only the order counts: how many of the other elements come before
-                each in ascending order.
-            before: The counts of each look before, in ascending order of the elements.
-            confidence: Of each interval, strictly between 0 and 1.
-
-        Raises:
-            ValueError: They do not belong together.
-        """
-        raise IncompleteParametersError
 
     def shown_cells(self, cells: tuple[NDArray[np.int64], ...], *, alpha: Fraction) -> tuple[ShownCells, ...]:
         """Return the quantiles that a question shows, in its order.
@@ -298,11 +275,6 @@ class Kind(ABC, Generic[_Mechanism]):
             expected: The counts that the policy's author expects.
             choice: What the policy says of the parts of counts that bounding leaves.
         """
-        return None
-
-    @property
-    def sharpenable(self) -> BoundGauss | None:
-        """The look whose counts can be sharpened; None: there is none."""
         return None
 
     # What is said of it.

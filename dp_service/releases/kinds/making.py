@@ -19,7 +19,6 @@ from dp_service.releases.kinds.parts import IncompleteParametersError
 from dp_service.releases.kinds.quantiles import Quantiles
 from dp_service.releases.kinds.reached import Reached
 from dp_service.releases.kinds.relative import Relative
-from dp_service.releases.kinds.sharpened import LookMore
 from dp_service.releases.kinds.totals import WithTotals
 from dp_service.terms import CountNoise, MechanismName
 
@@ -66,8 +65,6 @@ def _bounded(parameters: ReleaseParameters, currency: Currency) -> AnyKind:
     stated = contributions_of(parameters)
     if stated.shifted:
         return Relative.of(parameters, currency)
-    if stated.before is not None:
-        return LookMore.of(parameters, currency)
     if parameters.sums is not None:
         return _with_totals(SharedCounts.of(parameters, currency))
     return _with_totals(BoundedCounts.of(parameters, currency))

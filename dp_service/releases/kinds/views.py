@@ -188,19 +188,6 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class ShownSharpened:
-    """What a question shows of looks together.
-
-    Attributes:
-        view: Which elements, and their intervals; `rows` are their places in the release of the last look.
-        counts: The combined counts of all elements, in the order of that release.
-    """
-
-    view: ReleaseView
-    counts: Counts
-
-
-@dataclass(frozen=True)
 class ExpectedPrice:
     """What a top-k costs on average, if k elements lie `above` the count at rank d_bar + 1 and nothing else does.
 

@@ -22,7 +22,7 @@ from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.audience_terms import AskedAs
 from dp_service.queries.audiences import seen_by
 from dp_service.queries.canonical_query import QueryDistinct
-from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution, second_look
 from dp_service.queries.sql import parse_sql
@@ -34,7 +34,6 @@ from dp_service.releases.kinds import kind_of
 from dp_service.releases.looks import Named, second_plan
 from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import counted
-from dp_service.releases.sharpening import AskedSharpening, sharpened_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, Element, MechanismName
 from pinot_connector.engines import base
@@ -44,7 +43,7 @@ from tests.support.queries.reference import Row
 from tests.support.queries.sql_writer import spelled
 from tests.support.queries.strategies import NOW
 
-from .strategies import AUDIENCE, SHARPENING_UNITS, World
+from .strategies import AUDIENCE, World
 
 # More rows than any table here has groups.
 ALL_ROWS = 10_000
@@ -80,7 +79,6 @@ class Totals:
     totals: int = 0
     second_looks: int = 0
     shifts: int = 0
-    sharpenings: int = 0
     chosen: int = 0
     compound: int = 0
     distinct: int = 0
@@ -93,7 +91,7 @@ class Totals:
         return (
             f"{self.questions} questions ({named}; {self.partly_known} with a key that is known in part, "
             f"{self.cut} cut at d_bar, {self.totals} totals, {self.second_looks} second looks, "
-            f"{self.shifts} relative to a total, {self.sharpenings} sharpenings, {self.chosen} without a bound where "
+            f"{self.shifts} relative to a total, {self.chosen} without a bound where "
             "the policy has one, "
             f"{self.in_time} with a range of timestamps, {self.compound} with patterns or alternatives, "
             f"{self.distinct} of distinct values), "
@@ -118,7 +116,7 @@ def faults(
         totals.chosen += sum(each.parameters.contributions is None for each in resolutions)
     with closing(AskedTable(folder / "t.parquet", world.rows)) as table:
         first = table.met([Asked.of(each) for each in resolutions])
-        resolutions += [*_second_looks(resolutions, first), *_sharpenings(resolutions, first)]
+        resolutions += _second_looks(resolutions, first)
         whole = table.met([Asked.of(translate(each)) for each in resolutions])
         whole_answers = [Asked.of(translate(uncut(each))) for each in resolutions]
         everything = table.met(whole_answers)
@@ -143,25 +141,6 @@ def _second_looks(resolutions: list[Resolution], found: list[TypedHistogram]) ->
         looks = kind_of(resolution.parameters).first_look
         if looks is not None and first.elements:
             yield second_look(resolution, tuple(sorted(first.elements[: looks.most_names])))
-
-
-def _sharpenings(resolutions: list[Resolution], found: list[TypedHistogram]) -> Iterator[Resolution]:
-    """Return a look more at what each question could have shown, if its counts can be sharpened."""
-    for resolution, first in zip(resolutions, found, strict=True):
-        looks = kind_of(resolution.parameters).first_look
-        names = () if looks is None else tuple(sorted(first.elements[: looks.most_names]))
-        if looks is not None and not names:
-            continue
-        with suppress(RefusedByPolicyError):
-            # Of fewer units than the question, of as many or of more.
-            asked = AskedSharpening((5, 1 + len(first.elements) % SHARPENING_UNITS))
-            yield sharpened_question(
-                resolution,
-                asked,
-                most_units=SHARPENING_UNITS,
-                names=names,
-                release_ids=("1" * 64, "2" * 64),
-            )
 
 
 def uncut(resolution: Resolution) -> Resolution:
@@ -418,8 +397,6 @@ def _count(totals: Totals, resolution: Resolution, whole: TypedHistogram) -> Non
     )
     totals.shifts += isinstance(kind_of(resolution.parameters).mechanism, Shift)
     parameters = resolution.parameters
-    bounded = parameters.contributions
-    totals.sharpenings += bounded is not None and bounded.before is not None
     totals.partly_known += bool(parameters.within)
     totals.totals += not resolution.query.dimensions
     totals.compound += bool(resolution.query.conditions)

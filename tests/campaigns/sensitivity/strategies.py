@@ -30,7 +30,6 @@ from tests.support.queries.strategies import (
 )
 
 MEMBERS = ["m1", "m2", "m3"]
-SHARPENING_UNITS = 30
 AUDIENCE = "one"
 DISTINCT = ("text", "number", "day")
 """The columns whose distinct values a policy that bounds contributions offers."""
@@ -101,7 +100,6 @@ def _bounded(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
         names = {"delta_1": draw(st.integers(1, 3)), "share": "1/3", "max_names": draw(st.integers(1, 3))}
         block["names"] = names
     block["shift"] = draw(st.booleans())
-    block["sharpening"] = SHARPENING_UNITS
     columns = {
         name: {key: value for key, value in said.items() if key != "delta"}
         for name, said in table["columns"].items()

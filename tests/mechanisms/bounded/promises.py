@@ -157,7 +157,7 @@ class BothLooks:
     """Names and counts together, over data sets of `most_members` small members on top of a `base` of members.
 
     `counts_of` makes the histogram of the second look within the names; by default it bounds within them.
-    `most_names_of` is a mutation: M from the data. `sharpened` are further looks at the names, of the same histogram.
+    `most_names_of` is a mutation: M from the data.
     """
 
     looks: TwoLooks
@@ -167,7 +167,6 @@ class BothLooks:
     counts_of: Callable[[DataSet, Names], Counts] | None = None
     most_names_of: Callable[[DataSet], int] | None = None
     added: Sequence[Member] | None = None
-    sharpened: tuple[BoundGauss, ...] = ()
     _laws: dict[object, dict[Names, float]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -178,7 +177,7 @@ class BothLooks:
         return (
             f"two looks, m={looks.min_count} Delta_1={looks.names_bound.delta_0} "
             f"Delta_2={looks.counts_bound.delta_0} M={looks.most_names} elements={self.elements} "
-            f"base={len(self.base)} members{f', sharpened {len(self.sharpened)} times' if self.sharpened else ''}"
+            f"base={len(self.base)} members"
         )
 
     @cached_property
@@ -188,7 +187,7 @@ class BothLooks:
 
     @property
     def _counting(self) -> tuple[BoundGauss, ...]:
-        return (self.looks.counts_look, *self.sharpened)
+        return (self.looks.counts_look,)
 
     def worst(self) -> Worst:
         """Return the worst over all pairs of neighbours whose histograms differ."""
@@ -435,15 +434,6 @@ FAST: list[Promise] = [
     BothLooks(two_looks(1, 2, 2), 2, 2, base=everyone(2, 3)),
     BothLooks(two_looks(1, 2, 1, min_count=2), 2, 2, base=everyone(2, 2)),
     BothLooks(two_looks(1, 1, 4), 4, 1, base=everyone(4, 20), added=[*everyone(4, 4), (((2, 1),),)]),
-    BothLooks(two_looks(1, 2, 1), 2, 2, base=everyone(2, 2), sharpened=(one_look(2, None),)),
-    BothLooks(
-        two_looks(1, 1, 4),
-        4,
-        1,
-        base=everyone(4, 20),
-        added=everyone(4, 4),
-        sharpened=(one_look(1, None, units=2), one_look(1, None)),
-    ),
     Shifted(shift(2, 2), 3),
     Shifted(shift(1, 1), 3),
     Shifted(shift(3, 4), 1),

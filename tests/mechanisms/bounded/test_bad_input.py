@@ -15,10 +15,9 @@ from dp_service.mechanisms.bounded import (
     Counted,
     Shift,
     TwoLooks,
-    sharpened,
 )
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
-from dp_service.mechanisms.bounded.sum_intervals import WeightedNoise, selected_sum_interval, sum_interval
+from dp_service.mechanisms.bounded.sum_intervals import WeightedNoise, sum_interval
 from dp_service.noise import KeyedNoise, KeyedStream
 
 CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
@@ -67,38 +66,16 @@ def two_looks(units: int, names_units: Fraction, most_names: int = 5, min_count:
             lambda: Shift(CURRENCY, Fraction(1), ContributionBound(2, 3, 1, Counted.EVENTS), 4),
             "delta_0 must be domain_size",
         ),
-        (lambda: sharpened([], []), "looks"),
-        (
-            lambda: sharpened([BoundGauss(CURRENCY, Fraction(1), BOUND, 1)], [np.zeros(1, dtype=np.int64)]),
-            "known domain",
-        ),
         (lambda: WeightedNoise((1, 2), (Fraction(1),)), "weights"),
         (lambda: WeightedNoise((0,), (Fraction(1),)), "weights"),
         (lambda: WeightedNoise((1, 10**6), (Fraction(100), Fraction(100))), "weights must give a sum"),
         (lambda: sum_interval(LAW, 3, 1, alpha=Fraction(0), minimum=0), "alpha"),
-        (lambda: selected_sum_interval(LAW, 3, 4, 1, alpha=HALF, minimum=0), "threshold"),
     ],
 )
 def test_a_parameter_out_of_range_is_refused_by_name(make: Callable[[], object], message: str) -> None:
     """The message says which."""
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_looks_of_different_bounds_are_not_combined() -> None:
-    """They count other contributions."""
-    looks = [BoundGauss(CURRENCY, Fraction(1), ContributionBound(delta_0), None) for delta_0 in (4, 8)]
-    with pytest.raises(ValueError, match="same currency and bound"):
-        sharpened(looks, [np.zeros(3, dtype=np.int64)] * 2)
-
-
-def test_counts_of_other_names_are_not_combined() -> None:
-    """As many counts as names in each look."""
-    looks = [BoundGauss(CURRENCY, Fraction(units), BOUND, None) for units in (1, 2)]
-    with pytest.raises(ValueError, match="noisy_counts"):
-        sharpened(looks, [np.zeros(size, dtype=np.int64) for size in (2, 3)])
-    with pytest.raises(ValueError, match="as many"):
-        sharpened(looks, [np.zeros(2, dtype=np.int64)])
 
 
 @pytest.mark.parametrize("counts", [[1, 2], [1, 2, 3, 4]])

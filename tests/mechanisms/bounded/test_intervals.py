@@ -12,26 +12,21 @@ import pytest
 from dp_service.mechanisms import Currency, Histogram
 from dp_service.mechanisms.bounded import (
     BoundGauss,
-    CombinedLaw,
     ContributionBound,
     Shift,
     ShiftedCounts,
     TwoLooks,
-    sharpened,
 )
 from dp_service.mechanisms.bounded.gaussian_tails import log_tail
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.bounded.sum_intervals import (
     WeightedNoise,
-    common_weights,
-    selected_sum_interval,
     sum_interval,
 )
 from dp_service.mechanisms.intervals import gaussian_half_width, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.noise.distribution import gaussian_tail
-from dp_service.noise.gaussian_price import DISCRETENESS
 from tests.support.some import some
 
 from .laws import masses, reach
@@ -194,67 +189,24 @@ def test_the_law_of_a_sum_is_the_convolution(law: WeightedNoise) -> None:
         assert law.tail(n) == pytest.approx(sum(own for place, own in mass.items() if place >= n), rel=1e-9)
 
 
-def sum_coverage(law: WeightedNoise, denominator: int, count: int, threshold: int | None) -> float:
-    """Return the coverage of a count, given that it is shown; its estimate is count + S / denominator."""
-    covered = shown = 0.0
+def sum_coverage(law: WeightedNoise, denominator: int, count: int) -> float:
+    """Return the coverage of a count; its estimate is count + S / denominator."""
+    covered = 0.0
     spread = 9 * int(math.sqrt(sum(w**2 * v for w, v in zip(law.weights, law.variances, strict=True)))) + 9
     for noise in range(-spread, spread + 1):
         value = denominator * count + noise
         mass = law.tail(noise) - law.tail(noise + 1)
-        if threshold is None:
-            found = sum_interval(law, value, denominator, alpha=ALPHA, minimum=0)
-        elif value >= threshold:
-            found = selected_sum_interval(law, value, threshold, denominator, alpha=ALPHA, minimum=0)
-        else:
-            continue
-        shown += mass
+        found = sum_interval(law, value, denominator, alpha=ALPHA, minimum=0)
         covered += mass * (found.lower <= count <= found.upper)
-    return covered / shown
+    return covered
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("denominator", [1, 2, 8])
 @pytest.mark.parametrize("count", [0, 3, 30])
 def test_intervals_of_sums_cover(law: WeightedNoise, denominator: int, count: int) -> None:
-    """Selected by a threshold around the count, or not at all."""
-    for threshold in (None, denominator * count - 4, denominator * count, denominator * count + 12):
-        assert sum_coverage(law, denominator, count, threshold) >= 1 - ALPHA - Fraction(1, 10**6)
-
-
-def test_sharpened_counts_have_the_noise_of_one_look_with_all_units() -> None:
-    """Weights are the units, and the law is that of the weighted sum."""
-    looks = [BoundGauss(CURRENCY, Fraction(units), ContributionBound(16), None) for units in (10, 30)]
-    counts = [np.array(each, dtype=np.int64) for each in ([100, 90, 2**53], [104, 86, 2**53])]
-    found = sharpened(looks, counts)
-    assert found.noise.weights == (1, 3)
-    assert [Fraction(value, found.denominator) for value in found.values] == [103, 87, 2**53]
-    combined = sum(
-        Fraction(weight, found.denominator) ** 2 * look.variance
-        for weight, look in zip(found.noise.weights, looks, strict=True)
-    )
-    one_look = BoundGauss(CURRENCY, Fraction(40), ContributionBound(16), None).variance
-    assert one_look - DISCRETENESS < combined == CombinedLaw.of(looks).variance < one_look
-    assert found.ranking() == [2, 0, 1]
-    (largest, second) = found.intervals(2, alpha=ALPHA)
-    assert largest.lower <= 2**53 <= largest.upper
-    assert second.lower <= 103 <= second.upper
-    assert len(found.intervals(5, alpha=ALPHA)) == 3
-
-
-def test_of_equal_sharpened_counts_the_earlier_name_is_shown() -> None:
-    """It had to reach the one that was cut off, and a later name had to exceed it."""
-    look = BoundGauss(CURRENCY, Fraction(20), ContributionBound(4), None)
-    found = sharpened([look], [np.array([90, 90, 95])])
-    assert found.ranking() == [2, 0, 1]
-    later, earlier = found.intervals(2, alpha=ALPHA)
-    for value, threshold, interval in ((95, 91, later), (90, 90, earlier)):
-        expected = selected_sum_interval(found.noise, value, threshold, 1, alpha=ALPHA, minimum=0)
-        assert interval == expected
-
-
-def test_weights_are_the_smallest_integers() -> None:
-    """35 % of 71 units and 20 more."""
-    assert common_weights([Fraction(71 * 65, 100), Fraction(20)]) == (923, 400)
+    """Of which nothing decided whether they are shown."""
+    assert sum_coverage(law, denominator, count) >= 1 - ALPHA - Fraction(1, 10**6)
 
 
 SHIFT = Shift(CURRENCY, Fraction(400), ContributionBound(3), 3)
@@ -264,7 +216,7 @@ def test_intervals_of_the_shift_cover_when_all_are_shown() -> None:
     """By the exact law of the sum of both noises."""
     law = WeightedNoise((1, SHIFT.factors[0]), (SHIFT.count_variance, SHIFT.total_variance))
     for count in (0, 5, 60):
-        assert sum_coverage(law, SHIFT.factors[1], count, None) >= 1 - ALPHA - Fraction(1, 10**6)
+        assert sum_coverage(law, SHIFT.factors[1], count) >= 1 - ALPHA - Fraction(1, 10**6)
     found = ShiftedCounts(SHIFT, np.array([4, -3, 8], dtype=np.int64), 20)
     estimates = found.estimates()
     for interval, element in some(zip(found.intervals(3, alpha=ALPHA), found.ranking(), strict=True)):

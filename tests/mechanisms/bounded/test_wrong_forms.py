@@ -6,22 +6,16 @@ used) is changed in the data that it is given.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
-from itertools import accumulate, product
+from itertools import product
 
 import numpy as np
 import pytest
 
-from dp_service.mechanisms import Histogram
-from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted, TwoLooks, bound_gauss
+from dp_service.mechanisms.bounded import ContributionBound, Counted, TwoLooks, bound_gauss
 from dp_service.mechanisms.bounded.threshold import hiding_threshold
-from dp_service.mechanisms.rows import Rows
-from dp_service.noise import KeyedNoise, KeyedStream, NoiseSource
 from dp_service.noise.gaussian_price import DISCRETENESS
-from tests.mechanisms.enumeration import certain_hockey_stick, output_law
 
 from .laws import ROUNDING_ERROR, Floats, masses, reach, worst_excess
 from .member_data import Counts, DataSet, distinct_counts, histogram
@@ -30,10 +24,8 @@ from .promises import (
     DistinctLook,
     OneLook,
     Promise,
-    Shifted,
     everyone,
     one_look,
-    shift,
     two_looks,
 )
 
@@ -221,109 +213,3 @@ def test_a_second_look_with_the_noise_of_the_first_breaks_two_looks(is_shared: b
         for more in ((0, 1), (1, 0), (1, 1))
     )
     assert (worst > CLEARLY) is is_shared
-
-
-@pytest.mark.slow
-def test_a_sharpening_that_does_not_bound_or_is_not_paid_breaks_its_price() -> None:
-    """Its members are bounded within the names as those of the second look, and its units are added to all others."""
-    more = one_look(1, None, units=2)
-    promise = BothLooks(
-        two_looks(1, 1, 4), 4, 1, base=everyone(4, 20), added=[tuple_of_all(4)], sharpened=(more,)
-    )
-    assert is_kept(promise)
-
-    # Rho is 1 of the names and 12 of counts, of 4 that are paid.
-    assert replace(promise, counts_of=not_bounded).worst().relative_rho > 2.5
-    unpaid = replace(promise, sharpened=())
-    assert promise.worst().relative_rho * float(promise.rho) > 1.5 * float(unpaid.rho)
-
-
-@pytest.mark.parametrize("is_reused", [False, True])
-def test_a_sharpening_with_the_randomness_of_an_earlier_look_breaks_its_price(is_reused: bool) -> None:
-    """Two counts of different noise from the same uniform number: their difference gives the true count away."""
-    looks = [one_look(1, None, units=1), one_look(1, None, units=2)]
-    laws = []
-    for count in (5, 6):
-        law: dict[tuple[int, int], float] = {}
-        for first, second, mass in paired_noise(looks[0].variance, looks[1].variance, is_reused=is_reused):
-            key = (count + first, count + second)
-            law[key] = law.get(key, 0.0) + mass
-        laws.append(law)
-    keys = sorted(set(laws[0]) | set(laws[1]))
-    first_law, second_law = (np.array([law.get(key, 0.0) for key in keys]) for law in laws)
-    excess = worst_excess(first_law, second_law, looks[0].rho + looks[1].rho, Fraction(0))
-    assert (excess > 0.05) is is_reused
-
-
-def paired_noise(first: Fraction, second: Fraction, *, is_reused: bool) -> list[tuple[int, int, float]]:
-    """Return pairs of draws with their probability: independent, or both by inversion of one uniform number."""
-    values = [range(-reach(variance), reach(variance) + 1) for variance in (first, second)]
-    if not is_reused:
-        return [
-            (one, other, float(p * q))
-            for one, p in zip(values[0], masses(first), strict=True)
-            for other, q in zip(values[1], masses(second), strict=True)
-        ]
-    ends = [list(accumulate(map(float, masses(variance)))) for variance in (first, second)]
-    found, start, places = [], 0.0, [0, 0]
-    while all(place < len(each) for place, each in zip(places, ends, strict=True)):
-        end = min(ends[0][places[0]], ends[1][places[1]])
-        found.append((values[0][places[0]], values[1][places[1]], end - start))
-        start = end
-        places = [place + (each[place] <= end) for place, each in zip(places, ends, strict=True)]
-    return found
-
-
-def test_one_source_of_noise_cannot_serve_two_looks() -> None:
-    """The labels of the first look are used up: an error, and no answer."""
-    looks = two_looks(1, 1, 2)
-    noise = KeyedNoise(KeyedStream(bytes(32)))
-    looks.draw_names(Histogram.from_element_order([9, 8]), noise)
-    with pytest.raises(ValueError, match="drawn from already"):
-        looks.draw_counts(Histogram.from_element_order([9, 8]), noise)
-
-
-def test_a_total_without_noise_breaks_the_shift() -> None:
-    """n alone says whether a member is there."""
-    promise = Shifted(shift(1, 1), 2)
-    assert is_kept(promise)
-    assert replace(promise, hides_total=False).worst().excess > 0.5
-
-
-@pytest.mark.parametrize(
-    ("total_of", "relative_rho"),
-    [
-        (lambda data: 7, 2.2),
-        (lambda data: histogram(data, ContributionBound(2), 2)[0], 1.1),
-    ],
-    ids=["of another version of the data", "of the first element alone"],
-)
-def test_a_total_of_other_members_breaks_the_shift(
-    total_of: Callable[[DataSet], int], relative_rho: float
-) -> None:
-    """Who counts in an element but not in n moves it by 2, which is four times the price."""
-    promise = Shifted(shift(2, 2), 2)
-    assert is_kept(promise)
-    wrong = replace(promise, total_of=total_of).worst()
-    assert wrong.relative_rho > relative_rho
-    assert wrong.excess > ROUNDING_ERROR
-
-
-def test_breaking_ties_by_true_rank_breaks_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal noisy counts in the order of the true counts reveal that order."""
-    look = one_look(1, None)
-
-    def delta_between(first: Counts, second: Counts) -> float:
-        laws = [output_law(partial(order_of, look, counts), radius=9) for counts in (first, second)]
-        return certain_hockey_stick(laws[0], laws[1], 12)
-
-    assert delta_between((1, 2), (2, 2)) < 1e-4
-    monkeypatch.setattr(Rows, "descending", lambda rows, noisy: np.lexsort((-rows.counts, -noisy)))
-    assert delta_between((1, 2), (2, 2)) > 0.05
-
-
-def order_of(look: BoundGauss, counts: Counts, noise: NoiseSource) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return what a look releases: elements and noisy counts."""
-    selection = look.run(Histogram.from_element_order(counts), noise)
-    assert selection.noisy_counts is not None
-    return tuple(selection.indices.tolist()), tuple(selection.noisy_counts.tolist())

@@ -226,18 +226,6 @@ class Contributions(_message.Message):
     periods: int
     def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ...) -> None: ...
 
-class Sharpened(_message.Message):
-    __slots__ = ("units_before", "denominator", "noise_variance", "planned")
-    UNITS_BEFORE_FIELD_NUMBER: _ClassVar[int]
-    DENOMINATOR_FIELD_NUMBER: _ClassVar[int]
-    NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
-    PLANNED_FIELD_NUMBER: _ClassVar[int]
-    units_before: _containers.RepeatedScalarFieldContainer[str]
-    denominator: int
-    noise_variance: str
-    planned: bool
-    def __init__(self, units_before: _Optional[_Iterable[str]] = ..., denominator: _Optional[int] = ..., noise_variance: _Optional[str] = ..., planned: bool = ...) -> None: ...
-
 class Shift(_message.Message):
     __slots__ = ("factor", "denominator", "count_variance", "total_variance")
     FACTOR_FIELD_NUMBER: _ClassVar[int]
@@ -385,7 +373,7 @@ class Gumbel(_message.Message):
     def __init__(self, d_bar: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ...) -> None: ...
 
 class Bounded(_message.Message):
-    __slots__ = ("contributions", "units", "noise_variance", "noise_scale", "sums", "one_look", "names_look", "shift", "sharpened")
+    __slots__ = ("contributions", "units", "noise_variance", "noise_scale", "sums", "one_look", "names_look", "shift")
     CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
     UNITS_FIELD_NUMBER: _ClassVar[int]
     NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
@@ -394,7 +382,6 @@ class Bounded(_message.Message):
     ONE_LOOK_FIELD_NUMBER: _ClassVar[int]
     NAMES_LOOK_FIELD_NUMBER: _ClassVar[int]
     SHIFT_FIELD_NUMBER: _ClassVar[int]
-    SHARPENED_FIELD_NUMBER: _ClassVar[int]
     contributions: Contributions
     units: int
     noise_variance: str
@@ -403,8 +390,7 @@ class Bounded(_message.Message):
     one_look: OneLook
     names_look: NamesLook
     shift: Shift
-    sharpened: Sharpened
-    def __init__(self, contributions: _Optional[_Union[Contributions, _Mapping]] = ..., units: _Optional[int] = ..., noise_variance: _Optional[str] = ..., noise_scale: _Optional[str] = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., one_look: _Optional[_Union[OneLook, _Mapping]] = ..., names_look: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ..., sharpened: _Optional[_Union[Sharpened, _Mapping]] = ...) -> None: ...
+    def __init__(self, contributions: _Optional[_Union[Contributions, _Mapping]] = ..., units: _Optional[int] = ..., noise_variance: _Optional[str] = ..., noise_scale: _Optional[str] = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., one_look: _Optional[_Union[OneLook, _Mapping]] = ..., names_look: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ...) -> None: ...
 
 class Totals(_message.Message):
     __slots__ = ("column", "share", "counted", "noise_variance", "sum_variances")
@@ -421,24 +407,14 @@ class Totals(_message.Message):
     def __init__(self, column: _Optional[str] = ..., share: _Optional[str] = ..., counted: _Optional[_Union[TotalOf, str]] = ..., noise_variance: _Optional[str] = ..., sum_variances: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TranslateQueryRequest(_message.Message):
-    __slots__ = ("question", "data_version", "dialect", "before")
+    __slots__ = ("question", "data_version", "dialect")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
     DIALECT_FIELD_NUMBER: _ClassVar[int]
-    BEFORE_FIELD_NUMBER: _ClassVar[int]
     question: _question_pb2.Question
     data_version: str
     dialect: str
-    before: LooksBefore
-    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., data_version: _Optional[str] = ..., dialect: _Optional[str] = ..., before: _Optional[_Union[LooksBefore, _Mapping]] = ...) -> None: ...
-
-class LooksBefore(_message.Message):
-    __slots__ = ("releases", "names")
-    RELEASES_FIELD_NUMBER: _ClassVar[int]
-    NAMES_FIELD_NUMBER: _ClassVar[int]
-    releases: _containers.RepeatedCompositeFieldContainer[Kept]
-    names: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
-    def __init__(self, releases: _Optional[_Iterable[_Union[Kept, _Mapping]]] = ..., names: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ...) -> None: ...
+    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., data_version: _Optional[str] = ..., dialect: _Optional[str] = ...) -> None: ...
 
 class ClosedStream(_message.Message):
     __slots__ = ("end", "complete_by", "replaced_until_closed", "start", "time_column", "offline_days_are_whole", "member_column", "replaced_by_same_member")
@@ -841,14 +817,13 @@ class ShownElements(_message.Message):
     def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileValues, _Mapping]]] = ...) -> None: ...
 
 class Kept(_message.Message):
-    __slots__ = ("bill", "key_id", "element_count", "ended_in_bottom", "bottom", "total", "names_tag", "totals", "elements")
+    __slots__ = ("bill", "key_id", "element_count", "ended_in_bottom", "bottom", "total", "totals", "elements")
     BILL_FIELD_NUMBER: _ClassVar[int]
     KEY_ID_FIELD_NUMBER: _ClassVar[int]
     ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
     BOTTOM_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
-    NAMES_TAG_FIELD_NUMBER: _ClassVar[int]
     TOTALS_FIELD_NUMBER: _ClassVar[int]
     ELEMENTS_FIELD_NUMBER: _ClassVar[int]
     bill: Bill
@@ -857,10 +832,9 @@ class Kept(_message.Message):
     ended_in_bottom: bool
     bottom: int
     total: int
-    names_tag: bytes
     totals: KeptTotals
     elements: KeptElements
-    def __init__(self, bill: _Optional[_Union[Bill, _Mapping]] = ..., key_id: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., total: _Optional[int] = ..., names_tag: _Optional[bytes] = ..., totals: _Optional[_Union[KeptTotals, _Mapping]] = ..., elements: _Optional[_Union[KeptElements, _Mapping]] = ...) -> None: ...
+    def __init__(self, bill: _Optional[_Union[Bill, _Mapping]] = ..., key_id: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., total: _Optional[int] = ..., totals: _Optional[_Union[KeptTotals, _Mapping]] = ..., elements: _Optional[_Union[KeptElements, _Mapping]] = ...) -> None: ...
 
 class KeptElements(_message.Message):
     __slots__ = ("columns", "noisy_counts", "noisy_numerators", "noisy_denominator", "sums", "cells", "total_positions")
@@ -961,32 +935,22 @@ class ShowReleaseRequest(_message.Message):
     def __init__(self, header: _Optional[_Union[KeptHeader, _Mapping]] = ..., chunk: _Optional[_Union[KeptChunk, _Mapping]] = ..., end: _Optional[_Union[ReleaseEnd, _Mapping]] = ...) -> None: ...
 
 class KeptHeader(_message.Message):
-    __slots__ = ("plan", "confidence", "kept", "release_ids_before")
+    __slots__ = ("plan", "confidence", "kept")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     KEPT_FIELD_NUMBER: _ClassVar[int]
-    RELEASE_IDS_BEFORE_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     confidence: float
     kept: Kept
-    release_ids_before: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, plan: _Optional[bytes] = ..., confidence: _Optional[float] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., release_ids_before: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, plan: _Optional[bytes] = ..., confidence: _Optional[float] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ...) -> None: ...
 
 class KeptChunk(_message.Message):
-    __slots__ = ("elements", "element_ranks", "before")
+    __slots__ = ("elements", "element_ranks")
     ELEMENTS_FIELD_NUMBER: _ClassVar[int]
     ELEMENT_RANKS_FIELD_NUMBER: _ClassVar[int]
-    BEFORE_FIELD_NUMBER: _ClassVar[int]
     elements: KeptElements
     element_ranks: _containers.RepeatedScalarFieldContainer[int]
-    before: _containers.RepeatedCompositeFieldContainer[LookCounts]
-    def __init__(self, elements: _Optional[_Union[KeptElements, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., before: _Optional[_Iterable[_Union[LookCounts, _Mapping]]] = ...) -> None: ...
-
-class LookCounts(_message.Message):
-    __slots__ = ("noisy_counts",)
-    NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
-    noisy_counts: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, noisy_counts: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, elements: _Optional[_Union[KeptElements, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ShowReleaseResponse(_message.Message):
     __slots__ = ("shown", "end")
@@ -1235,7 +1199,7 @@ class CatalogFunction(_message.Message):
     def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., meaning: _Optional[str] = ..., sql: _Optional[str] = ...) -> None: ...
 
 class CatalogContributions(_message.Message):
-    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "names", "shift", "most_sharpening_units", "totals_share", "one_value", "least_units", "most_units")
+    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "names", "shift", "totals_share", "one_value", "least_units", "most_units")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
     DELTA_0_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
@@ -1243,7 +1207,6 @@ class CatalogContributions(_message.Message):
     MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
     NAMES_FIELD_NUMBER: _ClassVar[int]
     SHIFT_FIELD_NUMBER: _ClassVar[int]
-    MOST_SHARPENING_UNITS_FIELD_NUMBER: _ClassVar[int]
     TOTALS_SHARE_FIELD_NUMBER: _ClassVar[int]
     ONE_VALUE_FIELD_NUMBER: _ClassVar[int]
     LEAST_UNITS_FIELD_NUMBER: _ClassVar[int]
@@ -1255,12 +1218,11 @@ class CatalogContributions(_message.Message):
     min_count: int
     names: CatalogNames
     shift: bool
-    most_sharpening_units: int
     totals_share: str
     one_value: _containers.RepeatedScalarFieldContainer[str]
     least_units: int
     most_units: int
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., most_sharpening_units: _Optional[int] = ..., totals_share: _Optional[str] = ..., one_value: _Optional[_Iterable[str]] = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., totals_share: _Optional[str] = ..., one_value: _Optional[_Iterable[str]] = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
 
 class CatalogNames(_message.Message):
     __slots__ = ("delta_1", "units", "max_names")

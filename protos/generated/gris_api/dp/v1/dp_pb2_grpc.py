@@ -31,11 +31,10 @@ class DpServiceStub(object):
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
-    reason POLICY_UNUSABLE another policy. FAILED_PRECONDITION with reason NOT_SHARPENABLE: the release to sharpen is of
-    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED, and
-    RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL, had no effect and say when to retry (google.rpc.RetryInfo). The latter is
-    for too many bytes of SQL of one caller, or of all, at a time; a program that asks for others tells these apart by the
-    metadata gris-caller, 32 hexadecimal characters that do not say who they are.
+    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED, and RESOURCE_EXHAUSTED with reason
+    TOO_MUCH_SQL, had no effect and say when to retry (google.rpc.RetryInfo). The latter is for too many bytes of SQL of one
+    caller, or of all, at a time; a program that asks for others tells these apart by the metadata gris-caller, 32
+    hexadecimal characters that do not say who they are.
     """
 
     def __init__(self, channel):
@@ -102,11 +101,10 @@ class DpServiceServicer(object):
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
-    reason POLICY_UNUSABLE another policy. FAILED_PRECONDITION with reason NOT_SHARPENABLE: the release to sharpen is of
-    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED, and
-    RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL, had no effect and say when to retry (google.rpc.RetryInfo). The latter is
-    for too many bytes of SQL of one caller, or of all, at a time; a program that asks for others tells these apart by the
-    metadata gris-caller, 32 hexadecimal characters that do not say who they are.
+    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED, and RESOURCE_EXHAUSTED with reason
+    TOO_MUCH_SQL, had no effect and say when to retry (google.rpc.RetryInfo). The latter is for too many bytes of SQL of one
+    caller, or of all, at a time; a program that asks for others tells these apart by the metadata gris-caller, 32
+    hexadecimal characters that do not say who they are.
     """
 
     def TranslateQuery(self, request, context):
@@ -253,11 +251,10 @@ class DpService(object):
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
-    reason POLICY_UNUSABLE another policy. FAILED_PRECONDITION with reason NOT_SHARPENABLE: the release to sharpen is of
-    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED, and
-    RESOURCE_EXHAUSTED with reason TOO_MUCH_SQL, had no effect and say when to retry (google.rpc.RetryInfo). The latter is
-    for too many bytes of SQL of one caller, or of all, at a time; a program that asks for others tells these apart by the
-    metadata gris-caller, 32 hexadecimal characters that do not say who they are.
+    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED, and RESOURCE_EXHAUSTED with reason
+    TOO_MUCH_SQL, had no effect and say when to retry (google.rpc.RetryInfo). The latter is for too many bytes of SQL of one
+    caller, or of all, at a time; a program that asks for others tells these apart by the metadata gris-caller, 32
+    hexadecimal characters that do not say who they are.
     """
 
     @staticmethod

@@ -48,16 +48,14 @@ RANK_FUNCTION_SMALLEST: RankFunction
 RANK_FUNCTION_LARGEST: RankFunction
 
 class Question(_message.Message):
-    __slots__ = ("structured", "sql", "sharpening", "audience")
+    __slots__ = ("structured", "sql", "audience")
     STRUCTURED_FIELD_NUMBER: _ClassVar[int]
     SQL_FIELD_NUMBER: _ClassVar[int]
-    SHARPENING_FIELD_NUMBER: _ClassVar[int]
     AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     structured: HistogramQuery
     sql: str
-    sharpening: Sharpening
     audience: Audience
-    def __init__(self, structured: _Optional[_Union[HistogramQuery, _Mapping]] = ..., sql: _Optional[str] = ..., sharpening: _Optional[_Union[Sharpening, _Mapping]] = ..., audience: _Optional[_Union[Audience, _Mapping]] = ...) -> None: ...
+    def __init__(self, structured: _Optional[_Union[HistogramQuery, _Mapping]] = ..., sql: _Optional[str] = ..., audience: _Optional[_Union[Audience, _Mapping]] = ...) -> None: ...
 
 class Audience(_message.Message):
     __slots__ = ("name", "values")
@@ -74,16 +72,6 @@ class AudienceValue(_message.Message):
     name: str
     value: str
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
-
-class Sharpening(_message.Message):
-    __slots__ = ("units", "planned", "data_version")
-    UNITS_FIELD_NUMBER: _ClassVar[int]
-    PLANNED_FIELD_NUMBER: _ClassVar[int]
-    DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
-    units: _containers.RepeatedScalarFieldContainer[int]
-    planned: bool
-    data_version: str
-    def __init__(self, units: _Optional[_Iterable[int]] = ..., planned: bool = ..., data_version: _Optional[str] = ...) -> None: ...
 
 class HavingCondition(_message.Message):
     __slots__ = ("aggregate", "comparison", "bound")
