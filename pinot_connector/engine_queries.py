@@ -39,9 +39,7 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
     if len(found) != 1:
         raise EngineRefused("dp_service has no query of this question for this engine")
     columns = expected_columns(translation)
-    of_quantiles = translation.HasField("quantiles")
-    # The first of two looks counts members of elements, and has no cells.
-    if of_quantiles and found[0].look != 1:
+    if translation.HasField("quantiles"):
         columns = (*columns, _CELLS)
     features = set(found[0].requires)
     counts_firsts = dp_pb2.ENGINE_FEATURE_FIRST_COUNTS in features
@@ -64,7 +62,7 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         pairs_copy=pairs,
         first_counts=counts_firsts,
         sums=tuple(view(ReadValue, each) for each in translation.sums),
-        quantiles=view(ReadValue, translation.quantiles) if of_quantiles else None,
+        quantiles=view(ReadValue, translation.quantiles) if translation.HasField("quantiles") else None,
         bins=tuple(view(ReadValue, each) for each in translation.bins),
         own_counts=translation.own_counts,
         stream=view(ClosedStream, translation.stream) if translation.HasField("stream") else None,

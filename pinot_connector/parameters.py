@@ -151,16 +151,14 @@ class Quantiles:
     """Of what quantiles are released, and what a question shows of them.
 
     About the smallest and the largest value are those at rank `spare_members` from the end; None: neither is asked for.
-    `contributions` is how contributions are bounded; None: all is one group. `names_look` is the first of two looks,
-    which finds the elements; None: the domain is known. `ordered_by` is the place in `shown` of what the list is in the
-    order of; None: it is in that of its elements.
+    `contributions` is how contributions are bounded; None: all is one group. `ordered_by` is the place
+    in `shown` of what the list is in the order of; None: it is in that of its elements.
     """
 
     column: QuantileColumn
     shown: tuple[ShownQuantile, ...] = field(metadata=read_by(shown_quantiles))
     spare_members: int | None
     contributions: Contributions | None = None
-    names_look: NamesLook | None = None
     ordered_by: int | None = None
 
 

@@ -24,10 +24,9 @@ MAY_ASK_FOR_A_FUNCTION = (
     "dp_service/queries/render/expressions.py",
     "dp_service/queries/render/of_members.py",
 )
-# The engine is asked for the type of a quantile's column; a sharpening makes its kind from an earlier release.
+# The engine is asked for the type of a quantile's column.
 MAY_IMPORT_A_KIND = {
     ("dp_service/server/stream_assembler.py", "quantiles"),
-    ("dp_service/releases/sharpening.py", "sharpened"),
 }
 
 

@@ -18,8 +18,7 @@ mechanisms of one unit each, u being the information that the answer costs, and 
 - BoundGauss over an unknown domain is delta-approximate rho-zCDP and sqrt(2 rho)-GDP, with u units of e^2/8 each: by
   definition P = (1 - delta) Q + delta J and P' = (1 - delta) Q' + delta J', with Q and Q' as far apart as over a known
   domain. So g = 1 - delta, b = delta J, c = 0. Over a known domain g = 1, b = 0. Where a policy has Gaussian noise,
-  (epsilon, slack) is of a bound that covers it. The same holds for BoundMoments, and for QuantilesOfNames, whose
-  choices are so many bounded-range steps given the names.
+  (epsilon, slack) is of a bound that covers it. The same holds for BoundMoments.
 - UnkGumb. The threshold index is one unit, and counts have fresh noise, one unit each. Given the index, let C be the
   candidates of both neighbours, and N those of the first alone. Q peels C and bottom: one unit for each element met,
   and for bottom. P peels C, N and bottom. Let w be bottom's weight and W that of all of N: W <= delta w, as the

@@ -1,15 +1,13 @@
 """What a question for quantiles releases, and which of them can be answered.
 
-Everything is decided from the question and the policy: the domain of the groups is known, or how many names a first
-look keeps at most, and so are the cells, so no row of the data decides whether there is an answer or how long it takes.
+Everything is decided from the question and the policy: the domain of the groups is known, and so are the cells, so no
+row of the data decides whether there is an answer or how long it takes.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
 from dp_service.parameters.release import ReleaseParameters
@@ -37,12 +35,11 @@ def require_quantiles(query: HistogramQuery, table: Table, dimensions: Sequence[
         return
     table.quantile(query.quantiles[0].column)
     unknown = [column.name for column in dimensions if column.domain is None]
-    if unknown and (table.contributions is None or table.contributions.names is None):
+    if unknown:
         raise RefusedByPolicyError(
             Rule.GROUP_BY,
-            f"{unknown[0]}: quantiles are offered by columns whose domain the policy lists or names as published, and "
-            "by others where its contributions take two looks (names): each element has its own, and which there are "
-            "must be known beforehand",
+            f"{unknown[0]}: quantiles are offered by columns whose domain the policy lists or names as published: "
+            "each element has its own, and which there are must be known beforehand",
         )
     if dimensions and table.contributions is None:
         raise RefusedByPolicyError(
@@ -68,9 +65,7 @@ def releasing_quantiles(
     released = QuantilesReleased.of(
         column.name, quantum, column.spec, rule, asked, ordered_by=query.ordered_by
     )
-    if parameters.domain is None:
-        return _of_names(parameters, released)
-    groups = len(parameters.domain)
+    groups = len(parameters.domain or ())
     if groups * len(asked) > MAXIMUM_CHOICES:
         raise QuestionError(
             "quantiles",
@@ -84,45 +79,11 @@ def releasing_quantiles(
         )
     bounded = parameters.contributions
     reach = 1 if bounded is None else min(groups, bounded.periods * bounded.delta_0)
-    of_all = (
-        None
-        if bounded is None
-        else replace(bounded, shifted=False, names=None, min_count=None, units=reach * released.units)
-    )
-    return _releasing(replace(parameters, delta_l0=reach, contributions=of_all), released)
-
-
-def _of_names(parameters: ReleaseParameters, released: QuantilesReleased) -> ReleaseParameters:
-    """Return the parameters of quantiles over the names of a first look.
-
-    It keeps as many names as the policy says, or fewer: so many that the limits on choices and cells hold whatever it
-    finds. Its units are rounded up, since a price is a whole number; the choices take theirs for every member's most
-    elements, however many names there are.
-    """
-    bounded = parameters.contributions
-    if bounded is None or bounded.names is None:
-        raise AssertionError("quantiles by columns of an unknown domain take two looks")
-    most = min(
-        bounded.names.most_names,
-        MAXIMUM_CHOICES // len(released.asked),
-        MAXIMUM_GROUPED_CELLS // len(Grid.of(released.grid)),
-    )
-    delta_0 = min(bounded.delta_0, most)
-    reach = min(most, bounded.periods * delta_0)
-    names = replace(bounded.names, units=Fraction(math.ceil(bounded.names.units)), most_names=most)
-    of_names = replace(
-        bounded,
-        delta_0=delta_0,
-        shifted=False,
-        names=names,
-        units=int(names.units) + reach * released.units,
-    )
-    return _releasing(replace(parameters, delta_l0=reach, contributions=of_names), released)
-
-
-def _releasing(parameters: ReleaseParameters, released: QuantilesReleased) -> ReleaseParameters:
+    of_all = None if bounded is None else replace(bounded, shifted=False, units=reach * released.units)
     return replace(
         parameters,
+        delta_l0=reach,
+        contributions=of_all,
         mechanism=MechanismName.QUANTILE_GUMB,
         tau=1,
         with_counts=False,

@@ -11,7 +11,7 @@ Without dimensions the one element, which has no values, is a known domain in wh
 with Delta = 1.
 
 Where the policy bounds contributions it is BOUND_GAUSS, over known domains and unknown ones, and BOUND_MOMENTS for
-questions that sum. Questions for quantiles are QUANTILE_GUMB, over a known domain or over the names of a first look.
+questions that sum. Questions for quantiles are QUANTILE_GUMB, over a known domain.
 """
 
 from __future__ import annotations
@@ -135,11 +135,8 @@ class Resolution:
 
     @property
     def counts_cells(self) -> bool:
-        """Whether the query is of cells: the first of two looks only names the elements that quantiles are of."""
-        if self.query.quantiles is None:
-            return False
-        bounded = self.parameters.contributions
-        return self.names is not None or bounded is None or bounded.names is None
+        """Whether the query is of cells."""
+        return self.query.quantiles is not None
 
     @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
@@ -149,12 +146,7 @@ class Resolution:
 
 def second_look(resolution: Resolution, names: tuple[Element, ...]) -> Resolution:
     """Return the second of two looks at a question: the same question, about the names of the first one alone."""
-    return replace(resolution, names=names, row_limit=rows_of_names(resolution.parameters, len(names)))
-
-
-def rows_of_names(parameters: ReleaseParameters, names: int) -> int:
-    """Return the most rows of a second look at so many names: one for each, or for each of its cells."""
-    return names * _cells(parameters)
+    return replace(resolution, names=names, row_limit=len(names))
 
 
 def _cells(parameters: ReleaseParameters) -> int:

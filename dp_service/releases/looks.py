@@ -18,7 +18,7 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.queries.filters import fault_of
 from dp_service.queries.intervals import UNIVERSES
-from dp_service.queries.resolution import Resolution, rows_of_names, second_look
+from dp_service.queries.resolution import Resolution, second_look
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import IncompleteParametersError, kind_of
@@ -71,8 +71,7 @@ def second_plan(plan: Plan, found: Named, *, now: int) -> Plan:
         now: Seconds since 1970 (UTC); the plan is valid for ten minutes from then on.
     """
     looks = replace(_looks(plan), names=found.names, before=found.release_id)
-    row_limit = rows_of_names(plan.parameters, len(found.names))
-    return replace(plan, looks=looks, row_limit=row_limit, issued_at=now)
+    return replace(plan, looks=looks, row_limit=len(found.names), issued_at=now)
 
 
 def second_question(plan: Plan) -> Resolution:

@@ -113,7 +113,7 @@ class Plan:
     @property
     def counts_cells(self) -> bool:
         """Whether its query is of cells, as `Resolution.counts_cells`."""
-        return kind_of(self.parameters).counts_cells and (self.looks is None or self.looks.names is not None)
+        return kind_of(self.parameters).counts_cells
 
     @property
     def known_elements(self) -> tuple[Element, ...] | None:

@@ -95,7 +95,7 @@ def planned_for(
 
 
 def _looks(counts: BoundedCounts, longest: Question, others: int) -> Iterator[Looks]:
-    """Yield looks for each number of units: two, which quantiles by a column of unknown values take in any case.
+    """Yield looks for each number of units.
 
     Of the bounds, a longer list has more to lose than a shorter one, and other columns may need more.
     """

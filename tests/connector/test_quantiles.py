@@ -59,15 +59,6 @@ tables:
       text: {{type: string, group_by: true, filter: [in], domain: [a, b, z]}}
       whole: {{type: int64, group_by: true, filter: [range]}}
     {_QUANTILES}
-  unknown:
-    member: member
-    contributions:
-      {{bound: in_query, delta_0: 2, units: 10, min_count: 2, names: {{delta_1: 2, share: 0.35, max_names: 7}}}}
-    measures: {{distinct_members: true}}
-    columns:
-      member: {{type: string}}
-      text: {{type: string, group_by: true}}
-    {_QUANTILES}
   days:
     member: member
     measures: {{distinct_members: true}}
@@ -100,7 +91,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def client(services: EmbeddedServices, file: Path) -> Iterator[PrivateClient]:
     """A client with an account of its own."""
-    with own_client(services, {"t": file, "unknown": file, "unbounded": file}) as client:
+    with own_client(services, {"t": file, "unbounded": file}) as client:
         yield client
 
 
@@ -169,29 +160,6 @@ def test_quantiles_of_all_members_need_no_bound(client: PrivateClient) -> None:
             assert holds(cells, cell_at(result, "number", 0, place), Fraction(place + 1, 4))
     few = client.total("t", quantiles={"number": ["0.25"]}, where={"text": ["a"]})
     assert len(few.rows) == 1
-
-
-def test_quantiles_by_what_nobody_knows_take_two_looks_at_one_price(client: PrivateClient) -> None:
-    """The elements are those that a first look names; the price is that of explain, and asking again is free."""
-    sql = "SELECT text, PERCENTILE(whole, 50) AS half FROM unknown GROUP BY text"
-    explained = client.explain(sql)
-    result = client.sql(sql)
-    # 3.5 units for the names, rounded up, and one in each of two elements of a member.
-    assert (result.charged.information, result.charged.calls) == (6, 1)
-    assert explained.worst_case_cost == result.cost
-    stated = " ".join(explained.sentences)
-    assert "over an unknown domain" in stated
-    assert "A second look, for 2 units" in stated
-    assert "4 information and 1 call are charged" in stated
-    elements = [row.element for row in result.rows]
-    assert elements == sorted(elements)
-    assert {("a",), ("b",)} <= set(elements)
-    assert all(row.noisy_count is None and len(row.values) == 1 for row in some(result.rows))
-    again = client.histogram("unknown", "text", quantiles={"whole": [0.5]})
-    assert (again.release_id, again.charged.information) == (result.release_id, 0)
-    assert client.sql(f"{sql.replace('50', '25')}").charged.information == 6
-    with pytest.raises(InvalidQuestion, match="LIMIT is not accepted"):
-        client.sql(f"{sql} LIMIT 2")
 
 
 def test_quantiles_of_days_are_days(services: EmbeddedServices, tmp_path: Path) -> None:

@@ -17,13 +17,11 @@ from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.quantiles import CELL_TYPE, quantiles_of
 from dp_service.releases.kinds.views import IntervalKind
-from dp_service.releases.looks import Named, names_of, second_plan, second_question, without_rows
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.releasing import release, shown
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType
-from tests.support.queries.quantiles import NAMES, WHOLES, asked, policy
+from tests.support.queries.quantiles import WHOLES, asked, policy
 from tests.support.queries.sums import NOW
 from tests.support.some import some
 
@@ -128,43 +126,3 @@ def test_only_cells_of_the_release_are_shown() -> None:
     for cells in ((), (good, good), (good, good, good[:2]), (good, good, good + 1), (good, good, good - 1)):
         with pytest.raises(ValueError, match="the cells of every quantile"):
             shown(QUESTION.parameters, MechanismOutput(selection, cells=cells), confidence=0.95)
-
-
-OF_NAMES: Resolution = resolve(asked("whole"), policy(whole=WHOLES[1], epsilon="10", names=NAMES), now=NOW)
-
-
-def first_plan() -> Plan:
-    """Return the plan of a question by a column whose elements nobody knows."""
-    return plan_for(OF_NAMES, "v", KEY, IssueContext(NOW, bytes(32)), dialects=("duckdb",))
-
-
-def test_the_values_of_what_a_first_look_names_are_chosen_at_one_price() -> None:
-    """The first answer has no cells; of the second one, elements without a name are left out."""
-    plan = verify_plan(sign_plan(first_plan(), KEY), KEY, now=NOW)
-    assert plan == first_plan()
-    counts = checked_histogram((ColumnType.STRING,), [["a", "b", "c"]], [130, 120, 2], row_limit=10)
-    found = names_of(plan, counts, KEY)
-    assert found.names == (("a",), ("b",))
-    second = second_plan(plan, found, now=NOW)
-    assert second.row_limit == 2 * 12
-    assert second_question(second).counts_cells
-    one = release(second, histogram(ROWS), KEY, confidence=0.95, whole=True)
-    assert (one.elements, one.cost.information, one.cost.calls) == ([("a",), ("b",)], 4 + 2 * 2, 1)
-    assert [column[0] for column in one.cells] == [3, 5, 7]
-    assert [column[1] for column in one.cells] == [11, 11, 11]
-    assert [len(each.values) for each in one.shown.quantiles] == [2, 2, 2]
-    again = release(second, histogram([*ROWS, ("c", 3, 5)]), KEY, confidence=0.95, whole=True)
-    assert again.release_id == one.release_id
-    other = release(
-        second_plan(plan, Named(found.names, "0" * 64), now=NOW), histogram(ROWS), KEY, confidence=0.95
-    )
-    assert other.release_id != one.release_id
-
-
-def test_where_nothing_is_named_there_is_nothing_to_choose() -> None:
-    """At the price that was fixed in advance: what a member costs may not depend on the data."""
-    plan = second_plan(first_plan(), Named((), "1" * 64), now=NOW)
-    nothing = without_rows(histogram([]))
-    found = release(plan, nothing, KEY, confidence=0.95, whole=True)
-    assert (found.elements, found.cost.information, found.cost.calls) == ([], 8, 1)
-    assert [column.size for column in found.cells] == [0, 0, 0]

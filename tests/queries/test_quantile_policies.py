@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 
-from dp_service.queries.asked_numbers import AskedQuantile
 from dp_service.queries.canonical_bytes import canonical_bytes
-from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
-from dp_service.queries.policy import Policy, parse_policy
+from dp_service.queries.errors import PolicyError, RefusedByPolicyError
+from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.table_contributions import Names
 from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.release_ids import release_specification
-from dp_service.terms import CountNoise, MechanismName, MemberValue, RankFunction
+from dp_service.terms import MechanismName
 from dp_service.values.cells import Grid
 from tests.support.queries.as_in_plans import carried
-from tests.support.queries.quantiles import DAYS, NAMES, NUMBERS, WHOLES, asked, days_policy, policy
+from tests.support.queries.quantiles import DAYS, asked, days_policy, policy
 from tests.support.queries.sums import NOW
 
 POLICY = """
@@ -176,156 +173,17 @@ def test_the_price_follows_from_the_question_and_the_bound(
     assert carried(parameters) == parameters
 
 
-@pytest.mark.parametrize(
-    ("m", "delta_0", "units", "names"),
-    [(1, 2, 4 + 2, 7), (9, 2, 4 + 8, 7), (1, 9, 4 + 7, 7), (999, 9, 4 + 20, 2)],
-)
-def test_over_an_unknown_domain_two_looks_have_one_price(
-    m: int, delta_0: int, units: int, names: int
-) -> None:
-    """3.5 units of the first look are paid as 4; of 999 values no more than two elements can have theirs."""
-    resolution = resolve(asked("number", m=m), policy(delta_0=delta_0, names=NAMES), now=NOW)
-    parameters = resolution.parameters
-    mechanism, bounded = kind_of(parameters).mechanism, parameters.contributions
-    assert (mechanism.worst_case_cost().information, mechanism.worst_case_cost().calls) == (units, 1)
-    assert bounded is not None
-    assert bounded.names is not None
-    assert (bounded.units, bounded.names.units, bounded.names.most_names) == (units, Fraction(4), names)
-    assert carried(parameters) == parameters
-    assert carried(resolution.query) == resolution.query
-
-
-def test_columns_without_a_domain_need_a_first_look() -> None:
-    """One look over an unknown domain would choose in elements that a member's rows decide about."""
-    one_look = policy(names=NAMES).table("t")
-    assert one_look.contributions is not None
-    block = one_look.contributions.model_copy(update={"names": None})
-    table = one_look.model_copy(update={"contributions": block})
-    with pytest.raises(RefusedByPolicyError, match="text: quantiles are offered by"):
-        resolve(asked("number"), replace(policy(names=NAMES), tables=(table,)), now=NOW)
-
-
-def test_quantiles_without_groups_need_neither_a_bound_nor_gaussian_counts() -> None:
-    """Each member has one value, whatever the table says of elements."""
-    under = parse_policy(POLICY)
-    assert under.count_noise is CountNoise.LAPLACE
-    parameters = resolve(asked("number", by=(), m=3), under, now=NOW).parameters
-    assert parameters.contributions is None
-    assert kind_of(parameters).mechanism.worst_case_cost().information == 2
-
-
-OTHERS: list[Policy] = [
-    policy(rule=MemberValue.MEAN),
-    policy(rule=MemberValue.ONE_ROW),
-    policy(number=NUMBERS[0].replace("cells: 40", "cells: 41")),
-    policy(number=NUMBERS[0].replace("to: 20", "to: 21")),
-    policy(number=NUMBERS[0].replace("geometric", "linear")),
-    policy(number=NUMBERS[0].replace("'0.01', member", "'0.005', member")),
-    policy(number=NUMBERS[0].replace("RULE", "RULE, row_upper: 7")),
-    policy(number=NUMBERS[0].replace("RULE", "RULE, null_value: 7")),
-    policy(delta_0=1),
-    policy(epsilon="2"),
-]
-
-
-def test_everything_that_changes_a_draw_makes_another_release() -> None:
-    """Grid, rule, bounds and what is asked for; the order in which quantiles are shown, and their aliases, do not."""
-    query = asked("number")
-    first = specification(resolve(query, policy(), now=NOW))
-    found = {specification(resolve(query, other, now=NOW)) for other in OTHERS}
-    least = AskedQuantile(RankFunction.SMALLEST, "number")
-    most = AskedQuantile(RankFunction.LARGEST, "number")
-    for quantiles in (
-        (*query.quantiles, least),
-        (*query.quantiles, most),
-        query.quantiles[:2],
-        (least,),
-        (most,),
-    ):
-        found.add(specification(resolve(replace(query, quantiles=quantiles), policy(), now=NOW)))
-    assert len(found) == len(OTHERS) + 5
-    assert first not in found
-    turned = tuple(replace(each, alias="q" * place) for place, each in enumerate(query.quantiles[::-1]))
-    assert specification(resolve(replace(query, quantiles=turned), policy(), now=NOW)) == first
-    assert resolve(query, policy(whole=WHOLES[1]), now=NOW).query == resolve(query, policy(), now=NOW).query
-
-
-def test_sql_and_the_structured_form_mean_the_same() -> None:
-    """Percent are quantiles, whatever digits they have."""
-    sql = "SELECT PERCENTILE(number, 99.95) AS top_value, PERCENTILE(number, 5) FROM t"
-    question = parse_sql(sql, policy())
-    assert [each.q for each in question.quantiles] == [Fraction(1999, 2000), Fraction(1, 20)]
-    assert question.quantiles[0].alias == "top_value"
-
-
-@pytest.mark.parametrize(
-    ("order", "ordered_by", "smallest_first"),
-    [
-        ("ORDER BY p DESC", 0, False),
-        ("ORDER BY p, text LIMIT 1000", 0, True),
-        ("ORDER BY 3 DESC", 1, False),
-        ("ORDER BY MAX(number)", 1, True),
-        ("ORDER BY QUANTILE(number, 0.5) DESC LIMIT 1000", 0, False),
-        ("ORDER BY text", None, False),
-    ],
-)
-def test_a_list_of_percentiles_is_in_the_order_of_one(
-    order: str, ordered_by: int | None, smallest_first: bool
-) -> None:
-    """It is another view of the same release: tools order by what they draw."""
-    sql = "SELECT text, PERCENTILE(number, 50) AS p, MAX(number) FROM t GROUP BY text"
-    question = parse_sql(f"{sql} {order}", policy())
-    assert (question.ordered_by, question.smallest_first) == (ordered_by, smallest_first)
-    ordered, plain = (
-        specification(resolve(each, policy(), now=NOW)) for each in (question, parse_sql(sql, policy()))
+def test_columns_without_a_domain_have_no_quantiles() -> None:
+    """Two looks would name elements, and one look would choose in elements that a member's rows decide about."""
+    known = policy().table("t")
+    assert known.contributions is not None
+    looks = Names.model_validate({"delta_1": 1, "share": "1/2", "max_names": 7})
+    columns = tuple(
+        column.model_copy(update={"domain": None}) if column.name == "text" else column
+        for column in known.columns
     )
-    assert ordered == plain
-
-
-@pytest.mark.parametrize(
-    "order", ["COUNT(DISTINCT member) DESC", "SUM(number)", "MIN(number)", "PERCENTILES(number, 50, 25)"]
-)
-def test_a_list_of_percentiles_is_in_no_order_that_is_not_released(order: str) -> None:
-    """Counts are another release."""
-    sql = " ".join(["SELECT text, PERCENTILE(number, 50) FROM t GROUP BY text ORDER BY", order])
-    with pytest.raises(QuestionError, match=r"column 67: .*one of them that is selected"):
-        parse_sql(sql, policy())
-
-
-def test_how_much_is_chosen_is_limited_by_public_numbers() -> None:
-    """At most 2,000 values and 10^6 cells, of all elements together."""
-    domain = ", ".join(f"e{i}" for i in range(1200))
-    text = (
-        POLICY.replace(
-            "epsilon_per: 1\ndelta: 1e-6\n", "epsilon_per: 1\ndelta: 1e-6\ncount_noise: gaussian\n"
-        )
-        .replace("[a, b]", f"[{domain}]")
-        .replace(
-            "member: member\n",
-            "member: member\n    contributions: {bound: in_query, delta_0: 1, units: 1}\n",
-            1,
-        )
-    )
-
-    def fault(m: int, policy_text: str) -> str:
-        with pytest.raises(QuestionError) as error:
-            resolve(asked("number", m=m), parse_policy(policy_text), now=NOW)
-        return str(error.value)
-
-    assert resolve(asked("number", m=1), parse_policy(text), now=NOW).row_limit == 12_000
-    assert "at most 2000 values" in fault(2, text)
-    assert "at most 1000000 cells" in fault(1, text.replace("cells: 10", "cells: 1000"))
-
-
-def test_the_spare_members_of_extremes_follow_from_the_grid() -> None:
-    """And from epsilon_per; a finer grid leaves more members to spare."""
-    query = HistogramQuery(
-        "t", (), asked("number").measure, quantiles=(AskedQuantile(RankFunction.LARGEST, "number"),)
-    )
-    spares = []
-    for number in (NUMBERS[0], NUMBERS[0].replace("cells: 40", "cells: 400")):
-        under = policy(number=number)
-        mechanism = kind_of(resolve(query, under, now=NOW).parameters).mechanism
-        assert mechanism.among.cells == len(Grid.of(under.table("t").quantile("number").spec))
-        spares.append(mechanism.spare)
-    assert 0 < spares[0] < spares[1]
+    for names in (None, looks):
+        block = known.contributions.model_copy(update={"names": names, "shift": False})
+        table = known.model_copy(update={"contributions": block, "columns": columns})
+        with pytest.raises(RefusedByPolicyError, match="text: quantiles are offered by"):
+            resolve(asked("number"), replace(policy(), tables=(table,)), now=NOW)

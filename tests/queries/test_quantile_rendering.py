@@ -16,13 +16,13 @@ from dp_service.queries.elements import days_of
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.render.dialects import DIALECTS
-from dp_service.queries.resolution import Resolution, resolve, second_look
+from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
 from dp_service.values.cells import Grid
 from tests.support.queries.duckdb_rows import store
-from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, days_policy, policy, reference
-from tests.support.queries.sums import NOW, ROWS, Row, odd_rows
+from tests.support.queries.quantiles import NUMBERS, WHOLES, asked, days_policy, policy, reference
+from tests.support.queries.sums import NOW, ROWS, Row
 
 
 @pytest.fixture(scope="module")
@@ -74,31 +74,6 @@ def test_duckdb_finds_the_cells_that_the_reference_does(
     under = policy(rule, whole=whole, number=number, delta_0=delta_0)
     query = asked(column, by=by)
     assert answered(connection, query, under, rows) == reference(query, under, rows)
-
-
-@pytest.mark.parametrize("rule", MemberValue)
-def test_the_first_look_counts_members_and_the_second_one_cells_within_the_names(
-    connection: duckdb.DuckDBPyConnection, rule: MemberValue
-) -> None:
-    """The same rows count in both; a member who may be in two elements is in two of the names, if it has them."""
-    query, under, rows = (
-        asked("number"),
-        policy(rule, names=NAMES.replace("delta_1: 1", "delta_1: 6")),
-        odd_rows(200),
-    )
-    first = resolve(query, under, now=NOW)
-    found = {element: count for element, count in answered_to(connection, first, rows)}  # noqa: C416 - to mypy no pair
-    bound = under.table("t").quantile("number").bounds
-    usable = {
-        (row.member, row.text)
-        for row in rows
-        if row.member and row.text and bound.row(row.number) is not None
-    }
-    assert found == Counter(text for _, text in usable)
-    for names in (("a", "c", "f"), ("b",)):
-        second = second_look(first, tuple((name,) for name in names))
-        assert second.row_limit == len(names) * len(Grid.of(under.table("t").quantile("number").spec))
-        assert answered_to(connection, second, rows) == reference(query, under, rows, elements=names)
 
 
 WIDE = """

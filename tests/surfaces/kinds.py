@@ -171,9 +171,6 @@ KINDS = {
     "days": _kind(
         "SELECT country, PERCENTILE(day, 50) AS half FROM quantiles GROUP BY country", "quantiles.of"
     ),
-    "quantiles of names": _kind(
-        "SELECT city, PERCENTILE(amount, 50) FROM looks GROUP BY city", "quantiles.of"
-    ),
 }
 
 

@@ -7,7 +7,7 @@ computed from bounded members, which the mechanisms cannot see: if they were not
   its intervals, by the laws of `noise_pairs`; `moments_of_names` does it in two looks;
 * `quantile_gumb`: quantiles, largest and smallest values over a public grid, by the scores of `rank_scores`;
   `rank_errors` says how far they may be from the rank that was wanted, and `ranked_values` is all that one question
-  asks for; `quantiles_of_names` does it in two looks;
+  asks for;
 * `drill_down`: totals beside rows of pairs, and what the shown rows leave of them.
 
 Sums are accounted as all Gaussian noise is; quantiles in bounded range, as every choice is.
@@ -28,7 +28,6 @@ from dp_service.mechanisms.aggregates.drill_down import (
 )
 from dp_service.mechanisms.aggregates.moments_of_names import MomentsOfNames
 from dp_service.mechanisms.aggregates.quantile_gumb import CellsOfGroups, ExtremeGumb, QuantileGumb
-from dp_service.mechanisms.aggregates.quantiles_of_names import QuantilesOfNames
 from dp_service.mechanisms.aggregates.rank_errors import RankError, rank_error, rank_errors, spare_members
 from dp_service.mechanisms.aggregates.rank_scores import Largest, Quantile, Smallest
 from dp_service.mechanisms.aggregates.ranked_values import RankedValues
@@ -45,7 +44,6 @@ __all__ = [
     "NoisyTotals",
     "Quantile",
     "QuantileGumb",
-    "QuantilesOfNames",
     "RankError",
     "RankedValues",
     "ReleasedColumn",

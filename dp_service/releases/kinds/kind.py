@@ -80,10 +80,7 @@ class Kind(ABC, Generic[_Mechanism]):
 
     @property
     def first_look(self) -> TwoLooks | None:
-        """The two looks that it takes; None: it takes one.
-
-        Of quantiles the second look draws no counts: of its looks, only names, units and prices mean something.
-        """
+        """The two looks that it takes; None: it takes one."""
         return None
 
     counts_called: ClassVar[str] = "Counts"

@@ -1,4 +1,4 @@
-"""Quantiles: a cell of a public grid for each element and value, over what is known or what a first look names.
+"""Quantiles: a cell of a public grid for each element of a known domain and each value.
 
 A value is shown as the middle of the cell that was chosen, and its interval is the cell. The cell is all that is
 released: nothing is interpolated between values of the data. How far its ranks may be from the rank that was wanted is
@@ -15,29 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms import Currency
-from dp_service.mechanisms.aggregates import CellsOfGroups, QuantilesOfNames, RankedValues
+from dp_service.mechanisms.aggregates import CellsOfGroups, RankedValues
 from dp_service.mechanisms.aggregates.rank_scores import MAX_MEMBERS
-from dp_service.mechanisms.bounded import ContributionBound, TwoLooks
+from dp_service.mechanisms.bounded import ContributionBound
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import HistogramError, TypedHistogram
-from dp_service.releases.kinds.bounded import (
-    BOUNDED_BY,
-    bound_in_words,
-    bound_said,
-    looks_of,
-    may_leave_out,
-    named,
-    names_said,
-    only_named,
-    unfinished,
-)
-from dp_service.releases.kinds.gaussian_threshold import GaussianThreshold
+from dp_service.releases.kinds.bounded import BOUNDED_BY, bound_said, may_leave_out
 from dp_service.releases.kinds.grids import RULES, SCALES, column_said, ends_of, in_text
 from dp_service.releases.kinds.kind import Fields, Kind, Value
-from dp_service.releases.kinds.parts import HALF, MOSTLY, IncompleteParametersError, made
+from dp_service.releases.kinds.parts import MOSTLY, IncompleteParametersError, made
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownCells
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, brief, elements, percent
@@ -51,15 +40,14 @@ CELL_TYPE = ColumnType.INT64
 
 
 @dataclass(frozen=True, eq=False)
-class Quantiles(Kind[RankedValues | QuantilesOfNames]):
+class Quantiles(Kind[RankedValues]):
     """Quantiles, about the smallest and about the largest of the members' values; it counts nothing."""
 
     @classmethod
     def of(cls, parameters: ReleaseParameters, currency: Currency) -> Quantiles:
         """Return the kind with its mechanism."""
         stated, bounded = quantiles_of(parameters), parameters.contributions
-        names = None if bounded is None else bounded.names
-        groups = len(parameters.domain or ()) if names is None else names.most_names
+        groups = len(parameters.domain or ())
         if not groups or (bounded is None and groups != 1):
             raise IncompleteParametersError
         # Without a bound there is one group, in which each member has one value.
@@ -70,35 +58,12 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         )
         among = made(CellsOfGroups, groups, len(Grid.of(stated.grid)), bound)
         values = made(RankedValues, currency, among, stated.quantiles, stated.smallest, stated.largest)
-        if bounded is None or names is None:
-            return cls(parameters, values)
-        return cls(parameters, made(QuantilesOfNames, looks_of(currency, bounded, names, bound), values))
+        return cls(parameters, values)
 
     @property
     def stated(self) -> QuantilesReleased:
         """What is released, and what the question shows of it."""
         return quantiles_of(self.parameters)
-
-    @property
-    def first_look(self) -> TwoLooks | None:
-        """The two looks, if there are two."""
-        return self.mechanism.looks if isinstance(self.mechanism, QuantilesOfNames) else None
-
-    @property
-    def ranked(self) -> RankedValues:
-        """What releases quantiles, of two looks the second one."""
-        return self.mechanism.values if isinstance(self.mechanism, QuantilesOfNames) else self.mechanism
-
-    @property
-    def grows_with(self) -> str:
-        """The bound of the look that names elements."""
-        bounded = self.parameters.contributions
-        return super().grows_with if bounded is None else bound_in_words(bounded)
-
-    @property
-    def most_found(self) -> int | None:
-        """The names of a first look."""
-        return None if self.first_look is None else self.first_look.most_names
 
     @property
     def counts_cells(self) -> bool:
@@ -108,18 +73,12 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
     @property
     def chosen_cells(self) -> int:
         """One for each quantile that is released."""
-        return self.ranked.size
-
-    @property
-    def least_count(self) -> int:
-        """The smallest count that the first of two looks considers."""
-        bounded = self.parameters.contributions
-        return 1 if bounded is None else bounded.min_count or 1
+        return self.mechanism.size
 
     @property
     def said(self) -> Fields:
         """What a message says of it, with ranks as they hold with 95 %."""
-        stated, bounded, looks = self.stated, self.parameters.contributions, self.first_look
+        stated, bounded = self.stated, self.parameters.contributions
         own = {
             "column": column_said(stated.column, stated.quantum, stated.grid, stated.rule),
             "shown": [
@@ -132,17 +91,16 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
                 }
                 for asked, error in zip(stated.asked, self._ranks_only(1 - MOSTLY), strict=True)
             ],
-            "spare_members": self.ranked.spare if stated.smallest or stated.largest else None,
+            "spare_members": self.mechanism.spare if stated.smallest or stated.largest else None,
             "contributions": None if bounded is None else bound_said(bounded),
-            "names_look": None if looks is None else names_said(looks),
             "ordered_by": stated.ordered_by,
         }
         return {"quantiles": own}
 
-    def cells_only(
+    def histogram(
         self, answer: TypedHistogram, known: tuple[Element, ...] | None, *, row_limit: int
     ) -> TypedHistogram:
-        """Return the rows of elements in the domain, or of names, and cells of the grid that anybody is in.
+        """Return the rows of elements in the domain and cells of the grid that anybody is in.
 
         Rows of other elements are left out, as `histogram.over_domain` does: one member's row must not decide whether
         there is an answer. A cell that the grid does not have is no answer to the query, whatever rows there are.
@@ -160,16 +118,8 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
             raise HistogramError("expected only elements of the domain that the query asks for")
         return answer.rows(kept).with_count(1)
 
-    def histogram(
-        self, answer: TypedHistogram, known: tuple[Element, ...] | None, *, row_limit: int
-    ) -> TypedHistogram:
-        """Return the rows of cells; those of a first look, which knows no elements, are counts."""
-        if known is None:
-            return super().histogram(answer, known, row_limit=row_limit)
-        return self.cells_only(answer, known, row_limit=row_limit)
-
     def elements(self, rows: TypedHistogram, known: tuple[Element, ...] | None) -> list[Element]:
-        """Return every element of the domain or every name; rows are of their cells."""
+        """Return every element of the domain; rows are of their cells."""
         return list(known or ())
 
     def draw(
@@ -182,22 +132,18 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         """
         if known is None:
             raise IncompleteParametersError
-        counts = _counts(known, self.ranked.among.cells, rows)
+        counts = _counts(known, self.mechanism.among.cells, rows)
         if counts.max(initial=0) > MAX_MEMBERS or counts.sum(axis=1).max(initial=0) > MAX_MEMBERS:
             raise HistogramError("expected at most 2^38 members in an element")
-        draw = (
-            self.mechanism.draw_values if isinstance(self.mechanism, QuantilesOfNames) else self.mechanism.run
-        )
-        found = draw(counts, noise)
+        found = self.mechanism.run(counts, noise)
         selection = Selection(np.arange(len(known)), None, ended_in_bottom=False)
         return MechanismOutput(selection, cells=tuple(found.T.copy()))
 
     def require(self, drawn: MechanismOutput) -> None:
         """Check that this is a release of this kind."""
         super().require(drawn)
-        elements, cells, among = drawn.selection.indices.size, drawn.cells, self.ranked.among
-        has_all = elements <= among.groups if self.parameters.domain is None else elements == among.groups
-        if not has_all or len(cells) != self.chosen_cells:
+        elements, cells, among = drawn.selection.indices.size, drawn.cells, self.mechanism.among
+        if elements != among.groups or len(cells) != self.chosen_cells:
             raise ValueError("expected the cells of every quantile for each element")
         if any(each.shape != (elements,) or ((each < 0) | (each >= among.cells)).any() for each in cells):
             raise ValueError("expected the cells of every quantile for each element")
@@ -230,7 +176,7 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
 
     def shown_cells(self, cells: tuple[Integers, ...], *, alpha: Fraction) -> tuple[ShownCells, ...]:
         """Return the quantiles that a question shows, in its order."""
-        errors, places = self.ranked.errors(alpha=alpha), self.stated.places
+        errors, places = self.mechanism.errors(alpha=alpha), self.stated.places
         shown = {place: asked for asked, place in enumerate(places)}
         return tuple(
             _of_cells(
@@ -244,12 +190,11 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
 
     def question(self, names: Sequence[str]) -> Statement:
         """Return what is asked."""
-        over = (
-            "an unknown domain"
-            if self.first_look
-            else f"a known domain of {self.ranked.among.groups} elements"
+        by = (
+            f" by {', '.join(names)} over a known domain of {self.mechanism.among.groups} elements"
+            if names
+            else ""
         )
-        by = f" by {', '.join(names)} over {over}" if names else ""
         wanted = ", ".join(map(_name, self.stated.asked))
         return Statement("question", f"Chooses {wanted} of {self.stated.column}{by}, and counts nothing.")
 
@@ -283,8 +228,6 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         bounds = self.parameters.contributions is not None and may_leave_out(self.parameters)
         if bounds:
             yield from self._bounded()
-        if self.first_look is not None:
-            yield only_named(self.first_look)
         yield from self._ranks(confidence)
         if bounds:
             yield Statement(
@@ -294,9 +237,9 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         if stated.smallest or stated.largest:
             yield Statement(
                 "quantiles.extremes",
-                f"About the smallest and the largest value mean the value at rank {self.ranked.spare} from the end, so "
-                "that no member's own value decides; where there are fewer members, they say nothing.",
-                values=(str(self.ranked.spare),),
+                f"About the smallest and the largest value mean the value at rank {self.mechanism.spare} from the end, "
+                "so that no member's own value decides; where there are fewer members, they say nothing.",
+                values=(str(self.mechanism.spare),),
             )
 
     def _meaning(self, each: str) -> Iterator[Statement]:
@@ -318,10 +261,9 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         if bounded is None:
             return
         each = f" in each of {bounded.periods} periods" if bounded.periods > 1 else ""
-        of = "" if self.first_look is None else " of those that are named"
         yield Statement(
             "quantiles.bounded",
-            f"A member has values in at most {elements(bounded.delta_0)}{each}{of}; {BOUNDED_BY[bounded.bounded_by]}. "
+            f"A member has values in at most {elements(bounded.delta_0)}{each}; {BOUNDED_BY[bounded.bounded_by]}. "
             f"Each of them costs {self.stated.units} information.",
             values=(str(bounded.delta_0),),
         )
@@ -346,33 +288,15 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
 
     def _ranks_only(self, alpha: Fraction) -> tuple[ShownCells, ...]:
         """Return how far ranks may be off, which is the same whatever cells were chosen."""
-        return self.shown_cells((np.zeros(0, dtype=np.int64),) * self.ranked.size, alpha=alpha)
-
-    def method(self) -> Iterator[Statement]:
-        """Yield which looks are taken."""
-        looks = self.first_look
-        if looks is None:
-            return
-        yield named(looks)
-        chosen = self.ranked.worst_case_cost().information
-        yield Statement(
-            "method.second_look",
-            f"A second look, for {chosen} units, chooses the values of what was named, however few names there are.",
-        )
-        yield unfinished(looks, self.parameters.consistency)
+        return self.shown_cells((np.zeros(0, dtype=np.int64),) * self.mechanism.size, alpha=alpha)
 
     def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
         """Yield nothing: a cell is no interval."""
         yield from ()
 
     def accuracy(self) -> ExpectedAccuracy:
-        """Return how large a count has to be to be named; ranks are part of the parameters."""
-        threshold = None if self.first_look is None else GaussianThreshold.of(self.first_look.names_look)
-        return ExpectedAccuracy(
-            found_half=None if threshold is None else threshold.needed(HALF),
-            found_mostly=None if threshold is None else threshold.needed(MOSTLY),
-            is_fixed=threshold is not None,
-        )
+        """Return nothing of counts; how far ranks may be off is part of the parameters."""
+        return ExpectedAccuracy()
 
 
 def _name(asked: ShownQuantile) -> str:

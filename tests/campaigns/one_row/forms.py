@@ -318,17 +318,14 @@ def forms(under: Policy) -> Iterator[Form]:
 
 
 def _of_two_looks(number: int, condition: str) -> str:
-    """Return a question for quantiles of everything or by a column, or for counts of names, as its number says."""
+    """Return a question for quantiles of everything, or for counts of names, as its number says."""
     value = ("price", "whole")[number // 3 % 2]
     by = ("who", *_NAMES)[number // 3 % (1 + len(_NAMES))]
-    match number % 3:
-        case 0:
-            return f"SELECT MEDIAN({value}) FROM looked WHERE {condition}"
-        case 1:
-            return f"SELECT {by}, QUANTILE({value}, 0.25), MAX({value}) FROM looked WHERE {condition} GROUP BY {by}"
-        case _:
-            counted = (_COUNTED, "COUNT(*)")[number // 3 % 2]
-            return f"SELECT {by}, {counted} FROM looked WHERE {condition} GROUP BY {by}"
+    counted = (_COUNTED, "COUNT(*)")[number // 3 % 2]
+    of_all = (f"SELECT MEDIAN({value})", f"SELECT QUANTILE({value}, 0.25), MAX({value})")
+    if number % 3 < len(of_all):
+        return f"{of_all[number % 3]} FROM looked WHERE {condition}"
+    return f"SELECT {by}, {counted} FROM looked WHERE {condition} GROUP BY {by}"
 
 
 def _form(sql: str, under: Policy) -> Iterator[Form]:

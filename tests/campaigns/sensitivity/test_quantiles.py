@@ -18,14 +18,14 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.render import quantiles as rendered
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS, Dialect
-from dp_service.queries.resolution import Resolution, resolve, second_look
+from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import checked_histogram
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.quantiles import CELL_TYPE
 from dp_service.terms import BoundedBy, Element, MemberValue
 from tests.support.examples import examples
-from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, days_policy, policy
+from tests.support.queries.quantiles import NUMBERS, WHOLES, asked, days_policy, policy
 from tests.support.queries.sums import NOW, ROWS, Row
 
 Translate = Callable[[Resolution], Resolution]
@@ -55,7 +55,7 @@ class Asked:
         ]
         histogram = checked_histogram(types, elements, numbers, row_limit=resolution.row_limit)
         if of_cells:
-            known = resolution.parameters.domain or resolution.names
+            known = resolution.parameters.domain
             histogram = kind_of(resolution.parameters).histogram(
                 histogram, known, row_limit=resolution.row_limit
             )
@@ -89,9 +89,7 @@ def faults_of(
     translate: Translate = lambda resolution: resolution,
 ) -> set[str]:
     """Return the same of one look at a question."""
-    reach, bounded = resolution.parameters.delta_l0, resolution.parameters.contributions
-    if not resolution.counts_cells and bounded is not None and bounded.names is not None:
-        reach = bounded.names.delta_1
+    reach = resolution.parameters.delta_l0
     assert reach is not None
     elements = len(resolution.columns)
     asked_so = translate(resolution)
@@ -164,43 +162,6 @@ def test_a_member_has_one_day_in_each_of_its_elements(asked_of: Asked, rule: Mem
         assert set(without) <= set(whole)
 
 
-def of_unknown(rule: MemberValue, column: str, *, delta_0: int, delta_1: int, place: int) -> Resolution:
-    """Return the first look at a question by texts that nobody knows; every count is fetched."""
-    names = NAMES.replace("delta_1: 1", f"delta_1: {delta_1}")
-    under = policy(rule, whole=WHOLES[place], number=NUMBERS[place], delta_0=delta_0, names=names)
-    found = resolve(asked(column), under, now=NOW)
-    assert found.parameters.contributions is not None
-    bounded = replace(found.parameters.contributions, min_count=1)
-    return replace(found, parameters=replace(found.parameters, contributions=bounded))
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(30), deadline=None)
-@given(
-    rows=ROWS,
-    place=st.sampled_from(range(3)),
-    rule=st.sampled_from(MemberValue),
-    column=st.sampled_from(["whole", "number"]),
-    delta_0=st.integers(1, 2),
-    names=st.sets(st.sampled_from("abz"), min_size=1).map(sorted),
-)
-def test_both_looks_at_unknown_elements_are_bounded(
-    asked_of: Asked,
-    *,
-    rows: list[Row],
-    place: int,
-    rule: MemberValue,
-    column: str,
-    delta_0: int,
-    names: list[str],
-) -> None:
-    """A member counts in Delta_1 elements of the first look, and has a value in Delta_2 of whatever is named."""
-    first = of_unknown(rule, column, delta_0=delta_0, delta_1=3 - delta_0, place=place)
-    assert faults_of(asked_of, first, rows) == set()
-    second = second_look(first, tuple((name,) for name in names))
-    assert faults_of(asked_of, second, rows) == set()
-
-
 # Ada has three texts, two of them in the domain, and values in several cells.
 HEAVY = [Row("ada", text, value, float(value)) for text in "abz" for value in (1, 1, 9)]
 HEAVY += [Row("bob", "a", 1, 1.0), Row("eve", "b", None, None), Row("eve", "b", 9, 9.0)]
@@ -222,23 +183,6 @@ def test_a_query_that_bounds_nobody_is_found(asked_of: Asked) -> None:
         return replace(resolution, parameters=replace(resolution.parameters, contributions=assumed))
 
     found = faults(asked_of, asked("whole"), policy(), HEAVY, translate=bounds_nobody)
-    assert found == {"a member changes more elements than Delta"}
-
-
-@pytest.mark.parametrize("is_second", [False, True])
-def test_a_look_that_bounds_nobody_is_found(asked_of: Asked, *, is_second: bool) -> None:
-    """Ada is in three elements, of which the first look has one and the second look two."""
-    look = of_unknown(MemberValue.TOTAL, "whole", delta_0=2, delta_1=1, place=0)
-    look = second_look(look, (("a",), ("b",), ("z",))) if is_second else look
-
-    def bounds_nobody(resolution: Resolution) -> Resolution:
-        contributions = resolution.parameters.contributions
-        assert contributions is not None
-        assumed = replace(contributions, bounded_by=BoundedBy.ASSUMED)
-        return replace(resolution, parameters=replace(resolution.parameters, contributions=assumed))
-
-    assert faults_of(asked_of, look, HEAVY) == set()
-    found = faults_of(asked_of, look, HEAVY, translate=bounds_nobody)
     assert found == {"a member changes more elements than Delta"}
 
 

@@ -22,8 +22,6 @@ from dp_service.values.quantum import Value
 from tests.support.queries.sums import Row
 
 DOMAIN = ("a", "b", "z")
-NAMES = "{delta_1: 1, share: 0.35, max_names: 7}"
-"""A first look whose units are no whole number."""
 POLICY = """
 epsilon_per: {epsilon}
 delta: 1e-6
@@ -31,11 +29,11 @@ count_noise: gaussian
 tables:
   {table}:
     member: member
-    contributions: {{bound: in_query, delta_0: {delta_0}, units: 10{more}}}
+    contributions: {{bound: in_query, delta_0: {delta_0}, units: 10, shift: true}}
     measures: {{distinct_members: true}}
     columns:
       member: {{type: string}}
-      text: {{type: string, group_by: true{domain}}}
+      text: {{type: string, group_by: true, domain: [a, b, z]}}
     quantiles:
       whole: {whole}
       number: {number}
@@ -64,12 +62,8 @@ def policy(
     delta_0: int = 2,
     table: str = "t",
     epsilon: str = "1",
-    names: str = "",
 ) -> Policy:
-    """Return a policy whose queries bound members, with one rule for the value of a member.
-
-    With `names`, the block of a first look, the domain of the texts is unknown.
-    """
+    """Return a policy whose queries bound members, with one rule for the value of a member."""
     stated = rule.value
     if rule in (MemberValue.TOTAL, MemberValue.MEAN):
         stated += ", max_rows: 100000"
@@ -80,8 +74,6 @@ def policy(
             whole=whole.replace("RULE", stated),
             number=number.replace("RULE", stated),
             epsilon=epsilon,
-            more=f", min_count: 2, names: {names}" if names else ", shift: true",
-            domain="" if names else ", domain: [a, b, z]",
         )
     )
 
@@ -94,13 +86,8 @@ def asked(column: str, by: tuple[str, ...] = ("text",), *, table: str = "t", m: 
     return HistogramQuery(table, by, Measure.DISTINCT_MEMBERS, quantiles=quantiles)
 
 
-def reference(
-    query: HistogramQuery, policy: Policy, rows: Sequence[Row], *, elements: Sequence[str] = DOMAIN
-) -> list[tuple[object, ...]]:
-    """Return what an engine should answer: elements, cells and how many members are there, in the query's order.
-
-    `elements` are those that members are bounded within: a domain, or the names of a first look.
-    """
+def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> list[tuple[object, ...]]:
+    """Return what an engine should answer: elements, cells and how many members are there, in the query's order."""
     table = policy.table(query.table)
     column = table.quantile(query.quantiles[0].column)
     meant = canonicalise(query, table, closed_before=None).quantiles
@@ -108,7 +95,7 @@ def reference(
     by_member: dict[str, dict[str, list[Value]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         value = read_value(getattr(row, column.name), column)
-        element = "" if not query.dimensions else row.text if row.text in elements else None
+        element = "" if not query.dimensions else row.text if row.text in DOMAIN else None
         if row.member is not None and element is not None and column.bounds.row(value) is not None:
             by_member[row.member][element].append(value)
     bound = 1 if table.contributions is None else table.contributions.delta_0

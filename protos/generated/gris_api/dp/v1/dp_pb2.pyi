@@ -1363,20 +1363,18 @@ class RankCut(_message.Message):
     def __init__(self, position: _Optional[int] = ..., part: _Optional[str] = ...) -> None: ...
 
 class Quantiles(_message.Message):
-    __slots__ = ("column", "shown", "spare_members", "contributions", "names_look", "ordered_by")
+    __slots__ = ("column", "shown", "spare_members", "contributions", "ordered_by")
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     SHOWN_FIELD_NUMBER: _ClassVar[int]
     SPARE_MEMBERS_FIELD_NUMBER: _ClassVar[int]
     CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
-    NAMES_LOOK_FIELD_NUMBER: _ClassVar[int]
     ORDERED_BY_FIELD_NUMBER: _ClassVar[int]
     column: QuantileColumn
     shown: _containers.RepeatedCompositeFieldContainer[ShownQuantile]
     spare_members: int
     contributions: Contributions
-    names_look: NamesLook
     ordered_by: int
-    def __init__(self, column: _Optional[_Union[QuantileColumn, _Mapping]] = ..., shown: _Optional[_Iterable[_Union[ShownQuantile, _Mapping]]] = ..., spare_members: _Optional[int] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., names_look: _Optional[_Union[NamesLook, _Mapping]] = ..., ordered_by: _Optional[int] = ...) -> None: ...
+    def __init__(self, column: _Optional[_Union[QuantileColumn, _Mapping]] = ..., shown: _Optional[_Iterable[_Union[ShownQuantile, _Mapping]]] = ..., spare_members: _Optional[int] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., ordered_by: _Optional[int] = ...) -> None: ...
 
 class QuantileValues(_message.Message):
     __slots__ = ("values", "lower", "upper", "rank_error")
