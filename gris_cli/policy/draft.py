@@ -72,8 +72,7 @@ def draft(
         raise typer.BadParameter(f"--data {misplaced[0]} names a table's file: put --data before it")
     from gris_cli.clients import pinot_access
     from gris_cli.policy.drafting import print_draft, require_answers, require_files
-    from gris_data.policy.draft_text import draft_text
-    from gris_lab.bound.drafting import drafted
+    from gris_data.policy.draft_text import draft_text, drafted
 
     require_files(tables.data, as_json=as_json)
     with named_by("--pinot" if tables.pinot else "--data"):

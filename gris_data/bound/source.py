@@ -214,11 +214,14 @@ def _separated(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, s
     require_file(path)
     options = f", store_rejects = true, rejects_table = '{_REJECTED}', rejects_scan = '{_REJECTED_FILES}'"
     try:
-        rows = csv_rows(path, f"{options}, rejects_limit = {_MOST_REJECTED}")
+        names, _ = names_in_first_line(path)
     except EngineError as error:
-        raise InputError(str(error)) from None
-    connection.execute(f"CREATE TEMP VIEW {ROWS} AS FROM {rows}")
-    return dict.fromkeys(names_in_first_line(path)[0], DUCKDB.text)
+        problem = str(error)
+    else:
+        rows = csv_rows(path, f"{options}, rejects_limit = {_MOST_REJECTED}")
+        connection.execute(f"CREATE TEMP VIEW {ROWS} AS FROM {rows}")
+        return dict.fromkeys(names, DUCKDB.text)
+    raise InputError(problem)
 
 
 def check_types(dialect: DataDialect, types: Mapping[str, str], columns: Columns) -> None:

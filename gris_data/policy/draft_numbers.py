@@ -1,7 +1,7 @@
 """The value columns of a drafted policy: which numbers are summed, between which bounds, and what these cut.
 
-Bounds are powers of two, chosen as others of a draft are: by what they cut of the sum, and the noise that they bring.
-None is beyond the power above what a dozen members reach, so that no member's row alone decides a public number.
+Bounds are powers of two: the least that leave nearly all of the sum. None is beyond the power above what a dozen
+members reach, so that no member's row alone decides a public number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dp_service.terms import ColumnType, ValueType
 from gris_data.policy.draft import Draft, DraftColumn, Role
 from gris_data.policy.draft_names import adds_up, is_key
-from gris_data.policy.draft_shape import REACHED_BY, Shape, time_of
+from gris_data.policy.draft_shape import MOST_CUT, REACHED_BY, Shape, time_of
 from gris_data.table_schema import TableColumn
 from pinot_connector.engines.parquet import quoted
 
@@ -32,15 +32,6 @@ MOST_NOISE = 2 * 10**7
 
 _POWERS = tuple(1 << power for power in range(41))
 _ROWS_CUT = 0.005
-_PARTS = 12
-"""Months of a year: into so many a sum is taken to be divided where there is no time."""
-
-_MEAN_OF_SUMS = 0.65
-"""How far the noise of a sum is off on average, beside bound times root of elements by rho: its count has a share."""
-
-_MORE_CUT = 0.1
-"""So much more of one sum over all time may be cut by bounds for sums by month."""
-
 _FINE = 64
 """So many steps make the median, or more."""
 
@@ -62,10 +53,9 @@ class DraftValue:
         totals: Between which bounds a member's total counts.
         months: The same of a total in a month; None: there is no time.
         rows: The same of a row.
-        cuts: Upper bounds around the one that was chosen, and the share of the sum of members' totals that each cuts.
+        cut: Which share of the sum of members' totals the upper bound cuts.
         month_cut: Which share of sums by month their upper bound cuts.
         rows_cut: Which share of the sum the bounds of rows cut.
-        cut_of_one: Which share of what these cut is one member's.
         member_value: Which value of a member quantiles are of.
         grid: Scale, first and last edge of the cells, and their number.
         is_whole: Whether a column of fractions holds whole numbers alone.
@@ -78,10 +68,9 @@ class DraftValue:
     totals: tuple[int, int]
     months: tuple[int, int] | None
     rows: tuple[int, int]
-    cuts: tuple[tuple[int, float], ...]
+    cut: float
     month_cut: float
     rows_cut: float
-    cut_of_one: float
     member_value: str
     grid: tuple[str, Fraction, Fraction, int]
     is_whole: bool
@@ -161,17 +150,13 @@ def _value(
     summed = f"sum(greatest({low}, least({high}, x))) AS x FROM {source}"
     clamped = f"(SELECT who, {summed} GROUP BY who)"
     totals = _grouped(connection, clamped)
-    months, monthly, in_months = _PARTS, totals, None
+    monthly, in_months = totals, None
     if draft.times:
-        reached_by = f"GROUP BY month HAVING count(DISTINCT who) >= {REACHED_BY}"
-        months = len(connection.execute(f"SELECT month FROM {source} {reached_by}").fetchall()) or 1  # noqa: S608
         by_month = f"(SELECT who, {summed} GROUP BY who, month)"
         monthly = _grouped(connection, by_month)
-        in_months = _bounds_of_months(monthly, months, shape, _reached(connection, by_month))
-    least, most = in_total = _reached(connection, clamped)
-    noise = math.sqrt(months / shape.looks.rho) * months
-    upper = _upper(totals, monthly, noise, _above(most))
-    lower = -_upper(totals.negative(), monthly.negative(), noise, _above(-least)) if low < 0 else 0
+        in_months = _bounds(monthly, _reached(connection, by_month))
+    in_total = _reached(connection, clamped)
+    lower, upper = _bounds(totals, in_total)
     digits = _digits(connection, source)
     usual = _Numbers(np.abs(numbers.each), numbers.often * (numbers.each != 0)).quantile(0.5)
     widest = max((lower, upper), in_months or (0, 0), key=lambda ends: ends[1] - ends[0])
@@ -188,10 +173,9 @@ def _value(
         totals=(lower, upper),
         months=in_months,
         rows=rows,
-        cuts=tuple((bound, totals.cut(bound)) for bound in sorted({max(upper // 2, 1), upper, upper * 2})),
+        cut=totals.cut(upper),
         month_cut=0.0 if in_months is None else monthly.cut(in_months[1]),
         rows_cut=numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size,
-        cut_of_one=_cut_of_one(connection, source, rows),
         member_value=member_value,
         grid=_grid(*((totals, in_total) if member_value == "total" else (numbers, reached)), quantum, type_),
         is_whole=digits == 0 and type_ is ValueType.DECIMAL,
@@ -222,15 +206,6 @@ def _above(number: float) -> int:
     return next((bound for bound in _POWERS if bound >= number), _POWERS[-1])
 
 
-def _cut_of_one(connection: duckdb.DuckDBPyConnection, source: str, rows: tuple[int, int]) -> float:
-    """Return the largest share that one member has in what the bounds of rows cut; 0: these cut nothing."""
-    beyond = f"sum(abs(x - greatest({rows[0]}, least({rows[1]}, x))))"
-    found = connection.execute(
-        f"SELECT max(cut) / sum(cut) FROM (SELECT {beyond} AS cut FROM {source} GROUP BY who) WHERE cut > 0"  # noqa: S608
-    ).fetchone()
-    return float(found[0] or 0) if found else 0.0
-
-
 def _missing(connection: duckdb.DuckDBPyConnection, draft: Draft, usable: float) -> float:
     """Return the share of members' rows that are not usable."""
     who, table = quoted(draft.member.name), quoted(draft.table.name)
@@ -258,37 +233,15 @@ def _row_bound(numbers: _Numbers) -> int:
     return next((bound for bound in _POWERS if numbers.cut(bound) <= _ROWS_CUT), _POWERS[-1])
 
 
-def _bounds_of_months(
-    monthly: _Numbers, months: int, shape: Shape, reached: tuple[float, float]
-) -> tuple[int, int]:
-    """Return the powers of two between which members' totals in a month lose least, by what is cut and by noise."""
-    noise = _MEAN_OF_SUMS * math.sqrt(months / shape.looks.rho_of_one) * months
-
-    def bound(numbers: _Numbers, most: int) -> int:
-        counted = numbers.clipped(-most, most)
-        allowed = [power for power in _POWERS if power <= most]
-        return min(allowed, key=lambda power: counted.cut(power) + power * noise / counted.size)
-
+def _bounds(totals: _Numbers, reached: tuple[float, float]) -> tuple[int, int]:
+    """Return the powers of two within which nearly all of the sum of totals lies, and no more than a dozen reach."""
     least, most = reached
-    return -bound(monthly.negative(), _above(-least)) if least < 0 else 0, bound(monthly, _above(most))
+    return -_bound(totals.negative(), _above(-least)) if least < 0 else 0, _bound(totals, _above(most))
 
 
-def _upper(totals: _Numbers, monthly: _Numbers, noise: float, most: int) -> int:
-    """Return the power of two, `most` at most, with which sums by month lose least, and one of all time little more.
-
-    Args:
-        totals: The totals of members.
-        monthly: Those of members in a month; where there is no time, the totals.
-        noise: What a bound of 1 brings to a month, times the months.
-        most: What a dozen members reach, as a power of two.
-    """
-    counted, whole = monthly.clipped(-most, most), totals.clipped(-most, most)
-
-    def loss(bound: int) -> float:
-        cut = counted.cut(bound)
-        return cut + bound * noise / counted.size + max(0.0, whole.cut(bound) - cut - _MORE_CUT)
-
-    return min((bound for bound in _POWERS if bound <= most), key=loss)
+def _bound(totals: _Numbers, most: int) -> int:
+    counted = totals.clipped(-most, most)
+    return next((bound for bound in _POWERS if bound >= most or counted.cut(bound) <= MOST_CUT), most)
 
 
 def _quantum(
@@ -305,9 +258,9 @@ def _quantum(
     largest = max(
         shape.most_rows * max(map(abs, rows)), shape.most_members * max(map(abs, totals)), shape.most_rows
     )
-    elements = max(shape.looks.delta_0, shape.buckets)
+    elements = max(shape.delta_0, shape.buckets)
     widest = max(shape.tau * (rows[1] - rows[0]), totals[1] - totals[0])
-    noise = widest * math.ceil(math.sqrt(elements / shape.looks.rho))
+    noise = widest * math.ceil(math.sqrt(elements / shape.rho))
     # A step divides bounds, which are powers of two: below 1 it is one by a power of 10, or two or five of these.
     while largest / step > MOST_STEPS or noise / step > MOST_NOISE:
         is_two = step < 1 and str(step.denominator).startswith("5")

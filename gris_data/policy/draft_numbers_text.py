@@ -22,8 +22,6 @@ _QUANTILES = (
     "grid's ends should be what everybody knows."
 )
 
-_LARGE_CUT, _OF_ONE = 0.02, 0.3
-
 
 def value_lines(values: Sequence[DraftValue]) -> Iterator[str]:
     """Yield the block of what is summed; nothing if there are no numbers."""
@@ -63,26 +61,18 @@ def _nulls(each: DraftValue) -> str:
 
 def _cuts(each: DraftValue) -> str:
     (_, upper), (_, row_upper) = each.totals, each.rows
-    shares = [(bound, share_text(share)) for bound, share in each.cuts]
-    chosen = next(share for bound, share in shares if bound == upper)
-    others = ", ".join(f"{bound} would cut {share}" for bound, share in shares if bound != upper)
     missing = ""
     if each.missing > 0:
         missing = (
             f" {share_text(each.missing).capitalize()} of rows have no value: they count all the same (own_count), at "
             "the price of a count of their own; `drop` leaves them out of questions that sum it."
         )
-    of_one = ""
-    if each.rows_cut > _LARGE_CUT and each.cut_of_one > _OF_ONE:
-        of_one = (
-            f" One member holds {share_text(each.cut_of_one)} of what that cuts: is it a mistake in the data?"
-        )
     by_month = ""
     if each.months is not None:
         by_month = f"; by month, {each.months[1]} cuts {share_text(each.month_cut)} of sums by month"
     return (
-        f"DECIDE: upper {upper} cuts {chosen} of the sum of members' totals over all rows ({others}){by_month}; "
-        f"row_upper {row_upper} cuts {share_text(each.rows_cut)} of the sum of rows.{of_one}{missing}"
+        f"DECIDE: upper {upper} cuts {share_text(each.cut)} of the sum of members' totals over all rows{by_month}; "
+        f"row_upper {row_upper} cuts {share_text(each.rows_cut)} of the sum of rows.{missing}"
     )
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from dp_service.queries.filters import Value
 from dp_service.terms import ColumnType
-from gris_data.policy.draft import Draft, DraftColumn, Role
-from gris_data.policy.draft_numbers import DraftValue
+from gris_data.policy.draft import Draft, DraftColumn, Role, draft_of, member_of
+from gris_data.policy.draft_contents import contents_of, has_rows, reading
+from gris_data.policy.draft_numbers import DraftValue, values_of
 from gris_data.policy.draft_numbers_text import quantile_lines, share_text, value_lines
-from gris_data.policy.draft_shape import CURRENCY, Shape
+from gris_data.policy.draft_shape import CURRENCY, MOST_NAMES, MOST_UNITS, NAMES_SHARE, UNITS, Shape, shape_of
 from gris_data.policy.draft_yaml import comment, key
-from gris_data.table_schema import TableColumn
+from gris_data.table_schema import TableColumn, TableSchema
 
 TAU = 5
 
@@ -28,7 +29,7 @@ _READ = (
     "Show this file to no analyst before you have taken the comments out.\n"
     "Bounds (delta_0, delta_1, units, tau, buckets, lower, upper, grids, from, to) come from the same data, in round "
     "numbers, so that they tell little of anybody; what is chosen by data is outside of the guarantee all the same. "
-    "DECIDE: keep them, or replace them by what you know from elsewhere or from another period (`gris plan bound`)."
+    "DECIDE: keep them, or replace them by what you know from elsewhere or from another period."
 )
 _UNREAD = (
     "It was made from names and types of columns. No row was read: no value and no count of your data is in this file, "
@@ -59,29 +60,15 @@ _NO_TIME = (
 )
 _CONTRIBUTIONS = (
     "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
-    "`buckets`), those that a public hash chooses.{looks} The units are the fewest of a few whose answers about the "
-    "{top} largest of {planned} {worth}, in trial runs on the shape of these data (`gris plan bound`); bounds are as "
-    "wide as lists of 50 and the other columns need. Counts that have to be more exact may cost up to most_units. "
-    "DECIDE: more units mean less noise at a higher price; a larger max_names shows longer lists, for which delta_0 "
-    "has to grow."
-)
-_USEFUL = "are useful, 95 % of the names right and counts off by 10 % on average"
-_NEAREST = (
-    "come nearly as close to useful ones as any, which have 95 % of the names right and counts off by 10 %"
-)
-MOST_UNITS = 50
-"""So many may a question cost that says how exact it has to be."""
-
-_LOOKS = " A first look, with the bound delta_1 and its share of the units, finds names; the second counts these alone."
-_CONTRIBUTIONS_OF_NOTHING = (
-    "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
-    "`buckets`). No column with unknown values was there to plan for."
+    "`buckets`), those that a public hash chooses; nearly all that members have is within them. A first look, with the "
+    "bound delta_1 and its share of the units, finds names; the second counts these alone. Counts that have to be more "
+    "exact may cost up to most_units. DECIDE: more units mean less noise at a higher price; a larger max_names shows "
+    "longer lists, for which delta_0 has to grow."
 )
 _SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
 _FURTHER = (
-    "Further, where they fit: `shift: true` (counts of few known elements with less noise), `totals: {{share: 1/4}}` "
-    "(totals beside two columns), `choose` (the cheapest way that is expected to find all elements; "
-    "`gris plan bound --choose` writes it)."
+    "Further, where they fit: `shift: true` (counts of few known elements with less noise), `totals: {share: 1/4}` "
+    "(totals beside two columns), `choose` (the cheapest way that is expected to find all elements)."
 )
 _MEASURES = (
     "Members are counted once each, so one member changes a count by at most 1. Rows are counted too, at most "
@@ -90,8 +77,8 @@ _MEASURES = (
 )
 _TAU = f"{TAU} is a start."
 _TAU_OF_DATA = (
-    "DECIDE: {tau} weighs both by lists of the largest elements of each column, and by what finds these. One total of "
-    "all rows loses {cut} by it; where such totals matter more than lists, state a larger one."
+    "DECIDE: with {tau}, counts by each column have nearly all of their rows. One total of all rows loses {cut} by it; "
+    "where such totals matter more than lists, state a larger one."
 )
 _MEASURES_OF_PINOT = "Pinot counts clipped rows from version 1.0 on; for an older one, remove `events`."
 _DISTINCT = (
@@ -127,6 +114,30 @@ class Drafted:
     draft: Draft
     shapes: tuple[Shape, ...] = ()
     values: tuple[DraftValue, ...] = ()
+
+
+def drafted(schema: TableSchema, member: str, *, reads_rows: bool) -> Drafted:
+    """Return a draft of a table.
+
+    Args:
+        schema: Its name and columns.
+        member: The column of its members; empty: the only one whose name says so.
+        reads_rows: Whether its rows are read, for their owner; otherwise names and types alone decide.
+
+    Raises:
+        InputError: The member is not known, or rows cannot be read.
+    """
+    who = member_of(schema, member)
+    of_names = Drafted(draft_of(schema, who, {}, is_member_named=bool(member)))
+    if not reads_rows:
+        return of_names
+    with reading(schema) as connection:
+        if not has_rows(connection, schema, who):
+            return of_names
+        contents = contents_of(connection, schema, who)
+        draft = draft_of(schema, who, contents, is_member_named=bool(member))
+        shape = shape_of(connection, draft)
+        return Drafted(draft, (shape,), tuple(values_of(connection, draft, shape)))
 
 
 def draft_text(drafts: Sequence[Drafted]) -> str:
@@ -209,23 +220,13 @@ def _time_lines(drafted: Drafted) -> Iterator[str]:
 
 
 def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
-    looks = shape.looks
-    about = _CONTRIBUTIONS_OF_NOTHING
-    if shape.planned.column:
-        about = _CONTRIBUTIONS.format(
-            looks=_LOOKS if looks.delta_1 else "",
-            top=shape.planned.top,
-            planned=shape.planned.column,
-            worth=_USEFUL if shape.planned.is_useful else _NEAREST,
-        )
-    yield from comment(f"{about}\n{_FURTHER.format(units=looks.units)}", 4)
+    yield from comment(f"{_CONTRIBUTIONS}\n{_FURTHER}", 4)
     yield "    contributions:"
     yield "      bound: in_query"
-    yield f"      delta_0: {looks.delta_0}"
-    yield f"      units: {looks.units}"
-    yield f"      most_units: {max(MOST_UNITS, looks.units)}"
-    if looks.delta_1:
-        yield f"      names: {{delta_1: {looks.delta_1}, share: {looks.share}, max_names: {looks.max_names}}}"
+    yield f"      delta_0: {shape.delta_0}"
+    yield f"      units: {UNITS}"
+    yield f"      most_units: {MOST_UNITS}"
+    yield f"      names: {{delta_1: {shape.delta_1}, share: {NAMES_SHARE}, max_names: {MOST_NAMES}}}"
     if shape.buckets:
         yield f"      buckets: {shape.buckets}"
     if drafted.values:

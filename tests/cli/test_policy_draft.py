@@ -357,11 +357,10 @@ def test_no_policy_is_drafted_of_a_view(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("x.csv", "x.parquet` makes a Parquet file of it, with types"),
         ("part/*.parquet", "part/*.parquet: the data folder part has no file named .parquet"),
         ("s3://shop/orders.parquet", "s3://shop/orders.parquet is on another machine: copy it here first"),
         ("x.json", "read_json("),
-        ("x.txt.gz", "expected a file named .parquet, .duckdb or .db"),
+        ("x.txt.gz", "expected a file named .parquet, .csv, .tsv, .duckdb or .db"),
         ("x.parquet", "x.parquet is no Parquet file"),
         ("two-words.parquet", "two-words.parquet is no Parquet file"),
         ("nowhere.parquet", "there is no file"),
@@ -370,7 +369,7 @@ def test_no_policy_is_drafted_of_a_view(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_file_that_cannot_be_read_is_refused_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, expected: str
 ) -> None:
-    """CSV with the command that makes a Parquet file of it."""
+    """And no value of it is repeated."""
     path = tmp_path / name
     if name.startswith("x") or "words" in name:
         path.write_text("user_id,page\n1,secret\n")

@@ -92,8 +92,7 @@ def test_a_draft_answers_what_a_table_can_be_asked(
         "of the sum of members' totals",
     ):
         assert said in text
-    assert "--type minutes=int64`" in text
-    assert "--type price=int64`" not in text
+    assert text.count("All its numbers are whole") == 1
 
 
 @pytest.mark.parametrize(
@@ -190,11 +189,10 @@ def test_members_beside_the_member_are_left_out_of_everything(
     for part in range(2):
         write(tmp_path / "folder" / f"{part}.parquet", columns, rows=60_000)
     for data in ("folder", "folder/*.parquet"):
-        table, text, reported = drafted(capsys, "--data", f"t={tmp_path / data}", "--member", "user_id")
+        table, _, reported = drafted(capsys, "--data", f"t={tmp_path / data}", "--member", "user_id")
         assert ["page"] == [each.name for each in table.columns if each.name != "user_id"]
         assert () == (*table.values, *table.quantiles)
         assert {"other people"} == {each["kind"] for each in reported["columns"][2:]}
-        assert "largest of page" in " ".join(text.replace("#", " ").split())
 
 
 def test_integers_that_count_time_become_the_time_in_their_unit(
@@ -286,25 +284,22 @@ def test_numbers_of_any_size_make_a_sound_policy(
         tmp_path / "t.parquet", f"1000 + hash(i) % 300 * 7 AS user_id, 'p' || i % 9 AS page, {number} AS x"
     )
     table, *_ = drafted(capsys, "--data", data)
-    assert bool(table.values) is (largest not in ("1e300", "1e12"))
+    assert bool(table.values) is (largest != "1e300")
 
 
 def test_one_row_decides_no_public_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Bounds, steps and grids are what a dozen members reach; the comment says that one member holds what is cut."""
+    """Bounds, steps and grids are what a dozen members reach."""
     columns = "1000 + hash(i) % 300 * 7 AS user_id, 'p' || i % 9 AS page, "
     amount = "(100 + i * 37 % 20000)::DOUBLE / 100"
     ordinary = write(tmp_path / "a.parquet", f"{columns}{amount} AS amount", rows=20_000)
     odd = f"CASE i WHEN 77 THEN 9876543.21 WHEN 78 THEN -7654321 WHEN 79 THEN 1.23456 ELSE {amount} END AS amount"
     table, *_ = drafted(capsys, "--data", f"t={ordinary}")
-    other, text, _ = drafted(
-        capsys, "--data", f"t={write(tmp_path / 'b.parquet', columns + odd, rows=20_000)}"
-    )
+    other, *_ = drafted(capsys, "--data", f"t={write(tmp_path / 'b.parquet', columns + odd, rows=20_000)}")
     assert table.values == other.values
     assert table.quantiles == other.quantiles
-    assert "One member holds about" in " ".join(text.replace("#", " ").split())
 
 
-def test_steps_are_fine_and_sums_by_month_are_weighed(
+def test_steps_are_fine_and_months_have_bounds_of_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A usual number has 64 steps or more; the comment says what a bound cuts of months, and of all time."""
@@ -318,10 +313,11 @@ def test_steps_are_fine_and_sums_by_month_are_weighed(
     (seconds,) = table.values
     assert 0 < seconds.quantum <= 32 / 64
     assert seconds.months is not None
-    assert [seconds.months.lower, seconds.months.upper] == [Fraction(0), Fraction(128)]
+    assert [seconds.months.lower, seconds.months.upper] == [Fraction(0), Fraction(64)]
     assert seconds.bounds.totals.width > seconds.bounds_in_months.totals.width
     said = " ".join(text.replace("#", " ").split())
-    assert "by month, 128 cuts next to nothing of sums by month; row_upper 32 cuts" in said
+    assert "by month, 64 cuts about" in said
+    assert "of sums by month; row_upper 32 cuts" in said
 
 
 def test_few_members_with_most_rows_hide_no_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -338,7 +334,7 @@ def test_few_members_with_most_rows_hide_no_list(tmp_path: Path, capsys: pytest.
 
 
 def test_lists_of_fifty_are_planned_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They are named with some to spare, and a member's usual elements among them count."""
+    """They are named with some to spare, and a member's usual elements count."""
     columns = "hash(i) % 2000 * 7 AS user_id, 'p' || sqrt(hash(i, 1) % 6400)::INTEGER AS page"
     _, text, _ = drafted(capsys, "--data", write(tmp_path / "t.parquet", columns, rows=40_000))
     (delta_0, most_names) = (int(re.findall(rf"{key}: (\d+)", text)[0]) for key in ("delta_0", "max_names"))
@@ -352,27 +348,3 @@ def test_an_empty_folder_has_no_draft(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "could be asked about: it has no files" in capsys.readouterr().err
     write(tmp_path / "a.parquet")
     assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 0
-
-
-@pytest.mark.slow
-def test_the_price_is_of_the_bounds_that_are_drafted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Enough for lists of pages is too little once a member counts in as many elements as cells need; or nothing is."""
-    found = {}
-    for cells, exponent, worth in (
-        (1, 3, "are useful"),
-        (16, 3, "are useful"),
-        (1, 1, "come nearly as close"),
-    ):
-        columns = (
-            f"i % 10000 * 7 AS user_id, (i // 20000)::INTEGER % {cells} AS cell, "
-            f"'p' || floor(400 * power(hash(i % 20000) % 1000 / 1000., {exponent}))::INTEGER AS page"
-        )
-        data = write(tmp_path / f"{cells}_{exponent}.parquet", columns, rows=320_000)
-        table, text, _ = drafted(capsys, "--data", f"t={data}")
-        assert table.contributions is not None
-        found[cells, exponent] = table.contributions
-        assert f"about the 20 largest of page {worth}" in " ".join(text.replace("#", " ").split())
-    assert found[16, 3].delta_0 == 16
-    assert found[1, 3].units < found[16, 3].units

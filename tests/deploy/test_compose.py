@@ -93,7 +93,6 @@ def test_no_container_keeps_rights_or_takes_secrets_from_the_environment() -> No
             "redis",
             "pinot",
             "load",
-            "tables",
             "gris",
             "analyst",
         )
@@ -135,25 +134,6 @@ def test_an_analyst_meets_nothing_but_the_gateway() -> None:
     (network,) = services["analyst"]["networks"]
     met = {name for name, service in services.items() if network in service.get("networks", ())}
     assert met == {"analyst", "gateway"}
-
-
-def test_a_table_that_is_made_is_where_the_service_looks(tmp_path: Path) -> None:
-    """It is made for the policy that is served, for as many units as the widest limit has."""
-    prepare(tmp_path)
-    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
-    serving, making = services["dp-service"], services["tables"]
-    folders = []
-    for service, option in ((serving, "--adaptive-tables"), (making, "--directory")):
-        inside = service["command"][service["command"].index(option) + 1]
-        mounted = {parts[1]: parts[0] for parts in (each.split(":") for each in service["volumes"])}
-        folders.append(mounted[inside])
-        assert mounted["/etc/gris"] == "./examples"
-        assert "/etc/gris/policy.yaml" in service["command"]
-    assert folders[0] == folders[1]
-    assert (tmp_path / folders[0]).is_dir()
-    budgets = yaml.safe_load((ROOT / "examples" / "budget.yaml").read_text())["accounts"]
-    widest = max(each["limit"]["information"] for each in budgets)
-    assert making["command"][making["command"].index("--information") + 1] == str(widest)
 
 
 def test_every_folder_that_is_mounted_is_made_with_its_owner(tmp_path: Path) -> None:
