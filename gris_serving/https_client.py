@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
@@ -37,14 +37,10 @@ class FetchLimits:
 
 @dataclass(frozen=True)
 class SentForm:
-    """A form, encoded, with headers of its own, which may say that it is something else.
-
-    `answers` are the statuses of answers: by default to refuse it (400 or 401) is one as well.
-    """
+    """A form, encoded, with headers of its own. To refuse it (400 or 401) is an answer as well."""
 
     body: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    answers: Collection[int] = _ANSWERS
 
 
 class FetchError(Exception):
@@ -106,7 +102,7 @@ def _fetched(url: SplitResult, context: ssl.SSLContext, limits: FetchLimits, sen
     with closing(_connection(url, context)) as connection:
         # Where an answer has no length, `connection` lets go of it before the answer is read.
         connected = connection.sock = _connected(connection, url.scheme, context, limits.seconds)
-        with hung_up_after(limits.seconds, lambda: connected):
+        with _hung_up_after(limits.seconds, connected):
             if isinstance(connected, ssl.SSLSocket):
                 connected.do_handshake()
             target = (url.path or "/") + (f"?{url.query}" if url.query else "")
@@ -115,7 +111,7 @@ def _fetched(url: SplitResult, context: ssl.SSLContext, limits: FetchLimits, sen
             else:
                 connection.request("POST", target, sent.body, {**_JSON, **_FORM, **sent.headers})
             response = connection.getresponse()
-            if response.status not in ((http.client.OK,) if sent is None else sent.answers):
+            if response.status not in ((http.client.OK,) if sent is None else _ANSWERS):
                 raise FetchError("redirect" if response.status in REDIRECTS else "status")
             content = response.read(limits.most_bytes + 1)
             if len(content) > limits.most_bytes:
@@ -144,15 +140,14 @@ def _connected(
 
 
 @contextmanager
-def hung_up_after(seconds: float, connection: Callable[[], socket.socket | None]) -> Iterator[None]:
+def _hung_up_after(seconds: float, connection: socket.socket) -> Iterator[None]:
     """End a connection that is still in use after so many seconds: a limit for each read would allow endless drips."""
     ended = threading.Event()
 
     def hang_up() -> None:
-        # Again and again: what it was not yet connected to, or its TLS, may come later.
         is_over = ended.wait(seconds)
         while not is_over:
-            _hang_up(connection())
+            _hang_up(connection)
             is_over = ended.wait(AGAIN_SECONDS)
 
     threading.Thread(target=hang_up, daemon=True).start()
@@ -162,9 +157,7 @@ def hung_up_after(seconds: float, connection: Callable[[], socket.socket | None]
         ended.set()
 
 
-def _hang_up(connection: socket.socket | None) -> None:
-    if connection is None:
-        return
+def _hang_up(connection: socket.socket) -> None:
     with suppress(OSError):
         # The method of TLS would take from the thread that is reading what it reads with.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

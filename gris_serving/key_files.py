@@ -22,10 +22,10 @@ def read_key(path: Path) -> bytes:
         KeyFileError: The file is missing, has another length, can be read by others than owner and group, or can be
             written by the group.
     """
-    return _secret(path, read_private(path))
+    return _secret(path, _read_private(path))
 
 
-def read_private(path: Path) -> bytes:
+def _read_private(path: Path) -> bytes:
     """Return what a file holds that is secret.
 
     Raises:
@@ -63,7 +63,7 @@ def read_signing_key(path: Path) -> Ed25519PrivateKey:
         KeyFileError: The file cannot be read, or by too many, or holds no private key of Ed25519 in PEM.
     """
     try:
-        key = load_pem_private_key(read_private(path), password=None)
+        key = load_pem_private_key(_read_private(path), password=None)
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, Ed25519PrivateKey):

@@ -11,7 +11,6 @@
       two_persons: true                         # who approve a request for another limit; default false
       records_files: false                      # the journal does not have which files are in force; default true
       archive_days: 3650                        # what is older leaves the archives; default 0: nothing does
-    alerts: {share: 0.8, url: "https://alerts.example.org/gris"}     # called when a level has spent this share; or mail
     accounts:
       - path: [acme]
         limit: {information: 9000, calls: 900}
@@ -43,7 +42,6 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from budget_service.configuration.alerts import Alerts
 from budget_service.configuration.endless_patterns import EndlessPatterns, enforces
 from budget_service.configuration.errors import Fault, RuleError, faults_of
 from budget_service.configuration.path_tree import PathTree
@@ -187,22 +185,14 @@ class Configuration(Strict):
     charge_tickets: ChargeTickets | None = None
     leases: Leases | None = None
     administration: Administration = Field(default_factory=Administration)
-    alerts: Alerts = Alerts()
 
-    @field_validator("charge_tickets", "leases", "administration", "alerts", mode="before")
+    @field_validator("charge_tickets", "leases", "administration", mode="before")
     @classmethod
     def _a_section_has_keys(cls, value: object) -> object:
         # Where all its keys are commented out, tickets would be required no more.
         if value is None:
             raise PydanticCustomError("dict_type", "expected keys and their values")
         return value
-
-    @field_validator("alerts")
-    @classmethod
-    def _alerts_reach_somebody(cls, alerts: Alerts) -> Alerts:
-        if not alerts.are_wanted:
-            raise ValueError("expected url, mail or both")
-        return alerts
 
     @model_validator(mode="after")
     def _paths_differ(self) -> Configuration:

@@ -39,12 +39,6 @@ _EXPECTED: Mapping[str, str] = {
     "accounts.*.zone": "the name of an IANA time zone",
     "accounts.*": "days for a sliding window, and for no other",
     "leases": "a share_percent that is not above outstanding_percent",
-    "alerts": "url, mail or both",
-    "alerts.url": "an address that begins with https://, or on this machine with http://",
-    "alerts.mail": "user and password_file together, and none as tls only for this machine without them",
-    "alerts.mail.server": "HOST:PORT",
-    "alerts.mail.from": "an address such as ops@example.org",
-    "alerts.mail.to.*": "an address such as ops@example.org",
 }
 
 

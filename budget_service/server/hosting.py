@@ -21,7 +21,6 @@ from budget_service.server.actors import actor_of
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.admin_service import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.server.admin_service import BudgetAdminService
-from budget_service.server.alert_sending import ways
 from budget_service.server.damage import ReportingStore
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.health import watch
@@ -34,7 +33,6 @@ from budget_service.server.request_runner import RequestRunner
 from budget_service.server.rpc_errors import DOMAIN, ORDINARY_REASONS
 from budget_service.server.service import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.server.settings import LiveSettings
-from budget_service.server.share_alerts import ShareAlerts
 from budget_service.stores.interface import Store
 from budget_service.stores.named_store import NamedStore
 from budget_service.tuning import DEFAULTS, Tuning
@@ -215,14 +213,13 @@ async def serving(
     service: BudgetService
     # Who asks by one of its names must not approve by another.
     asker_of = partial(actor_of, security, role=None)
-    alerts = ShareAlerts(settings, ways)
     if region is not None:
         service = RegionalBudgetService(
             region.maintenance, region.home, settings, calls, tuning, asker_of=asker_of
         )
     else:
         named = _named(store, detector).store
-        service = BudgetService(named, settings, calls, tuning, asker_of=asker_of, alerts=alerts)
+        service = BudgetService(named, settings, calls, tuning, asker_of=asker_of)
         lending = _lending(service, settings, calls, security, lending_counts)
         regions_pb2_grpc.add_RegionServiceServicer_to_server(lending, instrumented)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumented)
@@ -235,7 +232,7 @@ async def serving(
     health_service.report((ALIVE,), serving=True)
     await server.start()
     instrumentation.report("server", serving=True)
-    watchers = [detector.watch(), detector.keep_checking(), watch(detector, report), alerts.run()]
+    watchers = [detector.watch(), detector.keep_checking(), watch(detector, report)]
     if region is not None:
         watchers.append(_report_copy(region.maintenance.region.copied, health_service))
     watching = [asyncio.create_task(each) for each in watchers]

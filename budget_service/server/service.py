@@ -44,7 +44,6 @@ from budget_service.server.policy_statements import (
 from budget_service.server.region_shares import add_region_shares
 from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.settings import LiveSettings
-from budget_service.server.share_alerts import ShareAlerts
 from budget_service.server.tickets import Release, TicketVerifier
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreError
 from budget_service.stores.named_store import NamedStore
@@ -88,14 +87,12 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         *,
         limits: Limits | None = None,
         asker_of: Callable[[Context], str] = lambda _: UNAUTHENTICATED,
-        alerts: ShareAlerts | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._limits = limits or LimitCache(store, settings)
         self._runner = calls
         self._asker_of = asker_of
-        self._alerts = alerts
         self._tuning = tuning
         self._reads = asyncio.Semaphore(tuning.statement_readers)
         self._charge_response_builders = responses.ChargeResponseBuilders()
@@ -208,8 +205,6 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     def _updated(self, answer: Answer, request: Charge) -> pb.UpdateBudgetResponse:
         outcome = success(answer, Charged, request)
-        if self._alerts is not None and not answer.replayed:
-            self._alerts.note(request.account, outcome)
         return self._charge_response_builders.filled(outcome, request, replayed=answer.replayed)
 
     async def id_of_charged(self, account: Account) -> str:

@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from budget_service.configuration.alerts import Mail
 from budget_service.configuration.budget_file import Configuration, ConfigurationError, read_configuration
 from budget_service.configuration.errors import Fault
 from budget_service.server.tickets import TicketVerifier
-from gris_serving.https_client import trust
-from gris_serving.key_files import KeyFileError, read_private
-from gris_serving.reloading_files import FileStamp, SecurityError, file_stamp
+from gris_serving.key_files import KeyFileError
+from gris_serving.reloading_files import FileStamp, file_stamp
 
 INTERVAL_SECONDS = 1.0
 
@@ -98,29 +96,11 @@ def load_settings(path: Path, check: Callable[[Configuration], None] = no_furthe
     """
     configuration, sha256 = read_configuration(path)
     check(configuration)
-    _require_files(configuration.alerts.mail)
     wanted = configuration.charge_tickets
     if wanted is None:
         return Settings(configuration, sha256=sha256)
     previous = [Path(each) for each in wanted.previous_key_files]
     return Settings(configuration, TicketVerifier.from_files(Path(wanted.key_file), previous), sha256)
-
-
-def _require_files(mail: Mail | None) -> None:
-    """Return if mails can be sent with the files that are named; they are read again for each."""
-    if mail is None:
-        return
-    name = "password_file"
-    try:
-        if mail.password_file:
-            read_private(Path(mail.password_file))
-        name = "ca_file"
-        trust(mail.ca_file or None)
-    except (KeyFileError, SecurityError) as error:
-        fault = Fault(
-            f"alerts.mail.{name}", "a file that this process may read, and of a password nobody else"
-        )
-        raise ConfigurationError(f"alerts.mail.{name}: {error}", (fault,)) from None
 
 
 def _stamps(path: Path, settings: Settings) -> list[FileStamp | None]:
