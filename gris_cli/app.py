@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from gris_cli import audit, budget, domain, plan, policy
+from gris_cli import budget, domain, plan, policy
 from gris_cli.ask import ask
 from gris_cli.bound.command import bound
 from gris_cli.catalog import catalog
@@ -44,7 +44,6 @@ for each in (
     *(guarantee, shell, console, demo, serve, ticket_key),
 ):
     app.command()(each)
-app.add_typer(audit.app, name="audit")
 app.add_typer(budget.app, name="budget")
 app.add_typer(domain.app, name="domain")
 app.add_typer(plan.app, name="plan")

@@ -23,7 +23,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -124,19 +123,13 @@ class Callers:
             verifier.start(instrumentation)
 
     def _read(self, path: Path) -> _Opened:
-        content = read_bytes(path)
-        access = read_content(content, str(path), Access)
+        access = read_content(read_bytes(path), str(path), Access)
         # Keys that have been fetched from the same address outlive a change of the file.
         verifier = None if access.jwt is None else TokenVerifier(access.jwt, before=self._verifier)
         if verifier is not None and self._instrumentation is not None:
             verifier.start(self._instrumentation)
         self._verifier = verifier
-        return _Opened(access, verifier, sha256(content).hexdigest())
-
-    @property
-    def sha256(self) -> str:
-        """The SHA-256 of the file in force."""
-        return self._access.value().sha256
+        return _Opened(access, verifier)
 
     @property
     def wants_certificates(self) -> bool:
@@ -187,7 +180,6 @@ class Callers:
 class _Opened:
     access: Access
     verifier: TokenVerifier | None
-    sha256: str
 
     def roles_of(self, token: str | None) -> frozenset[str]:
         return self._listed(self._claims(token))

@@ -122,11 +122,6 @@ class Security:
         """
         return None if self._callers is None else self._callers.names(context, role)
 
-    @property
-    def access_sha256(self) -> str:
-        """The SHA-256 of the access file in force; empty without one."""
-        return "" if self._callers is None else self._callers.sha256
-
     def bind(self, server: grpc.aio.Server, listen: str) -> int:
         """Let a server listen on HOST:PORT and return the port.
 

@@ -9,7 +9,6 @@
     administration:
       requires_reason: true                     # every change by an administrator says why; default false
       two_persons: true                         # who approve a request for another limit; default false
-      records_files: false                      # the journal does not have which files are in force; default true
       archive_days: 3650                        # what is older leaves the archives; default 0: nothing does
     accounts:
       - path: [acme]
@@ -34,7 +33,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
@@ -348,18 +346,12 @@ def load_configuration(path: Path) -> Configuration:
     Raises:
         ConfigurationError: The file cannot be read, or is not a valid configuration.
     """
-    return read_configuration(path)[0]
-
-
-def read_configuration(path: Path) -> tuple[Configuration, str]:
-    """Read and check a configuration file; return the SHA-256 of its bytes too. Raises ConfigurationError."""
     lines: dict[KeyPath, int] = {}
     try:
         with paused_collector():
-            content = path.read_bytes()
-            text = read_text(content.decode())
+            text = read_text(path.read_bytes().decode())
             lines = text.lines
-            return Configuration.model_validate(text.content), sha256(content).hexdigest()
+            return Configuration.model_validate(text.content)
     except (OSError, UnicodeDecodeError, TextError) as error:
         raise ConfigurationError(f"{path}: {_unread(error)}", faults_of(error)) from None
     except ValidationError as error:

@@ -31,11 +31,8 @@ class Leases(Strict):
 class Administration(Strict):
     """What administrators do: say why, if `requires_reason`, and approve requests as `two_persons`.
 
-    Archives keep an entry for `archive_days`; 0: for good. If the service `records_files`, journals have which files
-    were in force.
-    """
+    Archives keep an entry for `archive_days`; 0: for good."""
 
     requires_reason: bool = False
     two_persons: bool = False
-    records_files: bool = True
     archive_days: int = Field(default=0, ge=0, le=36_525)

@@ -22,7 +22,6 @@ from budget_service.ledger.outcomes import (
 from budget_service.ledger.requests import (
     ApproveLimit,
     ChangeCurrency,
-    RecordFile,
     Request,
     ResumeClock,
     RootRequest,
@@ -96,13 +95,6 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     holds = (Hold(request.account.depth, outcome.ahead),)
     entry = act_entry(EntryKind.CLOCK, request, now, holds=holds)
     return decision(root, request, outcome, journal=(entry,))
-
-
-def record_file(snapshot: Snapshot, request: RecordFile, now: Microseconds) -> Decision:
-    """Record which content a file has from now on. Nothing is decided by it."""
-    root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
-    entry = act_entry(EntryKind.FILE, request, now, change=request.file.text)
-    return decision(root, request, LimitsSet(root.limits_version), journal=(entry,))
 
 
 def _followed(limit: Limit | None, before: Limit | None) -> Limit | None:

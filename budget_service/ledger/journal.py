@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from budget_service.ledger.limits import parse_change
-from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, blocks_of, parse_blocks, parse_purpose, purpose_of
 
@@ -40,8 +39,6 @@ def require_well_formed(entry: JournalEntry) -> None:
         raise ValueError("an entry without its time")
     if entry.kind.is_of_limit:
         parse_change(entry.change)
-    if entry.kind is EntryKind.FILE:
-        RecordedFile.of_text(entry.change)
     if entry.kind is EntryKind.MOVE and Account.of_text(entry.change).path[:-1] != account.path[:-1]:
         raise ValueError("an entry that moves an account to another level")
     if entry.is_administrative != bool(entry.actor):

@@ -24,7 +24,6 @@ from budget_service.ledger.fingerprints import (
 )
 from budget_service.ledger.leases import lease_part, lease_return
 from budget_service.ledger.limits import limit_text
-from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit, blocks_of
 from budget_service.ledger.windows import Microseconds
 
@@ -264,22 +263,6 @@ class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
         return fingerprint_of(self.account, ("resume clock", *act_fields(self.actor, self.reason)))
 
 
-class RecordFile(Struct, frozen=True, gc=False, kw_only=True):
-    """Record in the journal of a root, the `account`, that a file has this content from now on."""
-
-    account: Account
-    request_id: str
-    actor: str
-    file: RecordedFile
-    reason: str = ""
-
-    def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the administrator sent."""
-        return fingerprint_of(
-            self.account, ("record file", self.file.text, *act_fields(self.actor, self.reason))
-        )
-
-
 class CloseAccount(Struct, frozen=True, gc=False, kw_only=True):
     """Close an account, and with it all accounts below."""
 
@@ -406,5 +389,5 @@ BudgetRequest: TypeAlias = (
 # Requests of an administrator about a root account or an account of it, which need no limits.
 AccountRequest: TypeAlias = CloseAccount | ReopenAccount | MoveAccount | ForgetAccount
 LimitAct: TypeAlias = RequestLimit | ApproveLimit | RefuseLimit
-RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | RecordFile | AccountRequest | LimitAct
+RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | AccountRequest | LimitAct
 Request: TypeAlias = BudgetRequest | RootRequest

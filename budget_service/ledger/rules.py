@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from budget_service.ledger.administration import (
     act_entry,
     change_currency,
-    record_file,
     resume_clock,
     set_limits,
 )
@@ -44,7 +43,6 @@ from budget_service.ledger.requests import (
     ChangeCurrency,
     Charge,
     LimitAct,
-    RecordFile,
     Refund,
     ReportCharge,
     Request,
@@ -106,7 +104,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
 def _decision(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Microseconds) -> Decision:
     if isinstance(request, LimitAct):
         return act_on_limit(snapshot, request, limits, now)
-    if isinstance(request, SetLimits | ResumeClock | RecordFile | AccountRequest):
+    if isinstance(request, SetLimits | ResumeClock | AccountRequest):
         return _administer(snapshot, request, limits, now)
     if not limits.hold(snapshot.root.limits_version, now):
         raise LimitsChangedError(now)
@@ -149,7 +147,7 @@ def _replay(remembered: StoredOutcome, request: Request) -> Answer:
 
 def _administer(
     snapshot: Snapshot,
-    request: SetLimits | ResumeClock | RecordFile | AccountRequest,
+    request: SetLimits | ResumeClock | AccountRequest,
     limits: AppliedLimits,
     now: Microseconds,
 ) -> Decision:
@@ -158,8 +156,6 @@ def _administer(
         return set_limits(snapshot, request, limits, now)
     if isinstance(request, ResumeClock):
         return resume_clock(snapshot, request, now)
-    if isinstance(request, RecordFile):
-        return record_file(snapshot, request, now)
     return change_account(snapshot, request, limits, now)
 
 

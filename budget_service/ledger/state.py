@@ -72,7 +72,7 @@ class EntryKind(Enum):
     REOPEN: the account was closed, or opened again. MOVE: the account got another name, under which its charges count
     from then on; `change` has it. FORGET: who the account was is not kept any more. REQUEST: another limit was asked
     for; `change` has both, and `query_id` the request. APPROVE and REFUSE: the first of two persons has approved it, or
-    it was refused. FILE: a file by which services decide has another content; `change` has its digest.
+    it was refused.
     """
 
     SETTLED = "settled"
@@ -90,7 +90,6 @@ class EntryKind(Enum):
     REQUEST = "request"
     APPROVE = "approve"
     REFUSE = "refuse"
-    FILE = "file"
 
     @property
     def is_of_limit(self) -> bool:

@@ -14,7 +14,6 @@ from gris_api.budget.v1 import budget_pb2
 from budget_service.ledger.digests import digest
 from budget_service.ledger.ignorable import has_ignorable
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, parse_change
-from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.requests import (
     ChangeCurrency,
     CloseAccount,
@@ -70,7 +69,6 @@ _KINDS = {
     EntryKind.REQUEST: pb.CHARGE_KIND_REQUEST,
     EntryKind.APPROVE: pb.CHARGE_KIND_APPROVE,
     EntryKind.REFUSE: pb.CHARGE_KIND_REFUSE,
-    EntryKind.FILE: pb.CHARGE_KIND_FILE,
 }
 
 
@@ -300,7 +298,6 @@ def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
     before, after = parse_change(entry.change) if entry.kind.is_of_limit else (None, None)
     paid_by = (blocks_of(entry.holds), purpose_of(entry.holds))
     target = Account.of_text(entry.change) if entry.kind is EntryKind.MOVE else None
-    file = RecordedFile.of_text(entry.change) if entry.kind is EntryKind.FILE else None
     return pb.ChargeEntry(
         position=position,
         account=budget_pb2.Account(path=entry.account.path),
@@ -319,7 +316,6 @@ def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
         limit_after=None if after is None else limit_message(after),
         moved_to=None if target is None else budget_pb2.Account(path=target.path),
         actor=entry.actor,
-        file=None if file is None else pb.RecordedFile(kind=file.kind, sha256=file.sha256, name=file.name),
     )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -20,11 +20,10 @@ from budget_service.ledger.requests import AccountRequest
 from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import InvalidFieldError, Unit
 from budget_service.server import admin_messages as messages
-from budget_service.server import audit, exports, rpc_errors
+from budget_service.server import audit, rpc_errors
 from budget_service.server.account_changes import forget_account, require_known
 from budget_service.server.checkpointing import Checkpointing, note_backup
 from budget_service.server.damage import reading_ledger
-from budget_service.server.file_records import record_file
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.limit_requests import Requesting
 from budget_service.server.messages import parse_account
@@ -95,13 +94,6 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self._backups = backups
         self._tuning = tuning
         self._checkpointing = Checkpointing(store.ledger, archive, tuning)
-
-    async def ExportJournal(
-        self, request: pb.ExportJournalRequest, context: Context
-    ) -> AsyncIterator[pb.ExportJournalResponse]:
-        """Stream the journal."""
-        async for part in self._readings.parts(self._export(request, context), context):
-            yield part
 
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
         """Return which configuration is in force."""
@@ -264,12 +256,6 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         success(answer, LimitsSet, request)
         return pb.ForgetAccountResponse(replayed=answer.replayed)
 
-    @_changing
-    async def RecordFile(self, message: pb.RecordFileRequest, context: Context) -> pb.RecordFileResponse:
-        """Record the content of a file."""
-        sender = self._sender(context)
-        return await record_file(self._store, message, sender, await self._roots_of(message))
-
     async def _changed(self, request: AccountRequest) -> Answer:
         """Apply a change of an account, or raise RefusalError."""
         await require_known(request, self._settings.current.configuration, self._store)
@@ -309,13 +295,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             accounts=len(usage.spent), curves=[messages.curve_message(each) for each in curves]
         )
 
-    async def _roots_of(
-        self,
-        message: pb.ListLimitRequestsRequest
-        | pb.VerifyLedgerRequest
-        | pb.ExportJournalRequest
-        | pb.RecordFileRequest,
-    ) -> list[str]:
+    async def _roots_of(self, message: pb.ListLimitRequestsRequest | pb.VerifyLedgerRequest) -> list[str]:
         """Return the root account of a message, or all; raise InvalidFieldError."""
         if message.HasField("account"):
             return [messages.parse_root(message.account).root]
@@ -348,15 +328,6 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             different=found.different,
             differences=differences,
         )
-
-    async def _export(
-        self, message: pb.ExportJournalRequest, context: Context
-    ) -> AsyncIterator[pb.ExportJournalResponse]:
-        actor = self._actor_of(context)
-        for root in await self._roots_of(message):
-            with reading_ledger("journal", root):
-                async for part in exports.parts_of(self._named, root, actor, self._tuning):
-                    yield part
 
     @_changing
     async def SealJournal(self, message: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:

@@ -8,11 +8,9 @@ than archives keep them only the last line is left, from which the next file goe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
@@ -162,29 +160,17 @@ class Chain:
 
     After a crash a file may begin with entries that the one before it has too; after a restore there may be files of
     several pasts.
-
-    Args:
-        paths: The files, in any order.
-        points: Roots, and numbers of entries up to which digests are asked.
-        believed: Digests at such points that hold where no file before tells.
     """
 
-    def __init__(
-        self,
-        paths: Iterable[Path],
-        points: Iterable[Point] = (),
-        believed: Mapping[Point, str] = MappingProxyType({}),
-    ) -> None:
-        self.paths = tuple(paths)
+    def __init__(self, paths: Iterable[Path]) -> None:
         self.archives: dict[Path, Archive] = {}
         self._problems: dict[Path, str] = {}
-        for path in self.paths:
+        for path in paths:
             try:
                 self.archives[path] = read_archive(path)
             except NoArchiveError as error:
                 self._problems[path] = str(error)
-        self._believed = believed
-        self._points = {*points, *((each.root, each.first - 1) for each in self.archives.values())}
+        self._points = {(each.root, each.first - 1) for each in self.archives.values()}
         self._within: dict[Path, dict[int, frozenset[str]]] = {}
 
     def digests(self, root: str, number: int) -> frozenset[str]:
@@ -198,7 +184,7 @@ class Chain:
             for each in files
             if each.first <= number < each.last
         )
-        return frozenset(ends).union(*within) or self._believed_at(root, number)
+        return frozenset(ends).union(*within)
 
     def problem(self, path: Path) -> str:
         """Return what is wrong with a file: nothing if its entries have the digest that it ends with."""
@@ -206,27 +192,8 @@ class Chain:
             self._followed(self.archives[path])
         return self._problems[path]
 
-    def begins(self, root: str, last: int) -> int:
-        """Return the number of the first entry from which on the files have all up to the `last`."""
-        first = last + 1
-        while before := [each.first for each in self._of(root) if each.first < first <= each.last + 1]:
-            first = min(before)
-        return first
-
-    def entries(self, root: str, last: int) -> Iterator[JournalEntry]:
-        """Give those entries, each once. Raises NoArchiveError."""
-        number = self.begins(root, last)
-        while number <= last:
-            file = next(each for each in self._of(root) if each.first <= number <= each.last)
-            yield from islice(read_entries(file.path), number - file.first, last - file.first + 1)
-            number = file.last + 1
-
     def _of(self, root: str) -> list[Archive]:
         return [each for each in self.archives.values() if each.root == root]
-
-    def _believed_at(self, root: str, number: int) -> frozenset[str]:
-        believed = self._believed.get((root, number))
-        return frozenset() if believed is None else frozenset((believed,))
 
     def _followed(self, archive: Archive) -> dict[int, frozenset[str]]:
         """Read a file, note its problem, and return the digests at the points within."""
@@ -244,7 +211,6 @@ class Chain:
         root, digests = archive.root, self.digests(archive.root, archive.first - 1)
         for number, entry in enumerate(read_entries(archive.path), archive.first):
             digests = frozenset(next_digest(each, entry) for each in digests)
-            digests = digests or self._believed_at(root, number)
             if (root, number) in self._points:
                 found[number] = digests
         if not digests:

@@ -94,7 +94,6 @@ _ADMIN = (
     "ListCharges",
     "GetUsageReport",
     "VerifyLedger",
-    "ExportJournal",
     "SealJournal",
     "BackUpLedger",
     "BeginCurrency",
@@ -105,7 +104,6 @@ _ADMIN = (
     "ReopenAccount",
     "MoveAccount",
     "ForgetAccount",
-    "RecordFile",
     "GetStatus",
 )
 METHODS = Methods(

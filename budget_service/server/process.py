@@ -36,7 +36,6 @@ from budget_service.server.actors import local_actor
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.deferred_store import DeferredStore, opened_in_time
 from budget_service.server.failure_detector import FailureDetector
-from budget_service.server.files_in_force import FilesInForce, in_force
 from budget_service.server.hosting import METHODS, ListenError, administering, cancelled, new_server, serving
 from budget_service.server.options import parser, require_reason, store_address, worker_arguments
 from budget_service.server.regional_process import RegionParts, require_possible, running
@@ -200,7 +199,7 @@ async def _run(
         await _ended(opened, stop, timeout_seconds=QUIET_START_SECONDS)
         async with (
             AsyncExitStack() as stack,
-            program.followed(deferred.store) as store,
+            program.followed(deferred.store),
             AsyncExitStack() as servers,
         ):
             if options.region is not None:
@@ -209,7 +208,7 @@ async def _run(
                     running(options.region, deferred.store, path)
                 )
             servers.enter_context(spared_collector())
-            addresses = await program.started(store, servers)
+            addresses = await program.started(deferred.store, servers)
             if await _ended(opened, stop) and await _ended(asyncio.create_task(detector.reached()), stop):
                 _say_ready(addresses)
             await stop.wait()
@@ -274,26 +273,17 @@ class _Program:
         )
 
     @asynccontextmanager
-    async def followed(self, store: Store) -> AsyncIterator[Store]:
-        """Reload the settings when their files change, record these, and keep the ledger's metrics up to date.
-
-        Yields:
-            What servers use in the place of the store.
-        """
+    async def followed(self, store: Store) -> AsyncIterator[None]:
+        """Reload the settings when their files change, and keep the ledger's metrics up to date."""
         tasks = [asyncio.create_task(self.settings.follow(self.options.config))]
-        decided_by = in_force(self.settings, self.options.config, self.security, self.options.access)
-        # A region's journal is not kept.
-        files = FilesInForce(store, decided_by if self.options.region is None else dict)
-        tasks.append(asyncio.create_task(files.run()))
         if self.metrics is not None:
             tasks.append(asyncio.create_task(self.metrics.follow(store)))
         try:
-            yield files.store
+            yield
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await files.finish()
 
     async def started(self, store: Store, servers: AsyncExitStack) -> Mapping[str, str]:
         """Start the servers and return their addresses by name."""

@@ -87,11 +87,6 @@ class RequestRunner:
             if not self._answering_of[root]:
                 del self._answering_of[root]
 
-    async def parts(self, work: AsyncIterator[Result], context: Context) -> AsyncIterator[Result]:
-        """Give an answer of many parts as `answer` does; while a part is read by the caller, none is made."""
-        while (part := await self.answer(_next(work), context)) is not None:
-            yield part
-
     async def finish_and_answer(
         self, work: Coroutine[Any, Any, Result], context: Context, request: Message
     ) -> Result:

@@ -165,13 +165,6 @@ def account_unknown() -> Status:
     return _status(code_pb2.NOT_FOUND, "no such account", _info("ACCOUNT_UNKNOWN"))
 
 
-def no_journal(root: str) -> Status:
-    """Report that the ledger has no journal of a root account, or none at all, in which a file could be recorded."""
-    whose = f"journal of {root}" if root else "journal"
-    message = f"the ledger has no {whose} yet: one begins with a root's first charge or stored limit; record again then"
-    return _status(code_pb2.NOT_FOUND, message, _info("ACCOUNT_UNKNOWN"))
-
-
 def root_unknown(root: str) -> Status:
     """Report that the ledger has no journal of a root account, so that there is nothing to verify."""
     message = f"the ledger has no journal of {root}: one begins with a root's first charge or stored limit"

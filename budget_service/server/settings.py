@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from budget_service.configuration.budget_file import Configuration, ConfigurationError, read_configuration
+from budget_service.configuration.budget_file import Configuration, ConfigurationError, load_configuration
 from budget_service.configuration.errors import Fault
 from budget_service.server.tickets import TicketVerifier
 from gris_serving.key_files import KeyFileError
@@ -32,11 +32,10 @@ def no_further_checks(_configuration: Configuration) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A valid configuration, if it demands tickets their verifier, and the SHA-256 of its file."""
+    """A valid configuration, and if it demands tickets their verifier."""
 
     configuration: Configuration
     tickets: TicketVerifier | None = None
-    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +93,13 @@ def load_settings(path: Path, check: Callable[[Configuration], None] = no_furthe
         ConfigurationError: The configuration is not valid, or `check` raises it.
         KeyFileError: A ticket key cannot be used.
     """
-    configuration, sha256 = read_configuration(path)
+    configuration = load_configuration(path)
     check(configuration)
     wanted = configuration.charge_tickets
     if wanted is None:
-        return Settings(configuration, sha256=sha256)
+        return Settings(configuration)
     previous = [Path(each) for each in wanted.previous_key_files]
-    return Settings(configuration, TicketVerifier.from_files(Path(wanted.key_file), previous), sha256)
+    return Settings(configuration, TicketVerifier.from_files(Path(wanted.key_file), previous))
 
 
 def _stamps(path: Path, settings: Settings) -> list[FileStamp | None]:

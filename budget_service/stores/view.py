@@ -19,7 +19,6 @@ from budget_service.ledger.requests import (
     ForgetAccount,
     LimitAct,
     MoveAccount,
-    RecordFile,
     Refund,
     ReportCharge,
     Request,
@@ -81,7 +80,7 @@ class View:
             return Snapshot(root=record, remembered=remembered)
         if isinstance(request, SetLimits | AccountRequest | LimitAct):
             return self._administered(request, record)
-        if isinstance(request, ResumeClock | RecordFile):
+        if isinstance(request, ResumeClock):
             return Snapshot(root=record, clock=self._loaded.clock)
         due = self._due(root)
         due_further = bool(due) and root in self._loaded.due_further

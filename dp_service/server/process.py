@@ -26,8 +26,7 @@ from dp_service.releases.kinds import UnusableParametersError
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.errors import DOMAIN
 from dp_service.server.key_file import read_key_files
-from dp_service.server.policy_signatures import read_signers, signature_file
-from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, bytes_of, usable_policy
+from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
 from dp_service.terms import CountNoise
 from gris_serving import health, logs
@@ -90,7 +89,6 @@ class Options:
     """The options of the command line."""
 
     policy: Path
-    policy_signer: list[Path]
     key_file: Path
     previous_key_file: list[Path]
     adaptive_tables: Path | None
@@ -123,7 +121,6 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
     options = parser.parse_args(arguments)
     return Options(
         policy=options.policy,
-        policy_signer=options.policy_signer,
         key_file=options.key_file,
         previous_key_file=options.previous_key_file,
         adaptive_tables=options.adaptive_tables,
@@ -138,15 +135,6 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
 
 def _add_file_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", type=Path, required=True, help="the policy file (YAML)")
-    parser.add_argument(
-        "--policy-signer",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a public key (Ed25519, PEM) of a second person: only policies are served that such a key has signed, "
-        "beside the policy file with .sig behind its name; repeatable",
-    )
     parser.add_argument(
         "--key-file",
         type=Path,
@@ -330,8 +318,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         content = options.policy.read_bytes()
         keys = read_key_files(options.key_file, options.previous_key_file)
-        signers = read_signers(options.policy_signer)
-        signers.require(content, bytes_of(signature_file(options.policy)), str(options.policy))
         served = ServedPolicy(usable_policy(content, str(options.policy), keys.current))
         currency = served.content.policy.currency
         tables = (
@@ -348,7 +334,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         security = Security(options.security, METHODS)
         security.require_safe(options.listen)
         if not options.validate:
-            watch = PolicyFileWatch(options.policy, served, content, keys.current, signers)
+            watch = PolicyFileWatch(options.policy, served, content, keys.current)
             with start_telemetry("dp_service", options.operating) as seen:
                 serving = serve(
                     options,

@@ -19,7 +19,6 @@ from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.releases.keys import KeyUse, NoiseKey
 from dp_service.releases.kinds import UnusableParametersError, require_usable
-from dp_service.server.policy_signatures import ANYBODY, PolicySigners, signature_file
 from gris_serving.yaml_texts import changed_keys
 
 MAX_VIEWS = 1024
@@ -95,14 +94,13 @@ class ServedPolicy:
 
 @dataclass(frozen=True)
 class _Found:
-    """What was found of a policy: its file and signature, and the manifests of the pairs copies of what is served."""
+    """What was found of a policy: its file, and the manifests of the pairs copies of what is served."""
 
     content: bytes | None
-    signature: bytes | None
     manifests: tuple[bytes | None, ...]
 
 
-def bytes_of(path: Path) -> bytes | None:
+def _bytes_of(path: Path) -> bytes | None:
     """Return what a file holds; None: it cannot be read."""
     try:
         return path.read_bytes()
@@ -113,7 +111,7 @@ def bytes_of(path: Path) -> bytes | None:
 class PolicyFileWatch:
     """Checks the policy file regularly, and serves its content once it is valid and no longer changing.
 
-    Its signature and the manifests of its pairs copies belong to it: another one is a change of the policy.
+    The manifests of its pairs copies belong to it: another one is a change of the policy.
 
     It compares contents, not modification times: Kubernetes replaces a ConfigMap by swapping a symbolic link, and
     copies can keep old times. If the content cannot be served, the previous policy stays in force.
@@ -125,16 +123,11 @@ class PolicyFileWatch:
         served: ServedPolicy,
         content: bytes,
         key: NoiseKey,
-        signers: PolicySigners = ANYBODY,
     ) -> None:
-        """Watch a file whose current `content` is served; names of policies are derived from `key`.
-
-        What none of `signers` has signed is not served.
-        """
+        """Watch a file whose current `content` is served; names of policies are derived from `key`."""
         self._path = path
         self._key = key
         self._served = served
-        self._signers = signers
         self._decided = self._waiting = self._found(content)
         self._is_served = True
 
@@ -155,18 +148,18 @@ class PolicyFileWatch:
             self._waiting = found
             return False
         self._decided, self._is_served = found, False
-        self._is_served = problem is None and content is not None and self._is_taken(content, found.signature)
+        self._is_served = problem is None and content is not None and self._is_taken(content)
         if problem is not None:
             self._log_refusal(problem)
         return True
 
     def _found(self, content: bytes | None) -> _Found:
-        return _Found(content, bytes_of(signature_file(self._path)), self._manifests())
+        return _Found(content, self._manifests())
 
     def _manifests(self) -> tuple[bytes | None, ...]:
         """Return the manifests that the served policy rests on, None for one that cannot be read."""
         prepared = (table.prepared for table in self._served.content.policy.tables)
-        return tuple(bytes_of(each.path) for each in prepared if each is not None)
+        return tuple(_bytes_of(each.path) for each in prepared if each is not None)
 
     def _read(self) -> tuple[bytes | None, str | None]:
         try:
@@ -174,10 +167,9 @@ class PolicyFileWatch:
         except OSError as error:
             return None, error.strerror or "cannot be read"
 
-    def _is_taken(self, content: bytes, signature: bytes | None) -> bool:
+    def _is_taken(self, content: bytes) -> bool:
         """Serve a content if it can be served; otherwise log what is wrong with it."""
         try:
-            self._signers.require(content, signature, str(self._path))
             found = usable_policy(content, str(self._path), self._key)
         except PolicyError as error:
             for problem in error.problems:

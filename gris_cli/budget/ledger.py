@@ -231,7 +231,6 @@ _OF_REASONS = {"LIMIT_ENDED": "until", "TARGET_USED": "target", "NOT_MORE": "inf
 _OF_ROOTS = (
     admin_pb2.BeginCurrencyRequest,
     admin_pb2.ListLimitRequestsRequest,
-    admin_pb2.RecordFileRequest,
     admin_pb2.ResumeClockRequest,
     admin_pb2.SealJournalRequest,
     admin_pb2.VerifyLedgerRequest,

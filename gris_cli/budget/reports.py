@@ -26,7 +26,6 @@ _NO_CHARGES = {
     admin_pb2.CHARGE_KIND_REQUEST: "limit requested",
     admin_pb2.CHARGE_KIND_APPROVE: "request approved",
     admin_pb2.CHARGE_KIND_REFUSE: "request refused",
-    admin_pb2.CHARGE_KIND_FILE: "file recorded",
 }
 # What the numbers of a difference say that are not amounts.
 _MEANINGS = {
@@ -197,13 +196,11 @@ def _kind_text(kind: admin_pb2.ChargeKind) -> str:
 
 
 def _change_text(entry: admin_pb2.ChargeEntry) -> str:
-    """Return what an administrator has changed of a limit, a name or a file."""
+    """Return what an administrator has changed of a limit or a name."""
     if entry.kind == admin_pb2.CHARGE_KIND_LIMIT:
         return _limits_text(entry)
     if entry.kind in _ASKED:
         return f"{entry.query_id}: from {_limit_text(entry.limit_before)} to {_limit_text(entry.limit_after)}"
-    if entry.kind == admin_pb2.CHARGE_KIND_FILE:
-        return f"{entry.file.kind} {entry.file.name}: {entry.file.sha256}"
     return f"to {'/'.join(entry.moved_to.path)}" if entry.kind == admin_pb2.CHARGE_KIND_MOVE else ""
 
 

@@ -45,7 +45,6 @@ _KINDS = {
     admin_pb2.CHARGE_KIND_REQUEST: "limit requested",
     admin_pb2.CHARGE_KIND_APPROVE: "request approved",
     admin_pb2.CHARGE_KIND_REFUSE: "request refused",
-    admin_pb2.CHARGE_KIND_FILE: "file recorded",
 }
 _CHARGES = (
     admin_pb2.CHARGE_KIND_SETTLED,

@@ -22,7 +22,6 @@ from budget_service.ledger.requests import (
     CloseAccount,
     ForgetAccount,
     MoveAccount,
-    RecordFile,
     Refund,
     RefuseLimit,
     ReopenAccount,
@@ -453,7 +452,7 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
             return replace(request, unit_id=request.unit_id + "0")
         case CloseAccount() | ReopenAccount() | MoveAccount() | ForgetAccount():
             return replace(request, reason=request.reason + "'")
-        case RecordFile() | RequestLimit() | RefuseLimit():
+        case RequestLimit() | RefuseLimit():
             return replace(request, reason=request.reason + "'")
         case ApproveLimit():
             return replace(request, id=request.id + "'")

@@ -75,7 +75,6 @@ CHANGE = pb.LimitChange(
     path=ANALYST.path,
     limit=pb.Limit(information=9, calls=9, mode=budget_pb2.MODE_ENFORCE, period=pb.PERIOD_MONTH),
 )
-FILE = pb.RecordedFile(kind="policy", sha256="0f" * 32, name="policy.yaml")
 # Every method that changes the ledger, in an order in which all are granted, and the kind of its entry.
 ACTS: tuple[tuple[str, Any, int], ...] = (
     ("ResumeClock", pb.ResumeClockRequest(account=ROOT), pb.CHARGE_KIND_CLOCK),
@@ -86,7 +85,6 @@ ACTS: tuple[tuple[str, Any, int], ...] = (
     ("CloseAccount", pb.CloseAccountRequest(account=ANN), pb.CHARGE_KIND_CLOSE),
     ("ReopenAccount", pb.ReopenAccountRequest(account=ANN), pb.CHARGE_KIND_REOPEN),
     ("MoveAccount", pb.MoveAccountRequest(account=ANN, target=NEW), pb.CHARGE_KIND_MOVE),
-    ("RecordFile", pb.RecordFileRequest(account=ROOT, file=FILE), pb.CHARGE_KIND_FILE),
     ("ForgetAccount", pb.ForgetAccountRequest(account=LEAVER), pb.CHARGE_KIND_FORGET),
 )
 # What leaves no entry: the log says who did it.
@@ -95,7 +93,7 @@ LOGGED: tuple[tuple[str, Any], ...] = (
     ("BackUpLedger", pb.BackUpLedgerRequest()),
 )
 # They may be sent without a reason where none is required.
-OPTIONAL = ("SetLimits", "BeginCurrency", "WithdrawCurrency", "ResumeClock", "RecordFile")
+OPTIONAL = ("SetLimits", "BeginCurrency", "WithdrawCurrency", "ResumeClock")
 
 
 def configured(**administration: bool) -> LiveSettings:
@@ -178,7 +176,6 @@ async def test_every_act_has_a_reason_and_nobody_is_somebody(any_store: Store, c
         found[1].limit_after.information,
         list(found[7].moved_to.path),
     )
-    assert FILE == found[8].file
     charged = [each for _, each in await any_store.journal("acme", "", "", 99) if each.kind.is_charge]
     assert [("", "", "")] * 2 == [(each.actor, each.reason, each.change) for each in charged]
     verified = Verification()

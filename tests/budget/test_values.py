@@ -8,7 +8,6 @@ import pytest
 from gris_api.budget.v1 import budget_pb2
 from msgspec.structs import replace
 
-from budget_service.ledger.recorded_files import RecordedFile
 from budget_service.ledger.requests import (
     ApproveLimit,
     CancelReservation,
@@ -17,7 +16,6 @@ from budget_service.ledger.requests import (
     CloseAccount,
     ForgetAccount,
     MoveAccount,
-    RecordFile,
     Refund,
     RefuseLimit,
     ReopenAccount,
@@ -115,16 +113,6 @@ FINGERPRINTS: list[tuple[Request, str]] = [
     (
         ResumeClock(actor="ops", account=COMPANY, request_id="id", true_time=5),
         "22e8bcb11ff9b3b1e4ad9105d4e207bdb5fdb3aea893a04328597c71bc6a1077",
-    ),
-    (
-        RecordFile(
-            actor="ops",
-            account=COMPANY,
-            request_id="id",
-            file=RecordedFile("policy", "0f" * 32, "policy.yaml"),
-            reason="reviewed",
-        ),
-        "49efdbd4828705d5b9e3528ce00c2a9e831c79700ae7e42ade595975d1fed6d6",
     ),
 ]
 

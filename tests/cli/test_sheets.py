@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 from gris_api.budget.v1 import admin_pb2
 
-from gris_audit.bundle import Journal, Manifest
-from gris_audit.checked import Checked
-from gris_cli.audit.reports import sheets
 from gris_cli.budget.reports import charges_sheet, requests_sheet
 from gris_cli.sheets import print_sheets
 from gris_data.sheets import Column, Sheet
@@ -22,13 +18,15 @@ REQUEST = admin_pb2.LimitRequest(
     id=ID, account={"path": ["acme", "ann"]}, limit_before=LIMIT, limit_after=LIMIT, asked_by="sub:ann",
     reason="the report of a quarter, which needs more than a month has", approved_by="dns:ops.example.org",
 )  # fmt: skip
+JOURNALS = Sheet(
+    (
+        Column("root", "root", is_text=True),
+        Column("last", "last entry"),
+        Column("digest", "digest", is_text=True, is_copied=True),
+    ),
+    [("acme", 1234567, DIGEST)],
+)
 CHARGE = admin_pb2.ChargeEntry(account={"path": ["acme", "ann"]}, release_id=RELEASE, request_id=ID)
-JOURNAL = Journal(
-    root="acme", file="", first=1, entries=1234567, digest=DIGEST, checkpoint_entries=0, checkpoint_digest=""
-)
-MANIFEST = Manifest.model_construct(
-    format="gris-audit-1", gris="", made_at="", made_by="", every_root=True, journals=[JOURNAL], files={}
-)
 
 
 def test_an_id_is_printed_whole_however_narrow_its_column_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,12 +40,11 @@ def test_an_id_is_printed_whole_however_narrow_its_column_is(capsys: pytest.Capt
 
 @pytest.mark.parametrize("columns", [0, 10, 40, 80, 100, 200])
 def test_what_is_to_be_copied_is_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     """However wide the terminal is, and also if it does not know; nothing else is left out."""
     monkeypatch.setattr(shutil, "get_terminal_size", lambda _: os.terminal_size((columns, 24)))
-    checked = Checked(tmp_path, MANIFEST)
-    print_sheets({"requests": requests_sheet([REQUEST, REQUEST]), **sheets(checked)}, as_json=False)
+    print_sheets({"requests": requests_sheet([REQUEST, REQUEST]), "journals": JOURNALS}, as_json=False)
     lines = capsys.readouterr().out.splitlines()
     assert (2, 1) == tuple(sum(each in line for line in lines) for each in (ID, DIGEST))
     said = "".join("".join(lines).split())

@@ -274,21 +274,6 @@ def test_a_policy_with_domains_is_a_configmap_of_ones_own() -> None:
     assert volumes["policy"]["configMap"] == {"name": "own-policy"}
 
 
-def test_only_signed_policies_are_served_where_there_are_signers() -> None:
-    """The service reads their keys from the mounted ConfigMap, as many as are named, and none where none are."""
-    own = ("policy.text=", "policy.configMap=own-policy")
-    signers = ("policy.signers.configMap=of-signers", "policy.signers.files={first.pem,second.pem}")
-    pod = pod_of(charted(TRIAL.but(*own, *signers)), "dp-service")
-    (container,) = pod["containers"]
-    options = [each for each in container["args"] if each.startswith("--policy-signer")]
-    (mount,) = [each for each in container["volumeMounts"] if each["name"] == "policy-signers"]
-    assert mount["readOnly"]
-    assert options == [f"--policy-signer={mount['mountPath']}/{file}" for file in ("first.pem", "second.pem")]
-    volumes = {each["name"]: each for each in pod["volumes"]}
-    assert volumes["policy-signers"]["configMap"] == {"name": "of-signers"}
-    assert "signer" not in json.dumps(pod_of(charted(TRIAL.but(*own)), "dp-service"))
-
-
 def test_tables_of_the_adaptive_bound_may_be_made_at_any_time() -> None:
     """A ConfigMap that need not exist when pods start, or a volume that somebody has filled; the service only reads."""
     for values, source in (
@@ -354,26 +339,6 @@ REFUSED: dict[str, tuple[Values, tuple[str, ...], str]] = {
         "dpService.adaptiveTables: name a configMap",
     ),
     "no policy": (TRIAL, ("policy.text=",), "policy: give text"),
-    "signers without a key": (
-        TRIAL,
-        ("policy.text=", "policy.configMap=x", "policy.signers.configMap=y"),
-        "policy.signers: give configMap and files",
-    ),
-    "keys of signers from nowhere": (
-        TRIAL,
-        ("policy.signers.files={signer.pem}",),
-        "policy.signers: give configMap and files",
-    ),
-    "a policy that nobody can have signed": (
-        TRIAL,
-        ("policy.signers.configMap=y", "policy.signers.files={signer.pem}"),
-        "policy.signers: give policy.configMap",
-    ),
-    "a key of a signer outside the ConfigMap": (
-        TRIAL,
-        ("policy.text=", "policy.configMap=x", "policy.signers.configMap=y", "policy.signers.files={../x}"),
-        "signers",
-    ),
     "two policies": (TRIAL, ("policy.configMap=x",), "policy: give text"),
     "nobody who may call": (PRODUCTION, ("gateway.identity.jwt=null",), "gateway.identity: say who"),
     "certificates that nobody checks": (TRIAL, ("gateway.tls.clientCa=false",), "gateway.tls.clientCa"),

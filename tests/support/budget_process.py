@@ -20,7 +20,6 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = """
 create_at_first_use: true
-administration: {records_files: false}
 accounts:
   - path: [acme]
     limit: {information: 2000000000000, calls: 2000000000000}

@@ -13,7 +13,6 @@ PACKAGES = (
     "gris_broker",
     "gris_postgres",
     "gris_data",
-    "gris_audit",
     "gris_lab",
     "gris_cli",
 )

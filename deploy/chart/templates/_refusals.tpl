@@ -8,12 +8,6 @@
 {{- if eq (empty $values.policy.text) (empty $values.policy.configMap) -}}
 {{- $faults = append $faults "policy: give text (--set-file policy.text=policy.yaml) or configMap, one of the two" -}}
 {{- end -}}
-{{- $signers := $values.policy.signers -}}
-{{- if ne (empty $signers.configMap) (empty $signers.files) -}}
-{{- $faults = append $faults "policy.signers: give configMap and files, or neither: unsigned policies would be served" -}}
-{{- else if and $signers.configMap (not $values.policy.configMap) -}}
-{{- $faults = append $faults "policy.signers: give policy.configMap, with policy.yaml.sig beside policy.yaml: a text has no signature" -}}
-{{- end -}}
 {{- $texts := dict -}}
 {{- if $values.budgetService.enabled }}{{ $_ := set $texts "budget.text" $values.budget.text }}{{ end -}}
 {{- if $values.regions.names }}{{ $_ := set $texts "regions.budget" $values.regions.budget }}{{ end -}}

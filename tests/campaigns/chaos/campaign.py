@@ -32,7 +32,7 @@ STALLED_SECONDS = 180.0
 # After every so many kills a service is stopped between its round trips, and the file of its ledger is exchanged.
 HOLD_UP_EACH = 3
 EXCHANGE_EACH = 4
-TAKING_NOTHING = ("limit", "close", "forget", "file")
+TAKING_NOTHING = ("limit", "close", "forget")
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHARGE_KIND_REQUEST: _ClassVar[ChargeKind]
     CHARGE_KIND_APPROVE: _ClassVar[ChargeKind]
     CHARGE_KIND_REFUSE: _ClassVar[ChargeKind]
-    CHARGE_KIND_FILE: _ClassVar[ChargeKind]
     CHARGE_KIND_FORGET: _ClassVar[ChargeKind]
 PERIOD_UNSPECIFIED: Period
 PERIOD_DAY: Period
@@ -60,7 +59,6 @@ CHARGE_KIND_MOVE: ChargeKind
 CHARGE_KIND_REQUEST: ChargeKind
 CHARGE_KIND_APPROVE: ChargeKind
 CHARGE_KIND_REFUSE: ChargeKind
-CHARGE_KIND_FILE: ChargeKind
 CHARGE_KIND_FORGET: ChargeKind
 
 class Limit(_message.Message):
@@ -193,18 +191,8 @@ class RefuseLimitResponse(_message.Message):
     replayed: bool
     def __init__(self, replayed: bool = ...) -> None: ...
 
-class RecordedFile(_message.Message):
-    __slots__ = ("kind", "sha256", "name")
-    KIND_FIELD_NUMBER: _ClassVar[int]
-    SHA256_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    kind: str
-    sha256: str
-    name: str
-    def __init__(self, kind: _Optional[str] = ..., sha256: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
-
 class ChargeEntry(_message.Message):
-    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to", "position", "actor", "file")
+    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to", "position", "actor")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -220,7 +208,6 @@ class ChargeEntry(_message.Message):
     MOVED_TO_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
-    FILE_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     cost: _cost_pb2.Cost
     kind: ChargeKind
@@ -236,8 +223,7 @@ class ChargeEntry(_message.Message):
     moved_to: _budget_pb2.Account
     position: str
     actor: str
-    file: RecordedFile
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., position: _Optional[str] = ..., actor: _Optional[str] = ..., file: _Optional[_Union[RecordedFile, _Mapping]] = ...) -> None: ...
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., position: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
 
 class ListChargesRequest(_message.Message):
     __slots__ = ("account", "start_time", "end_time", "page_size", "page_token", "after")
@@ -332,40 +318,6 @@ class VerifyLedgerResponse(_message.Message):
     different: int
     differences: _containers.RepeatedCompositeFieldContainer[Difference]
     def __init__(self, entries: _Optional[int] = ..., balances: _Optional[int] = ..., different: _Optional[int] = ..., differences: _Optional[_Iterable[_Union[Difference, _Mapping]]] = ...) -> None: ...
-
-class ExportJournalRequest(_message.Message):
-    __slots__ = ("account",)
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
-
-class ExportJournalResponse(_message.Message):
-    __slots__ = ("root", "lines", "end", "names")
-    ROOT_FIELD_NUMBER: _ClassVar[int]
-    LINES_FIELD_NUMBER: _ClassVar[int]
-    END_FIELD_NUMBER: _ClassVar[int]
-    NAMES_FIELD_NUMBER: _ClassVar[int]
-    root: str
-    lines: str
-    end: JournalEnd
-    names: str
-    def __init__(self, root: _Optional[str] = ..., lines: _Optional[str] = ..., end: _Optional[_Union[JournalEnd, _Mapping]] = ..., names: _Optional[str] = ...) -> None: ...
-
-class JournalEnd(_message.Message):
-    __slots__ = ("entries", "digest", "position", "checkpoint_entries", "checkpoint_digest", "actor")
-    ENTRIES_FIELD_NUMBER: _ClassVar[int]
-    DIGEST_FIELD_NUMBER: _ClassVar[int]
-    POSITION_FIELD_NUMBER: _ClassVar[int]
-    CHECKPOINT_ENTRIES_FIELD_NUMBER: _ClassVar[int]
-    CHECKPOINT_DIGEST_FIELD_NUMBER: _ClassVar[int]
-    ACTOR_FIELD_NUMBER: _ClassVar[int]
-    entries: int
-    digest: str
-    position: str
-    checkpoint_entries: int
-    checkpoint_digest: str
-    actor: str
-    def __init__(self, entries: _Optional[int] = ..., digest: _Optional[str] = ..., position: _Optional[str] = ..., checkpoint_entries: _Optional[int] = ..., checkpoint_digest: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
 
 class SealJournalRequest(_message.Message):
     __slots__ = ("account", "archive", "reason")
@@ -566,23 +518,3 @@ class ForgetAccountResponse(_message.Message):
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     replayed: bool
     def __init__(self, replayed: bool = ...) -> None: ...
-
-class RecordFileRequest(_message.Message):
-    __slots__ = ("account", "file", "request_id", "reason")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    FILE_FIELD_NUMBER: _ClassVar[int]
-    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    file: RecordedFile
-    request_id: str
-    reason: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., file: _Optional[_Union[RecordedFile, _Mapping]] = ..., request_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
-
-class RecordFileResponse(_message.Message):
-    __slots__ = ("journals", "replayed")
-    JOURNALS_FIELD_NUMBER: _ClassVar[int]
-    REPLAYED_FIELD_NUMBER: _ClassVar[int]
-    journals: int
-    replayed: bool
-    def __init__(self, journals: _Optional[int] = ..., replayed: bool = ...) -> None: ...

@@ -78,11 +78,6 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerResponse.FromString,
                 _registered_method=True)
-        self.ExportJournal = channel.unary_stream(
-                '/gris.budget.v1.BudgetAdminService/ExportJournal',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalResponse.FromString,
-                _registered_method=True)
         self.SealJournal = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/SealJournal',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.SerializeToString,
@@ -127,11 +122,6 @@ class BudgetAdminServiceStub(object):
                 '/gris.budget.v1.BudgetAdminService/ForgetAccount',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountResponse.FromString,
-                _registered_method=True)
-        self.RecordFile = channel.unary_unary(
-                '/gris.budget.v1.BudgetAdminService/RecordFile',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileResponse.FromString,
                 _registered_method=True)
         self.BackUpLedger = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/BackUpLedger',
@@ -209,14 +199,6 @@ class BudgetAdminServiceServicer(object):
 
     def VerifyLedger(self, request, context):
         """Adds up the journal again and compares every balance with it. NOT_FOUND if there is no such root account.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ExportJournal(self, request, context):
-        """Streams the journal in the lines that archives have: entries that are in the ledger, oldest first, up to the newest
-        one of when the call began. UNAVAILABLE with reason STORE_UNAVAILABLE if entries were archived meanwhile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -317,15 +299,6 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def RecordFile(self, request, context):
-        """Records in the journal of a root account, or of each, that a file by which services decide has another content: its
-        kind, its digest, who says so and why. Nothing is decided by it, and the ledger does not see the file. NOT_FOUND: the
-        ledger has no such root account, or none at all.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def BackUpLedger(self, request, context):
         """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
         every charge that was answered before the call, and all names. If the caller leaves, nothing is kept. The service's
@@ -381,11 +354,6 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerResponse.SerializeToString,
             ),
-            'ExportJournal': grpc.unary_stream_rpc_method_handler(
-                    servicer.ExportJournal,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalResponse.SerializeToString,
-            ),
             'SealJournal': grpc.unary_unary_rpc_method_handler(
                     servicer.SealJournal,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.FromString,
@@ -430,11 +398,6 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     servicer.ForgetAccount,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountResponse.SerializeToString,
-            ),
-            'RecordFile': grpc.unary_unary_rpc_method_handler(
-                    servicer.RecordFile,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileResponse.SerializeToString,
             ),
             'BackUpLedger': grpc.unary_unary_rpc_method_handler(
                     servicer.BackUpLedger,
@@ -645,33 +608,6 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/VerifyLedger',
             gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ExportJournal(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_stream(
-            request,
-            target,
-            '/gris.budget.v1.BudgetAdminService/ExportJournal',
-            gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.ExportJournalResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -915,33 +851,6 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/ForgetAccount',
             gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def RecordFile(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.budget.v1.BudgetAdminService/RecordFile',
-            gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.RecordFileResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -82,14 +82,6 @@ class BudgetAdminServiceStub:
     ]
     """Adds up the journal again and compares every balance with it. NOT_FOUND if there is no such root account."""
 
-    ExportJournal: grpc.UnaryStreamMultiCallable[
-        gris_api.budget.v1.admin_pb2.ExportJournalRequest,
-        gris_api.budget.v1.admin_pb2.ExportJournalResponse,
-    ]
-    """Streams the journal in the lines that archives have: entries that are in the ledger, oldest first, up to the newest
-    one of when the call began. UNAVAILABLE with reason STORE_UNAVAILABLE if entries were archived meanwhile.
-    """
-
     SealJournal: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.SealJournalRequest,
         gris_api.budget.v1.admin_pb2.SealJournalResponse,
@@ -185,15 +177,6 @@ class BudgetAdminServiceStub:
     is held.
     """
 
-    RecordFile: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.RecordFileRequest,
-        gris_api.budget.v1.admin_pb2.RecordFileResponse,
-    ]
-    """Records in the journal of a root account, or of each, that a file by which services decide has another content: its
-    kind, its digest, who says so and why. Nothing is decided by it, and the ledger does not see the file. NOT_FOUND: the
-    ledger has no such root account, or none at all.
-    """
-
     BackUpLedger: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.BackUpLedgerRequest,
         gris_api.budget.v1.admin_pb2.BackUpLedgerResponse,
@@ -273,14 +256,6 @@ class BudgetAdminServiceAsyncStub:
         gris_api.budget.v1.admin_pb2.VerifyLedgerResponse,
     ]
     """Adds up the journal again and compares every balance with it. NOT_FOUND if there is no such root account."""
-
-    ExportJournal: grpc.aio.UnaryStreamMultiCallable[
-        gris_api.budget.v1.admin_pb2.ExportJournalRequest,
-        gris_api.budget.v1.admin_pb2.ExportJournalResponse,
-    ]
-    """Streams the journal in the lines that archives have: entries that are in the ledger, oldest first, up to the newest
-    one of when the call began. UNAVAILABLE with reason STORE_UNAVAILABLE if entries were archived meanwhile.
-    """
 
     SealJournal: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.SealJournalRequest,
@@ -377,15 +352,6 @@ class BudgetAdminServiceAsyncStub:
     is held.
     """
 
-    RecordFile: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.RecordFileRequest,
-        gris_api.budget.v1.admin_pb2.RecordFileResponse,
-    ]
-    """Records in the journal of a root account, or of each, that a file by which services decide has another content: its
-    kind, its digest, who says so and why. Nothing is decided by it, and the ledger does not see the file. NOT_FOUND: the
-    ledger has no such root account, or none at all.
-    """
-
     BackUpLedger: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.BackUpLedgerRequest,
         gris_api.budget.v1.admin_pb2.BackUpLedgerResponse,
@@ -479,16 +445,6 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.VerifyLedgerResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.VerifyLedgerResponse]]:
         """Adds up the journal again and compares every balance with it. NOT_FOUND if there is no such root account."""
-
-    @abc.abstractmethod
-    def ExportJournal(
-        self,
-        request: gris_api.budget.v1.admin_pb2.ExportJournalRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[gris_api.budget.v1.admin_pb2.ExportJournalResponse], collections.abc.AsyncIterator[gris_api.budget.v1.admin_pb2.ExportJournalResponse]]:
-        """Streams the journal in the lines that archives have: entries that are in the ledger, oldest first, up to the newest
-        one of when the call began. UNAVAILABLE with reason STORE_UNAVAILABLE if entries were archived meanwhile.
-        """
 
     @abc.abstractmethod
     def SealJournal(
@@ -601,17 +557,6 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         so that it is also what a second call says. FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED,
         HAS_ACCOUNTS_BELOW if there are accounts below it or were, or STILL_COUNTS if anything of it counts in a window, or
         is held.
-        """
-
-    @abc.abstractmethod
-    def RecordFile(
-        self,
-        request: gris_api.budget.v1.admin_pb2.RecordFileRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.admin_pb2.RecordFileResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.RecordFileResponse]]:
-        """Records in the journal of a root account, or of each, that a file by which services decide has another content: its
-        kind, its digest, who says so and why. Nothing is decided by it, and the ledger does not see the file. NOT_FOUND: the
-        ledger has no such root account, or none at all.
         """
 
     @abc.abstractmethod
