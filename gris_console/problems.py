@@ -57,9 +57,8 @@ class Problem:
 
     @property
     def asks_for_more(self) -> bool:
-        """Whether more budget would help, which may be asked for: not what a level has for a purpose."""
-        is_exhausted = self.status == _STATUS[ErrorCode.BUDGET_EXHAUSTED]
-        return is_exhausted and any(not each.purpose for each in self.shortfalls)
+        """Whether more budget would help, which may be asked for."""
+        return self.status == _STATUS[ErrorCode.BUDGET_EXHAUSTED] and bool(self.shortfalls)
 
 
 def problem_of(error: GrisError) -> Problem:

@@ -75,7 +75,7 @@ def _messages(levels: Iterable[Level]) -> list[budget_pb2.Level]:
 
 def _names_others(levels: Iterable[budget_pb2.Level]) -> bool:
     """Return whether levels may say something that the audience of the caller is not offered."""
-    is_plain = not any(each.purpose or each.remaining_of_blocks for each in levels)
+    is_plain = not any(each.remaining_of_blocks for each in levels)
     return current_caller.get().audience is not None and not is_plain
 
 
@@ -88,15 +88,12 @@ def _blocks_of(offered: dp_pb2.GetCatalogResponse) -> set[str]:
 
 
 def _leave_out(levels: MutableSequence[budget_pb2.Level], offered: dp_pb2.GetCatalogResponse) -> None:
-    """Leave out what is left of blocks and for purposes that are not offered."""
+    """Leave out what is left of blocks that are not offered."""
     known = _blocks_of(offered)
     for level in levels:
         kept = [each for each in level.remaining_of_blocks if known.issuperset(each.blocks)]
         del level.remaining_of_blocks[:]
         level.remaining_of_blocks.extend(kept)
-    for index in reversed(range(len(levels))):
-        if levels[index].purpose not in ("", *offered.purposes):
-            del levels[index]
 
 
 def without_numbers(past: app_pb2.PastRelease) -> app_pb2.PastRelease:

@@ -114,8 +114,6 @@ def _metadata(shortfalls: Sequence[errors.Shortfall]) -> dict[str, str]:
     first = shortfalls[0]
     metadata = {"level": "/".join(first.level), "unit": first.unit}
     metadata |= {"requested": str(first.requested), "remaining": str(first.remaining)}
-    if first.purpose:
-        metadata["purpose"] = first.purpose
     if first.refreshes_at is not None:
         metadata["refreshes_at"] = first.refreshes_at.isoformat().replace("+00:00", "Z")
     return metadata

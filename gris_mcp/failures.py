@@ -45,7 +45,6 @@ class Missing(BaseModel):
     asked_for: Whole = Field(validation_alias="requested")
     left: Whole = Field(validation_alias="remaining")
     refreshes_at: Instant | None = Field(description="None: never.")
-    purpose: str = Field("", description="The purpose whose limit it is; empty: that of all questions.")
 
 
 class Failure(BaseModel):

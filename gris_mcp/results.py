@@ -98,11 +98,6 @@ class LeftOfLevel(BaseModel):
     """One level of the budget that pays, from the outermost on."""
 
     account: list[str] = Field(validation_alias="path")
-    purpose: str = Field(
-        default="",
-        exclude_if=lambda purpose: not purpose,
-        description="Of questions for this purpose alone, which take from the level without it too.",
-    )
     limit: Price
     spent: Price
     held: Price = Field(validation_alias="reserved", description="Held by questions that run now.")

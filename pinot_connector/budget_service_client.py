@@ -193,7 +193,7 @@ class BudgetServiceClient:
         return (await self._budget(request)).levels
 
     async def remaining(self, blocks: Sequence[str] = ()) -> tuple[Level, ...]:
-        """Returns what the account has left for what these blocks pay, none: all; for purposes too, see `levels_of`."""
+        """Returns what the account has left for what these blocks pay, none: all."""
         return levels_of(
             await self._budget(budget_pb2.GetBudgetRequest(account=self._account, blocks=blocks))
         )

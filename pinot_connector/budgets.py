@@ -12,8 +12,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
-from pinot_connector.errors import IntegrityError, InvalidQuestion, Shortfall, level_name
-from pinot_connector.json_values import ONLY_SAID
+from pinot_connector.errors import IntegrityError, InvalidQuestion, Shortfall
 from pinot_connector.views import view
 
 INFORMATION = "information"
@@ -23,15 +22,13 @@ INFORMATION = "information"
 class Cost:
     """What a question costs: information units and calls of the currency `unit_id`.
 
-    `blocks` are the ids of the blocks of members that pay; none: all do. `purpose` is what it is for, as the policy
-    says; empty: it says nothing.
+    `blocks` are the ids of the blocks of members that pay; none: all do.
     """
 
     information: int
     calls: int
     unit_id: str
     blocks: tuple[str, ...] = ()
-    purpose: str = field(default="", metadata=ONLY_SAID)
 
 
 class Mode(Enum):
@@ -48,8 +45,7 @@ class Level:
     `remaining` is what may still be reserved, never below 0. On a level above the account, `reserved` is 0 and
     `remaining` does not count what others hold now. `window_end` is None where the budget is never refreshed.
     `over_limit`: what was spent and what is reserved are together more than the limit. `remaining_of_blocks`: what is
-    left for questions about one block of members alone; the last one is of each block that is not named. With a
-    `purpose`, what the level has for its charges alone.
+    left for questions about one block of members alone; the last one is of each block that is not named.
     """
 
     path: tuple[str, ...]
@@ -62,16 +58,11 @@ class Level:
     window_end: datetime.datetime | None
     over_limit: bool = False
     remaining_of_blocks: tuple[Cost, ...] = ()
-    purpose: str = field(default="", metadata=ONLY_SAID)
 
     @property
     def name(self) -> str:
-        """Its path in one text, with the purpose."""
-        return level_name(self.path, self.purpose)
-
-    def holds_for(self, price: Cost) -> bool:
-        """Returns whether such a price counts here: everywhere but where another purpose has its limit."""
-        return self.purpose in ("", price.purpose)
+        """Its path in one text."""
+        return "/".join(self.path)
 
     def left_of_each(self, every: Collection[str]) -> tuple[Cost, ...]:
         """Returns what is left for questions about one block of `every`; the last one names none if it is of others."""
@@ -120,7 +111,7 @@ def questions_left(levels: Iterable[Level], price: Cost, *, together: int = 1) -
     Returns:
         A number of questions; None if no level enforces a limit, or the price is 0.
     """
-    prices = ((level.left_for(price.blocks), level.mode) for level in levels if level.holds_for(price))
+    prices = ((level.left_for(price.blocks), level.mode) for level in levels)
     lasting = [
         left * together // unit
         for remaining, mode in prices
@@ -166,7 +157,6 @@ class Share:
     """How much of one level's budget a question takes at most, in one unit ("information" or "calls").
 
     `of_limit` is the part of the whole limit, None where the limit is 0; `remaining` is what may still be reserved.
-    `purpose` is that whose limit it is; empty: it is the limit of all charges.
     """
 
     path: tuple[str, ...]
@@ -176,12 +166,11 @@ class Share:
     remaining: int
     of_limit: Fraction | None = field(init=False)
     mode: Mode
-    purpose: str = field(default="", metadata=ONLY_SAID)
 
     @property
     def name(self) -> str:
-        """The path of the level in one text, with the purpose."""
-        return level_name(self.path, self.purpose)
+        """The path of the level in one text."""
+        return "/".join(self.path)
 
     def __post_init__(self) -> None:
         """Finds the part of the limit."""
@@ -191,9 +180,8 @@ class Share:
 def shares_of(levels: Iterable[Level], price: Cost) -> tuple[Share, ...]:
     """Returns the share of every level, from the root account on, that a price takes in each of its units."""
     return tuple(
-        Share(level.path, unit, cost, limit, remaining, level.mode, level.purpose)
+        Share(level.path, unit, cost, limit, remaining, level.mode)
         for level in levels
-        if level.holds_for(price)
         for left in (level.left_for(price.blocks),)
         for unit, cost, limit, remaining in (
             (INFORMATION, price.information, level.limit.information, left.information),
@@ -252,13 +240,12 @@ def level_of(message: budget_pb2.Level) -> Level:
 
 
 def levels_of(found: budget_pb2.GetBudgetResponse) -> tuple[Level, ...]:
-    """Returns every level of a budget, from the widest to the account; before each what it has for purposes.
+    """Returns every level of a budget, from the widest to the account.
 
     Raises:
         IntegrityError: as for `level_of`.
     """
-    every = sorted((*found.purposes, *found.levels), key=lambda each: len(each.path))
-    return tuple(map(level_of, every))
+    return tuple(map(level_of, found.levels))
 
 
 def charge_of(message: budget_pb2.UpdateBudgetResponse) -> Charge:

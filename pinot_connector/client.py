@@ -237,8 +237,6 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
     async def remaining(self) -> tuple[Level, ...]:
         """Returns the budget: every level that has a limit, from the root account to the account itself.
 
-        Before each level comes what it has for purposes.
-
         Raises:
             AccountUnknown: the account has no budget.
             ServiceUnavailable: budget_service does not answer.

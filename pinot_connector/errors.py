@@ -41,13 +41,10 @@ pays for them (`EndedBetweenLooks`, or a cancellation), because how it ended may
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
-
-from pinot_connector.json_values import ONLY_SAID
 
 
 class ErrorCode(StrEnum):
@@ -66,8 +63,7 @@ class Shortfall:
     """One unit of one level that cannot pay.
 
     `level` is the path of the level, `unit` "information" or "calls"; `requested` and `remaining` are in that
-    unit. `refreshes_at` is None where the budget is never refreshed. `purpose` is that whose limit it is; empty: it is
-    the limit of all charges.
+    unit. `refreshes_at` is None where the budget is never refreshed.
     """
 
     # `views.called`, which this module cannot use: a message has it as `path`.
@@ -76,22 +72,15 @@ class Shortfall:
     requested: int
     remaining: int
     refreshes_at: datetime | None
-    purpose: str = field(default="", metadata=ONLY_SAID)
 
     @property
     def name(self) -> str:
-        """The path of the level in one text, with the purpose."""
-        return level_name(self.level, self.purpose)
+        """The path of the level in one text."""
+        return "/".join(self.level)
 
     def __str__(self) -> str:
         refresh = "never" if self.refreshes_at is None else self.refreshes_at.isoformat()
         return f"{self.name}, {self.unit}: {self.requested} asked for, {self.remaining} left, refreshed {refresh}"
-
-
-def level_name(path: Iterable[str], purpose: str) -> str:
-    """Returns what a level is called; with a purpose, what it has for that."""
-    level = "/".join(path)
-    return f"purpose {purpose} at {level}" if purpose else level
 
 
 class GrisError(Exception):

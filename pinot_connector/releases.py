@@ -48,20 +48,12 @@ def verify(
         raise IntegrityError("dp_service shows another confidence than asked")
     if release.HasField("kept") and kept.bill != bill:
         raise IntegrityError("dp_service asks for another release than the one to keep")
-    named = kept.bill.release_id, kept.bill.query_id, _of_any_purpose(kept.bill.cost), kept.key_id
-    of = bill.release_id, bill.query_id, _of_any_purpose(bill.cost), shown.key_id
+    named = kept.bill.release_id, kept.bill.query_id, kept.bill.cost, kept.key_id
+    of = bill.release_id, bill.query_id, bill.cost, shown.key_id
     if named != of or not kept.HasField("elements"):
         raise IntegrityError("dp_service shows another release than the one that is kept")
     _require_elements(kept, translation)
     _require_rows(release, kept.element_count)
-
-
-def _of_any_purpose(cost: cost_pb2.Cost) -> cost_pb2.Cost:
-    """Returns a cost without its purpose: a table may have another one since an answer was kept."""
-    of_any = cost_pb2.Cost()
-    of_any.CopyFrom(cost)
-    of_any.purpose = ""
-    return of_any
 
 
 def shown_of(
@@ -212,7 +204,6 @@ def _require_covered(cost: cost_pb2.Cost, worst: cost_pb2.Cost) -> None:
     for name, own, expected in (
         ("unit_id", [cost.unit_id], [worst.unit_id]),
         ("blocks", cost.blocks, worst.blocks),
-        ("purpose", [cost.purpose], [worst.purpose]),
     ):
         if own != expected:
             of_plan, got = (" ".join(each) or "none" for each in (expected, own))

@@ -233,8 +233,7 @@ def _shortfalls(failure: _Failure) -> tuple[Shortfall, ...]:
             until = datetime.fromisoformat(fields["refreshes_at"]) if "refreshes_at" in fields else None
             level = tuple(fields["level"].split("/"))
             amounts = int(fields["requested"]), int(fields["remaining"])
-            # A map of a message has "" in place of what it lacks, and keeps it.
-            return (Shortfall(level, fields["unit"], *amounts, until, fields.get("purpose", "")),)
+            return (Shortfall(level, fields["unit"], *amounts, until),)
     return ()
 
 
@@ -308,7 +307,6 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.BUDGET, "RELEASE_MISMATCH"): lambda _: ReleaseNotRecorded(),
     (Service.BUDGET, "QUERY_MISMATCH"): lambda _: IntegrityError("the reservation is for another question"),
     (Service.BUDGET, "BLOCKS_MISMATCH"): lambda failure: IntegrityError(failure.text),
-    (Service.BUDGET, "PURPOSE_MISMATCH"): lambda failure: IntegrityError(failure.text),
     (Service.BUDGET, "COST_ABOVE_RESERVATION"): lambda _: IntegrityError(
         "the cost is more than was reserved"
     ),

@@ -18,8 +18,6 @@
         mode: enforce                   # or track
         window: month                   # day, week, month, never, or sliding with `days`
         zone: Europe/Berlin             # an IANA name; default UTC
-        purposes:                       # of which charges for one purpose may take less
-          payroll: {information: 500, calls: 50}
 
 Each entry limits one level: a `path` matches paths of its own length, `*` stands for any one segment, and the first
 entry that matches counts. An account exists if an entry matches its full path; an entry with a `*` makes accounts only
@@ -35,9 +33,9 @@ from enum import Enum
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from budget_service.configuration.endless_patterns import EndlessPatterns, enforces
@@ -48,8 +46,6 @@ from budget_service.ledger.ignorable import first_ignorable
 from budget_service.ledger.values import (
     ANY,
     MAX_AMOUNT,
-    MAX_PURPOSES,
-    PURPOSE,
     Account,
     Cost,
     InvalidFieldError,
@@ -112,12 +108,6 @@ class _Maximum(Strict):
         return Cost(self.information, self.calls)
 
 
-def _purpose(name: str) -> str:
-    if not PURPOSE.fullmatch(name):
-        raise ValueError("expected 1 to 64 lower-case letters, digits and hyphens")
-    return name
-
-
 class AccountEntry(Strict):
     """One level of some accounts, and its limit."""
 
@@ -127,9 +117,6 @@ class AccountEntry(Strict):
     window: Literal["day", "week", "month", "never", "sliding"] = "month"
     days: int | None = Field(None, ge=MIN_SLIDING_DAYS, le=MAX_SLIDING_DAYS)
     zone: str = "UTC"
-    purposes: dict[Annotated[str, AfterValidator(_purpose)], _Maximum] = Field(
-        default_factory=dict, max_length=MAX_PURPOSES
-    )
 
     @field_validator("path")
     @classmethod
@@ -168,8 +155,7 @@ class AccountEntry(Strict):
     def made_limit(self) -> Limit:
         """The limit as the rules know it."""
         rule = WindowRule(Period(self.window), self.zone, self.days or 0)
-        purposes = [(name, self.purposes[name].cost) for name in sorted(self.purposes)]
-        return Limit(self.limit.cost, Mode(self.mode), rule, tuple(purposes))
+        return Limit(self.limit.cost, Mode(self.mode), rule)
 
 
 class Configuration(Strict):

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from budget_service.ledger.counting import every_level
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.outcomes import Exhausted, Held, LevelStatus, Reason, Refused, most_spent
 from budget_service.ledger.rules import shortage
 from budget_service.ledger.state import HistoryNeededError, Snapshot
-from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit, limits_for
+from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds
 
 
@@ -25,8 +24,7 @@ class AccountStatement:
     `limits_version` is the version of the root's stored limits, by which outdated limits are recognised. `ahead` is how
     far the root's time is ahead of the store's clock, and `time` is that time. `countable` is what the levels without a
     limit can still add up in 64 bits. `blocks` are the levels once more, for each block that has paid alone there, and
-    under no name for every other one; a level without such blocks has nothing. `purposes` are the levels of charges of
-    one purpose that have a limit, each with the same of its blocks. `closed` is the widest level of the
+    under no name for every other one; a level without such blocks has nothing. `closed` is the widest level of the
     account that is closed, and `ends` has the time until when a level's limit holds, by its depth, if it is temporary;
     no store knows them; they are found where the limits are looked up.
     """
@@ -38,15 +36,8 @@ class AccountStatement:
     time: Microseconds = 0
     countable: Cost = Cost(MAX_AMOUNT, MAX_AMOUNT)  # noqa: RUF009 - it is frozen
     blocks: tuple[Mapping[str, LevelStatus], ...] = ()
-    purposes: tuple[tuple[LevelStatus, Mapping[str, LevelStatus]], ...] = ()
     closed: Account | None = None
     ends: Mapping[int, Microseconds] = field(default_factory=dict)
-
-    def levels_for(self, blocks: tuple[str, ...], purpose: str = "") -> tuple[LevelStatus, ...]:
-        """Return the levels as they are for some blocks, none: for everybody; and those of the purpose."""
-        seen = self.seen_by(blocks)
-        own = [level for level, _ in seen.purposes if level.purpose == purpose]
-        return tuple(sorted((*own, *seen.levels), key=lambda each: each.depth))
 
     def seen_by(self, blocks: tuple[str, ...]) -> AccountStatement:
         """Return the statement with every level as it is for some blocks, none: for everybody."""
@@ -57,8 +48,7 @@ class AccountStatement:
             return most_spent([paid.get(block, paid[""]) for block in blocks]) if paid else level
 
         levels = tuple([seen(*each) for each in zip(self.levels, self.blocks, strict=True)])
-        purposes = tuple([(seen(level, paid), paid) for level, paid in self.purposes])
-        return dataclasses.replace(self, levels=levels, purposes=purposes)
+        return dataclasses.replace(self, levels=levels)
 
 
 def account_statement(
@@ -67,8 +57,8 @@ def account_statement(
     """Return the state of an account at `now`.
 
     Args:
-        snapshot: Its `root`, `due`, `due_further` and the balances of all levels of the account, also of purposes that
-            have a limit, and of their blocks are enough.
+        snapshot: Its `root`, `due`, `due_further` and the balances of all levels of the account and of
+            their blocks are enough.
         account: The account.
         levels: The levels of the account that have a limit.
         now: The ledger's time.
@@ -82,18 +72,16 @@ def account_statement(
             raise HistoryNeededError
         lapsed = tuple(each for each in snapshot.reservations if each.expires_at <= now)
         snapshot = replace(snapshot, due=lapsed)
-    draft = Draft(snapshot, limits_for(levels, None), now, every_level(levels, account))
-    every = tuple(zip(draft.statuses(), draft.block_statuses(), strict=True))
+    draft = Draft(snapshot, levels, now, account.levels)
     root = snapshot.root
     return AccountStatement(
         draft.currency,
-        tuple([level for level, _ in every if not level.purpose]),
+        draft.statuses(),
         root.limits_version,
         root.ahead,
         time=now,
         countable=draft.countable(),
-        blocks=tuple([paid for level, paid in every if not level.purpose]),
-        purposes=tuple([each for each in every if each[0].purpose]),
+        blocks=draft.block_statuses(),
     )
 
 
@@ -103,16 +91,14 @@ def check(
     unit_id: str,
     account: Account,
     blocks: tuple[str, ...] = (),
-    *,
-    purpose: str = "",
 ) -> Exhausted | Held | Refused | None:
     """Return why `cost` could not be paid now, by some blocks or by everybody: None if it would be allowed.
 
-    Another currency is refused, and so is a sum beyond 64 bits. The levels of its `purpose` have to hold it too.
+    Another currency is refused, and so is a sum beyond 64 bits.
     """
     if found.currency.unit_id not in ("", unit_id):
         return Refused(Reason.UNIT_MISMATCH)
-    levels = found.levels_for(blocks, purpose)
+    levels = found.seen_by(blocks).levels
     if refusal := shortage(levels, cost, account, found.time):
         return refusal
     fits = cost.within(found.countable) and all(cost.fits_above(each.spent, each.reserved) for each in levels)

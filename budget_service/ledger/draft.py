@@ -134,10 +134,7 @@ class Draft:
         return least_left(counted)
 
     def statuses(self) -> tuple[LevelStatus, ...]:
-        """Return every level of the account that has a limit, from the widest, as it is for those who pay.
-
-        Before each is what it has for their purpose.
-        """
+        """Return every level of the account that has a limit, from the widest, as it is for those who pay."""
         return tuple(
             [self._status(each, self._own(each.level), self._waited_for(each)) for each in self.levels]
         )
@@ -153,7 +150,7 @@ class Draft:
         """Return the present days of all levels of the account, for everybody or for some blocks alone."""
         return tuple(
             [
-                Hold(level.depth, self.balances[level].day.start, level.paid_by(block).block)
+                Hold(level.depth, self.balances[level].day.start, block)
                 for level in self._path
                 for block in blocks or ("",)
             ]
@@ -402,7 +399,7 @@ class Draft:
         return status_of(each, self.balances[each.level], own, others, self.currency.since)
 
     def _of_blocks(self, each: LevelLimit) -> Mapping[str, LevelStatus]:
-        paid = {block.payers: self.balances[block] for block in self._blocks.get(each.level, ())}
+        paid = {block.block: self.balances[block] for block in self._blocks.get(each.level, ())}
         every = [*paid.values()]
         found = {block: self._status(each, [own], every) for block, own in paid.items() if not own.is_empty}
         return found and {"": self._status(each, (), every)} | found

@@ -13,11 +13,10 @@ def cost_fields(cost: Cost, unit_id: str) -> tuple[str, str, str]:
     return str(cost.information), str(cost.calls), unit_id
 
 
-def payer_fields(blocks: tuple[str, ...], purpose: str) -> tuple[str, ...]:
-    """Return the fields of a request about blocks, or for a purpose."""
-    # No statement has one of these names, and no block.
-    named = ("blocks", *blocks) if blocks else ()
-    return (*named, "purpose", purpose) if purpose else named
+def payer_fields(blocks: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the fields of a request about blocks."""
+    # No statement has this name.
+    return ("blocks", *blocks) if blocks else ()
 
 
 def reason_fields(reason: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from budget_service.ledger.limits import parse_change
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import Account, blocks_of, parse_blocks, parse_purpose, purpose_of
+from budget_service.ledger.values import Account, blocks_of, parse_blocks
 
 # They name one time, at which something begins, or by which the clock is behind.
 _WITH_A_TIME = (EntryKind.CURRENCY, EntryKind.CLOCK)
@@ -19,15 +19,9 @@ def require_well_formed(entry: JournalEntry) -> None:
     account = entry.account
     depths = {hold.depth for hold in entry.holds}
     blocks = parse_blocks(blocks_of(entry.holds), "blocks") or ("",)
-    purpose = parse_purpose(purpose_of(entry.holds), "purpose")
-    # At each level once for everybody, or for each of the same blocks; and the same for its purpose.
+    # At each level once for everybody, or for each of the same blocks.
     counted = {(hold.depth, hold.block) for hold in entry.holds}
-    whole = {
-        (depth, level.paid_by(block).block)
-        for depth in depths
-        for level in ((account, account.of_purpose(purpose)) if purpose else (account,))
-        for block in blocks
-    }
+    whole = {(depth, block) for depth in depths for block in blocks}
     if (
         account.block
         or counted != whole

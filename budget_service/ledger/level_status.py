@@ -34,7 +34,7 @@ def status_of(
     else:
         window = _window_of(balance, own, limit.maximum)
         spent, reserved = balance.counted_with(own)
-    return LevelStatus(depth, limit.maximum, limit.mode, window, spent, reserved, each.level.purpose)
+    return LevelStatus(depth, limit.maximum, limit.mode, window, spent, reserved)
 
 
 def _window_of(balance: Balance, own: Sequence[Balance], limit: Cost) -> Window:

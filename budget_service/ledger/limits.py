@@ -165,8 +165,7 @@ def limit_text(limit: Limit) -> str:
 def _limit_text(limit: Limit) -> str:
     maximum, rule = limit.maximum, limit.window
     amounts = (str(maximum.information), str(maximum.calls))
-    purposes = [f"{name},{most.information},{most.calls}" for name, most in limit.purposes]
-    return ":".join((*amounts, limit.mode.value, rule.period.value, str(rule.days), rule.zone, *purposes))
+    return ":".join((*amounts, limit.mode.value, rule.period.value, str(rule.days), rule.zone))
 
 
 def parse_limit(text: str) -> Limit:
@@ -176,15 +175,14 @@ def parse_limit(text: str) -> Limit:
     if not temporary:
         return limit
     until, then = temporary
-    known = (limit.maximum, limit.mode, limit.window, limit.purposes)
+    known = (limit.maximum, limit.mode, limit.window)
     return TemporaryLimit(*known, until=int(until), then=_parse_limit(then) if then else None)
 
 
 def _parse_limit(text: str) -> Limit:
-    information, calls, mode, period, days, zone, *named = text.split(":")
+    information, calls, mode, period, days, zone = text.split(":")
     rule = WindowRule(Period(period), zone, int(days))
-    purposes = [(name, Cost(*map(int, most))) for name, *most in (each.split(",") for each in named)]
-    return Limit(Cost(int(information), int(calls)), Mode(mode), rule, tuple(purposes))
+    return Limit(Cost(int(information), int(calls)), Mode(mode), rule)
 
 
 def change_text(before: Limit | None, after: Limit | None) -> str:

@@ -21,7 +21,6 @@ class Reason(Enum):
     RELEASE_MISMATCH = "RELEASE_MISMATCH"
     QUERY_MISMATCH = "QUERY_MISMATCH"
     BLOCKS_MISMATCH = "BLOCKS_MISMATCH"
-    PURPOSE_MISMATCH = "PURPOSE_MISMATCH"
     TOO_MANY_BLOCKS = "TOO_MANY_BLOCKS"
     COST_ABOVE_RESERVATION = "COST_ABOVE_RESERVATION"
     SUM_OVERFLOW = "SUM_OVERFLOW"
@@ -57,7 +56,6 @@ class LevelStatus(Struct, frozen=True, gc=False):
     """The state of a limited level at one time for those who pay; `depth` is the number of segments of its path.
 
     `spent` is the most that counts for any member of the blocks that pay, and `reserved` what reservations add to that.
-    With a `purpose`, of its charges alone.
     """
 
     depth: int
@@ -66,7 +64,6 @@ class LevelStatus(Struct, frozen=True, gc=False):
     window: Window
     spent: Cost
     reserved: Cost
-    purpose: str = ""
 
     @property
     def remaining(self) -> Cost:
@@ -107,7 +104,7 @@ class LevelStatus(Struct, frozen=True, gc=False):
             return ()
         seen = self.seen_from(depth).remaining
         return tuple(
-            Shortfall(self.depth, unit, cost.of(unit), seen.of(unit), self.window.end, self.purpose)
+            Shortfall(self.depth, unit, cost.of(unit), seen.of(unit), self.window.end)
             for unit in Unit
             if cost.of(unit) > left.of(unit)
         )
@@ -129,17 +126,13 @@ def most_spent(levels: Sequence[LevelStatus]) -> LevelStatus:
 
 
 class Shortfall(Struct, frozen=True, gc=False):
-    """A unit of a level that cannot pay; `refreshes_at` is when charges stop counting, None if never.
-
-    With a `purpose` it is its charges that the level cannot pay.
-    """
+    """A unit of a level that cannot pay; `refreshes_at` is when charges stop counting, None if never."""
 
     depth: int
     unit: Unit
     requested: int
     remaining: int
     refreshes_at: Microseconds | None
-    purpose: str = ""
 
 
 class Lent(Struct, frozen=True, gc=False):

@@ -35,7 +35,7 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
 
     `is_lease`: a region borrows the cost to grant it itself; it is remembered as long as a charge. In a region, where
     charges count under a lease, `asked_by` is the account that the client named. Of members only those of the `blocks`
-    pay; without any, all of them do. With a `purpose` it counts at the levels of that too.
+    pay; without any, all of them do.
     """
 
     account: Account
@@ -49,12 +49,11 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     is_lease: bool = False
     asked_by: str = ""
     blocks: tuple[str, ...] = ()
-    purpose: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
         fields = ("reserve", *cost_fields(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
-        paid_by = payer_fields(self.blocks, self.purpose)
+        paid_by = payer_fields(self.blocks)
         return fingerprint_of(self.account, (*fields, *paid_by), self.asked_by)
 
 
@@ -63,7 +62,7 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
 
     `policy_statement` lists the publications of the release's policy; it is opaque here, and empty for none. With
     `worst_case_above`, which the service sets and which is not part of the fingerprint, the levels above the account
-    count the reserved cost. `asked_by`, `blocks` and `purpose` as in `Reserve`.
+    count the reserved cost. `asked_by` and `blocks` as in `Reserve`.
     """
 
     account: Account
@@ -78,14 +77,13 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     worst_case_above: bool = False
     asked_by: str = ""
     blocks: tuple[str, ...] = ()
-    purpose: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
         ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
         # An empty statement is left out, so that charges of clients without statements keep their fingerprints.
         stated = (self.policy_statement,) if self.policy_statement else ()
-        paid_by = payer_fields(self.blocks, self.purpose)
+        paid_by = payer_fields(self.blocks)
         fields = ("charge", *cost_fields(self.cost, self.unit_id), *ids, *stated, *paid_by)
         return fingerprint_of(self.account, fields, self.asked_by)
 

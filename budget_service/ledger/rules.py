@@ -17,7 +17,7 @@ from budget_service.ledger.administration import (
     set_limits,
 )
 from budget_service.ledger.closing import change_account, is_closed_to, refuse_closed
-from budget_service.ledger.counting import counting_levels, named_purpose
+from budget_service.ledger.counting import counting_levels
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.lease_reports import record_report, return_lease
 from budget_service.ledger.leases import is_lease
@@ -61,11 +61,11 @@ from budget_service.ledger.state import (
     Snapshot,
     StoredOutcome,
 )
-from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode, blocks_of, limits_for, purpose_of
+from budget_service.ledger.values import NOTHING, Account, Cost, Mode, blocks_of
 from budget_service.ledger.windows import Microseconds
 
-# What a question about everybody reads of each level of a root at most: blocks, purposes and their blocks. A policy has
-# at most 1,001 blocks at a time, and each new one takes a balance for good.
+# What a question about everybody reads of each level of a root at most. A policy has at most 1,001 blocks at a
+# time, and each new one takes a balance for good.
 MAX_BLOCKS_OF_ROOT = 10_000
 
 _NOT_REMEMBERED = (Reason.LEASE_SPENT, Reason.LEASE_NOT_YOURS)
@@ -112,8 +112,7 @@ def _decision(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: 
         return change_currency(snapshot, request, limits, now)
     if is_closed_to(request, limits):
         return refuse_closed(snapshot, request, now)
-    levels = limits_for(limits.levels, named_purpose(request))
-    draft = Draft(snapshot, levels, now, counting_levels(request))
+    draft = Draft(snapshot, limits.levels, now, counting_levels(request))
     if isinstance(request, ReportCharge):
         outcome = record_report(snapshot, draft, request, is_paid=_release_is_paid(snapshot, draft))
     elif isinstance(request, ReturnLease):
@@ -257,19 +256,10 @@ def _mismatch(snapshot: Snapshot, draft: Draft, request: Charge, reservation: Re
     if request.query_id not in ("", reservation.query_id):
         return Refused(Reason.QUERY_MISMATCH)
     # One for a question that was paid for holds nothing, for nobody.
-    if (holds := reservation.holds) and (refusal := _other_payers(request, holds)) is not None:
-        return refusal
+    if reservation.holds and request.blocks != (blocks := blocks_of(reservation.holds)):
+        return Refused(Reason.BLOCKS_MISMATCH, blocks, request.blocks)
     recorded = (reservation.paid_release_id, _recorded_release(snapshot, draft))
     return Refused(Reason.RELEASE_MISMATCH) if any(_contradicts(request, each) for each in recorded) else None
-
-
-def _other_payers(request: Charge, holds: tuple[Hold, ...]) -> Refused | None:
-    blocks, purpose = blocks_of(holds), purpose_of(holds)
-    if request.blocks != blocks:
-        return Refused(Reason.BLOCKS_MISMATCH, blocks, request.blocks)
-    if request.purpose != purpose:
-        return Refused(Reason.PURPOSE_MISMATCH, (purpose,), (request.purpose,))
-    return None
 
 
 def _cancel(snapshot: Snapshot, draft: Draft, request: CancelReservation) -> Outcome:
@@ -329,8 +319,7 @@ def _admission(
 ) -> Exhausted | Held | Refused | None:
     """Return why `cost` may not be added to every level, or None if it may."""
     account = request.account
-    named = _named_at_root(request, is_limited=any(each.level.purpose for each in draft.levels))
-    added = sum(each not in snapshot.balances for each in named)
+    added = sum(account.level(1).of_block(block) not in snapshot.balances for block in request.blocks)
     if added and snapshot.block_count + added > MAX_BLOCKS_OF_ROOT:
         return Refused(Reason.TOO_MANY_BLOCKS)
     fits = draft.can_count(cost)
@@ -341,17 +330,6 @@ def _admission(
         # Only the sum of a level in mode track may exceed 64 bits here.
         fits = fits and all(cost.fits_above(status.spent, status.reserved) for status in statuses)
     return None if fits else Refused(Reason.SUM_OVERFLOW)
-
-
-def _named_at_root(request: Reserve | Charge, *, is_limited: bool) -> set[Account]:
-    """Return what counts at the root for a block or a purpose alone, and takes a balance there.
-
-    A purpose that `is_limited` always has one: who invents others would keep it out.
-    """
-    root, purpose = request.account.level(1), request.purpose
-    levels = [root, root.of_purpose(purpose)] if purpose else [root]
-    free = {root, *(levels if is_limited else ())}
-    return {level.paid_by(block) for level in levels for block in ("", *request.blocks)} - free
 
 
 def shortage(

@@ -164,10 +164,8 @@ def held_since(since: Microseconds, level: Account, reservations: Iterable[Reser
 def used_of(
     changed: Iterable[Account], balances: Mapping[Account, Balance], before: Mapping[Account, Balance]
 ) -> Mapping[Account, Balance]:
-    """Return the changed balances that are to be written: none of a block or purpose that got nothing yet."""
+    """Return the changed balances that are to be written: none of a block that got nothing yet."""
     used = {each for each in changed if not each.block or each in before or not balances[each].is_unused}
-    # A level of a purpose has the days that its blocks have.
-    used |= {each.counted for each in used}
     return {each: balances[each] for each in changed if each in used}
 
 

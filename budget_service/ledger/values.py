@@ -16,10 +16,8 @@ MAX_AMOUNT = 2**63 - 1
 MAX_SEGMENTS = 4
 MAX_SEGMENT_BYTES = 128
 MAX_BLOCKS = 16
-# For which one limit says more.
-MAX_PURPOSES = 16
 # In a configuration it stands for any one segment, so no segment may have it in its name. In a text of the ledger it
-# divides a level from its block, and ends the purpose before that.
+# divides a level from its block.
 ANY = "*"
 
 Fingerprint: TypeAlias = str
@@ -29,7 +27,6 @@ _PLAIN_SEGMENT = re.compile(r"[ -)+-.0-~]{1,128}")
 _BLOCK = re.compile(r"[0-9a-f]{16}")
 # An id in the place of a name; see `ledger.pseudonyms`.
 PSEUDONYM = re.compile(r"~[A-Za-z0-9_-]{22}")
-PURPOSE = re.compile(r"[a-z0-9-]{1,64}")
 
 # Controls, what formats the text around it, and the ends of lines and paragraphs.
 _INVISIBLE = ("Cc", "Cf", "Zl", "Zp")
@@ -123,8 +120,6 @@ class Account(NamedTuple):
 
     A level of an account is an account too: the prefix of its path. It is a tuple because it is looked up many times a
     request. With a `block` it stands for what that block of members alone has paid at the level: a balance of its own.
-    Charges of one purpose have a level of their own beside each level that they count on: there `block` is the purpose
-    and a star, and behind them comes the block of members.
     """
 
     path: tuple[str, ...]
@@ -174,29 +169,6 @@ class Account(NamedTuple):
         """Return what stands for a block of this level, or for the level itself if it is empty."""
         return Account(self.path, block)
 
-    def of_purpose(self, purpose: str) -> Account:
-        """Return what stands for the charges of a purpose at this level."""
-        return Account(self.path, f"{purpose}{ANY}")
-
-    def paid_by(self, block: str) -> Account:
-        """Return what stands for a block of members at this level, which may be that of a purpose."""
-        return Account(self.path, f"{self.block}{block}")
-
-    @property
-    def counted(self) -> Account:
-        """The level, of all charges or of those of a purpose, that a block of members is one of; or this itself."""
-        return Account(self.path, self.block[: self.block.rfind(ANY) + 1])
-
-    @property
-    def purpose(self) -> str:
-        """The purpose whose charges alone count here; empty if all do."""
-        return self.block.rpartition(ANY)[0]
-
-    @property
-    def payers(self) -> str:
-        """The block of members that alone pays here; empty if everybody does."""
-        return self.block.rpartition(ANY)[2]
-
     @property
     def levels(self) -> tuple[Account, ...]:
         """All levels of this account, from the widest to itself."""
@@ -216,8 +188,7 @@ def segments_of(path: Sequence[str], field: str) -> tuple[str, ...]:
 class Hold(NamedTuple):
     """A span of a level that a reservation or a charge counts in: its window or, of a sliding one, its day.
 
-    `depth` is the level's number of segments. With a `block` it counts for that block of members alone, or for a
-    purpose, as an `Account` with it.
+    `depth` is the level's number of segments. With a `block` it counts for that block of members alone.
     """
 
     depth: int
@@ -230,15 +201,11 @@ class Hold(NamedTuple):
 
 
 class Limit(Struct, frozen=True, gc=False):
-    """The most that may be spent in a window, and what happens when a cost does not fit.
-
-    `purposes` are those of whose charges less may be spent, in order, and how much.
-    """
+    """The most that may be spent in a window, and what happens when a cost does not fit."""
 
     maximum: Cost
     mode: Mode
     window: WindowRule
-    purposes: tuple[tuple[str, Cost], ...] = ()
 
 
 class LevelLimit(Struct, frozen=True, gc=False, cache_hash=True):
@@ -248,44 +215,9 @@ class LevelLimit(Struct, frozen=True, gc=False, cache_hash=True):
     limit: Limit
 
 
-def limits_for(levels: tuple[LevelLimit, ...], purpose: str | None) -> tuple[LevelLimit, ...]:
-    """Return the levels with those, before each, that count charges of a purpose alone; None: of every purpose.
-
-    The last one stays the same.
-    """
-    if purpose == "":
-        return levels
-    return tuple(
-        [
-            found
-            for each in levels
-            for found in (
-                *[
-                    LevelLimit(each.level.of_purpose(name), Limit(most, each.limit.mode, each.limit.window))
-                    for name, most in each.limit.purposes
-                    if purpose in (name, None)
-                ],
-                each,
-            )
-        ]
-    )
-
-
 def blocks_of(holds: Iterable[Hold]) -> tuple[str, ...]:
     """Return the blocks that alone pay for something with these holds, in order; none: everybody does."""
-    return tuple(sorted({block for hold in holds if (block := hold.block.rpartition(ANY)[2])}))
-
-
-def purpose_of(holds: Iterable[Hold]) -> str:
-    """Return the purpose of something with these holds, which is one; empty if it has none."""
-    return next((purpose for hold in holds if (purpose := hold.block.rpartition(ANY)[0])), "")
-
-
-def parse_purpose(purpose: str, field: str) -> str:
-    """Return the purpose of a cost or limit that comes from outside, or raise InvalidFieldError."""
-    if purpose and not PURPOSE.fullmatch(purpose):
-        raise InvalidFieldError(field, "must be 1 to 64 lower-case letters, digits and hyphens")
-    return purpose
+    return tuple(sorted({hold.block for hold in holds if hold.block}))
 
 
 def parse_blocks(blocks: Sequence[str], field: str) -> tuple[str, ...]:

@@ -110,9 +110,6 @@ class Region:
         """Answer a request if this region can; None: the home has to be asked."""
         if isinstance(request, CancelReservation) or (isinstance(request, Charge) and request.reservation_id):
             return await self._under_reservation(request)
-        if request.purpose:
-            # No lease says what charges of a purpose have left at the home.
-            return None
         answer = await self._granted(request, sole_only=True)
         if answer is None:
             answer = await self._replayed(request)
@@ -124,7 +121,7 @@ class Region:
         """Grant a new request from what is held though the home cannot be asked whether it was paid for elsewhere."""
         if isinstance(request, CancelReservation) or (isinstance(request, Charge) and request.reservation_id):
             return None
-        return None if request.purpose else await self._granted(request, sole_only=False)
+        return await self._granted(request, sole_only=False)
 
     async def earlier_answer(self, request: Request) -> Answer | None:
         """Return the earlier answer of this region to the same request, None if it has none."""

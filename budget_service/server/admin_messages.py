@@ -33,7 +33,6 @@ from budget_service.ledger.values import (
     Limit,
     blocks_of,
     has_invisible,
-    purpose_of,
 )
 from budget_service.ledger.verification import Difference
 from budget_service.ledger.windows import (
@@ -296,12 +295,12 @@ def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
 def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
     """Return an entry of the journal as a message."""
     before, after = parse_change(entry.change) if entry.kind.is_of_limit else (None, None)
-    paid_by = (blocks_of(entry.holds), purpose_of(entry.holds))
+    blocks = blocks_of(entry.holds)
     target = Account.of_text(entry.change) if entry.kind is EntryKind.MOVE else None
     return pb.ChargeEntry(
         position=position,
         account=budget_pb2.Account(path=entry.account.path),
-        cost=cost_message(entry.cost, entry.unit_id, *paid_by),
+        cost=cost_message(entry.cost, entry.unit_id, blocks),
         kind=_KINDS[entry.kind],
         time=timestamp(entry.time),
         request_id=entry.request_id,
@@ -310,7 +309,7 @@ def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
         policy_statement=entry.policy_statement,
         shared_cost=None
         if entry.shared_cost is None
-        else cost_message(entry.shared_cost, entry.unit_id, *paid_by),
+        else cost_message(entry.shared_cost, entry.unit_id, blocks),
         reason=entry.reason,
         limit_before=None if before is None else limit_message(before),
         limit_after=None if after is None else limit_message(after),

@@ -7,7 +7,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import budget_pb2
 
 from budget_service.ledger.limits import TemporaryLimit
-from budget_service.ledger.values import MAX_PURPOSES, Cost, InvalidFieldError, Limit, Mode, parse_purpose
+from budget_service.ledger.values import Cost, InvalidFieldError, Limit, Mode
 from budget_service.ledger.windows import (
     MAX_SLIDING_DAYS,
     MIN_SLIDING_DAYS,
@@ -33,35 +33,17 @@ def parse_limit_message(message: pb.Limit, field: str) -> Limit:
     """Return a limit, or raise InvalidFieldError."""
     if message.mode not in _MODES:
         raise InvalidFieldError(f"{field}.mode", "must be MODE_ENFORCE or MODE_TRACK")
-    known = (
-        _cost(message, field),
-        _MODES[message.mode],
-        _rule(message, field),
-        _purposes(message, f"{field}.purposes"),
-    )
+    known = (_cost(message, field), _MODES[message.mode], _rule(message, field))
     if not message.HasField("until"):
         return Limit(*known)
     return TemporaryLimit(*known, until=parse_time(message.until, f"{field}.until"))
 
 
-def _cost(message: pb.Limit | pb.PurposeLimit, field: str) -> Cost:
+def _cost(message: pb.Limit, field: str) -> Cost:
     try:
         return Cost(message.information, message.calls)
     except InvalidFieldError as error:
         raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
-
-
-def _purposes(message: pb.Limit, field: str) -> tuple[tuple[str, Cost], ...]:
-    if len(message.purposes) > MAX_PURPOSES:
-        raise InvalidFieldError(field, f"must be at most {MAX_PURPOSES}")
-    found: dict[str, Cost] = {}
-    for index, each in enumerate(message.purposes):
-        at = f"{field}[{index}]"
-        if not each.purpose or each.purpose in found:
-            raise InvalidFieldError(f"{at}.purpose", "must name each purpose once")
-        purpose = parse_purpose(each.purpose, f"{at}.purpose")
-        found[purpose] = _cost(each, at)
-    return tuple([(name, found[name]) for name in sorted(found)])
 
 
 def limit_message(limit: Limit) -> pb.Limit:
@@ -75,10 +57,6 @@ def limit_message(limit: Limit) -> pb.Limit:
         sliding_days=rule.days,
         zone=rule.zone,
         until=timestamp(limit.until) if isinstance(limit, TemporaryLimit) else None,
-        purposes=[
-            pb.PurposeLimit(purpose=name, information=most.information, calls=most.calls)
-            for name, most in limit.purposes
-        ],
     )
 
 

@@ -185,7 +185,7 @@ def _name(number: int, text: str) -> str:
 
 
 def _wanted(before: Limit, maximum: Cost, until: str) -> Limit:
-    known = (maximum, before.mode, before.window, before.purposes)
+    known = (maximum, before.mode, before.window)
     return TemporaryLimit(*known, until=int(until)) if until else Limit(*known)
 
 

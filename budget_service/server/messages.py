@@ -19,7 +19,6 @@ from budget_service.ledger.values import (
     Cost,
     InvalidFieldError,
     parse_blocks,
-    parse_purpose,
     segments_of,
 )
 from budget_service.ledger.windows import SECOND, Microseconds
@@ -49,7 +48,6 @@ def parse_reserve(
         max_cost=parse_cost(message.max_cost, "max_cost"),
         unit_id=parse_unit_id(message.max_cost.unit_id, "max_cost.unit_id"),
         blocks=parse_blocks(message.max_cost.blocks, "max_cost.blocks"),
-        purpose=parse_purpose(message.max_cost.purpose, "max_cost.purpose"),
         query_id=parse_id(message.query_id, "query_id"),
         request_id=parse_id(message.request_id, "request_id"),
         ttl=_ttl(message.ttl) if message.HasField("ttl") else DEFAULT_TTL,
@@ -67,7 +65,6 @@ def parse_charge(message: pb.UpdateBudgetRequest, account: Account, *, worst_cas
         cost=parse_cost(message.cost, "cost"),
         unit_id=parse_unit_id(message.cost.unit_id, "cost.unit_id"),
         blocks=parse_blocks(message.cost.blocks, "cost.blocks"),
-        purpose=parse_purpose(message.cost.purpose, "cost.purpose"),
         request_id=parse_id(message.request_id, "request_id"),
         reservation_id=parse_optional_id(message.reservation_id, "reservation_id"),
         release_id=parse_optional_id(message.release_id, "release_id"),

@@ -126,8 +126,7 @@ class _Window:
         """Collect the statement of an entry at each level at which it counts, or the change of a level's limit."""
         if entry.kind is EntryKind.LIMIT:
             self._note_limit(entry)
-        # Those of a purpose come after the levels themselves.
-        named = {hold.depth: hold.window_start for hold in reversed(entry.holds)}
+        named = {hold.depth: hold.window_start for hold in entry.holds}
         for depth, start in self._starts.items():
             is_own = entry.account.level(depth) in self._levels[depth]
             # Charges of earlier versions name no day where there was no limit. They may count there all the same.

@@ -31,7 +31,6 @@ import grpc
 from budget_service.configuration.budget_file import Configuration, ConfigurationError
 from budget_service.configuration.errors import Fault
 from budget_service.configuration.region_file import RegionConfiguration, load_region
-from budget_service.configuration.remarks import remarks
 from budget_service.server.actors import local_actor
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.deferred_store import DeferredStore, opened_in_time
@@ -101,7 +100,6 @@ def main(arguments: list[str] | None = None) -> int:
         for listen in filter(None, (options.listen, options.admin_listen)):
             security.require_safe(listen)
         if options.validate:
-            sys.stdout.writelines(remarks(options.config, settings.current.configuration))
             return 0
         if options.confirm_restored or options.renew_mark is not None:
             work = _confirm_restored if options.confirm_restored else _renew_mark

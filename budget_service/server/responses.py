@@ -41,7 +41,7 @@ class LevelMessageBuilder:
         status = status.seen_from(account.depth)
         if unit_id != self._unit_id:
             self._count_in(unit_id)
-        limit = (status.maximum, status.mode, status.window, status.purpose)
+        limit = (status.maximum, status.mode, status.window)
         if limit != self._limit:
             self._limit = ()
             self._limit_to(status)
@@ -61,7 +61,6 @@ class LevelMessageBuilder:
     def _limit_to(self, status: LevelStatus) -> None:
         message, end = self._message, status.window.end
         _write(message.limit, status.maximum)
-        message.purpose = status.purpose
         message.mode = pb.MODE_TRACK if status.mode is Mode.TRACK else pb.MODE_ENFORCE
         message.window_start.CopyFrom(timestamp(status.window.start))
         if end is None:
@@ -82,7 +81,7 @@ class ChargeResponseBuilder:
         """Return a charge, and what is left after it, as a new message."""
         message, account, unit_id = self._message, request.account, request.unit_id
         message.already_paid, message.replayed = outcome.already_paid, replayed
-        self._charged.unit_id, self._charged.purpose = unit_id, request.purpose
+        self._charged.unit_id = unit_id
         self._charged.blocks[:] = request.blocks
         _write(self._charged, outcome.charged)
         for builder, status in zip(self._levels, outcome.levels, strict=True):
@@ -93,21 +92,19 @@ class ChargeResponseBuilder:
 
 
 class ChargeResponseBuilders:
-    """A builder for each number of levels that an account can have, each with one of a purpose."""
+    """A builder for each number of levels that an account can have."""
 
     def __init__(self) -> None:
-        self._builders = [ChargeResponseBuilder(levels) for levels in range(2 * MAX_SEGMENTS + 1)]
+        self._builders = [ChargeResponseBuilder(levels) for levels in range(MAX_SEGMENTS + 1)]
 
     def filled(self, outcome: Charged, request: Charge, *, replayed: bool) -> pb.UpdateBudgetResponse:
         """Return a charge, and what is left after it, as a new message."""
         return self._builders[len(outcome.levels)].filled(outcome, request, replayed=replayed)
 
 
-def cost_message(cost: Cost, unit_id: str, blocks: tuple[str, ...] = (), purpose: str = "") -> cost_pb2.Cost:
-    """Return a cost as a message, with the blocks that alone pay it, and what it is for."""
-    return cost_pb2.Cost(
-        information=cost.information, calls=cost.calls, unit_id=unit_id, blocks=blocks, purpose=purpose
-    )
+def cost_message(cost: Cost, unit_id: str, blocks: tuple[str, ...] = ()) -> cost_pb2.Cost:
+    """Return a cost as a message, with the blocks that alone pay it."""
+    return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id, blocks=blocks)
 
 
 def budget_message(found: AccountStatement, account: Account) -> pb.GetBudgetResponse:
@@ -115,9 +112,8 @@ def budget_message(found: AccountStatement, account: Account) -> pb.GetBudgetRes
     currency = found.currency
     closed = () if found.closed is None else found.closed.path
     message = pb.GetBudgetResponse(unit_id=currency.unit_id, closed_level=closed)
-    listed = [(message.levels, each) for each in zip(found.levels, found.blocks, strict=True)]
-    for levels, (each, paid) in (*listed, *[(message.purposes, each) for each in found.purposes]):
-        level = levels.add()
+    for each, paid in zip(found.levels, found.blocks, strict=True):
+        level = message.levels.add()
         level.remaining_of_blocks.extend(_remaining_of(paid, account, currency.unit_id))
         LevelMessageBuilder(level).fill(each, account, currency.unit_id)
         if (end := found.ends.get(each.depth)) is not None:
@@ -146,7 +142,6 @@ def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:
         unit=missing.unit.value,
         requested=missing.requested,
         remaining=missing.remaining,
-        purpose=missing.purpose,
     )
     if missing.refreshes_at is not None:
         message.refreshes_at.CopyFrom(timestamp(missing.refreshes_at))

@@ -3,7 +3,7 @@
 RESOURCE_EXHAUSTED   BUDGET_EXHAUSTED                     and QuotaFailure; RetryInfo if the wait is under an hour
 NOT_FOUND            ACCOUNT_UNKNOWN
 INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, QUERY_MISMATCH, BLOCKS_MISMATCH,
-                     PURPOSE_MISMATCH, SUM_OVERFLOW       and BadRequest naming the field
+                     SUM_OVERFLOW                         and BadRequest naming the field
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, LIMIT_ENDED, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
@@ -80,7 +80,7 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     ),
     Reason.ACCOUNT_FORGOTTEN: "the account is being forgotten: forget it once more, which removes its name",
     Reason.NOTHING_TO_MOVE: "the account was never used, and has no limit of its own in the ledger",
-    Reason.TOO_MANY_BLOCKS: "the root has as many blocks and purposes as it may have",
+    Reason.TOO_MANY_BLOCKS: "the root has as many blocks as it may have",
     Reason.MOVED_TOO_OFTEN: "the account has had as many names as it may have",
     Reason.TOO_MANY_REQUESTS: (
         f"there are as many requests for another limit as may wait: of one caller 1 at a level and {MOST_OF_ASKER} in "
@@ -99,7 +99,6 @@ _FIELDS: Mapping[Reason, tuple[str, str]] = {
     Reason.COST_ABOVE_RESERVATION: ("cost", "is more than the reservation holds"),
     Reason.QUERY_MISMATCH: ("query_id", "is not the reservation's"),
     Reason.BLOCKS_MISMATCH: ("cost.blocks", "are not the reservation's"),
-    Reason.PURPOSE_MISMATCH: ("cost.purpose", "is not the reservation's"),
     Reason.SUM_OVERFLOW: ("cost", "cannot be added: the sum would not fit into 64 bits"),
 }
 
@@ -364,8 +363,6 @@ def _info(reason: str, metadata: Mapping[str, str] | None = None) -> ErrorInfo:
 def _shortfall_metadata(missing: Shortfall, account: Account) -> dict[str, str]:
     amounts = {"requested": str(missing.requested), "remaining": str(missing.remaining)}
     metadata = {"level": account.level(missing.depth).text, "unit": missing.unit.value, **amounts}
-    if missing.purpose:
-        metadata["purpose"] = missing.purpose
     if missing.refreshes_at is not None:
         metadata["refreshes_at"] = _rfc3339(datetime_of(missing.refreshes_at))
     return metadata
@@ -373,15 +370,13 @@ def _shortfall_metadata(missing: Shortfall, account: Account) -> dict[str, str]:
 
 def _violation(missing: Shortfall, account: Account) -> QuotaFailure.Violation:
     level = account.level(missing.depth)
-    level = level.of_purpose(missing.purpose) if missing.purpose else level
     subject = f"{level.text}:{missing.unit.value}"
     return QuotaFailure.Violation(subject=subject, description=_sentence(missing))
 
 
 def _sentence(missing: Shortfall) -> str:
     until = "" if missing.refreshes_at is None else f" until {_rfc3339(datetime_of(missing.refreshes_at))}"
-    of = f" for purpose {missing.purpose}" if missing.purpose else ""
-    return f"{missing.requested} {missing.unit.value} requested, {missing.remaining} left{of}{until}"
+    return f"{missing.requested} {missing.unit.value} requested, {missing.remaining} left{until}"
 
 
 def _wait(refusal: Exhausted) -> Microseconds | None:

@@ -32,7 +32,7 @@ from budget_service.ledger.outcomes import (
     Reserved,
 )
 from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve
-from budget_service.ledger.values import Account, Cost, Mode, parse_blocks, parse_purpose
+from budget_service.ledger.values import Account, Cost, Mode, parse_blocks
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.limit_requests import Requesting
@@ -164,9 +164,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         cost = messages.parse_cost(request.cost, "cost")
         unit_id = messages.parse_unit_id(request.cost.unit_id, "cost.unit_id")
         blocks = parse_blocks(request.cost.blocks, "cost.blocks")
-        purpose = parse_purpose(request.cost.purpose, "cost.purpose")
         found = await self._limits.read(account)
-        refusal = check(found, cost, unit_id, account, blocks, purpose=purpose)
+        refusal = check(found, cost, unit_id, account, blocks)
         if isinstance(refusal, Refused):
             raise rpc_errors.RefusalError(rpc_errors.refused(refusal))
         missing = () if refusal is None else refusal.shortfalls
@@ -189,7 +188,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         outcome = success(answer, Reserved, request)
         return pb.ReserveBudgetResponse(
             reservation_id=outcome.reservation_id,
-            held=responses.cost_message(outcome.held, request.unit_id, request.blocks, request.purpose),
+            held=responses.cost_message(outcome.held, request.unit_id, request.blocks),
             expires_at=responses.timestamp(outcome.expires_at),
             already_paid=outcome.already_paid,
             replayed=answer.replayed,
@@ -317,7 +316,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             # The reservation is not open, and no later one will have its id: the ledger can only replay an earlier
             # answer to this same request, with its ticket, or refuse it.
             return
-        about = (charge.cost, charge.unit_id, charge.policy_statement, charge.blocks, charge.purpose)
+        about = (charge.cost, charge.unit_id, charge.policy_statement, charge.blocks)
         release = Release(charge.release_id, query_id, *about)
         if not tickets.is_authentic(charge.charge_ticket, release):
             raise rpc_errors.RefusalError(rpc_errors.ticket_not_authentic())

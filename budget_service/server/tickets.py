@@ -3,14 +3,11 @@
 A ticket is `key_id || tag`, 40 bytes, where LP joins its parts, each behind its length as eight big-endian bytes:
 
     key_id = first 8 bytes of SHA-256(LP("gris/ticket-key/v1", ticket_key))
-    tag    = HMAC-SHA256(ticket_key, LP("gris/ticket/v1", release_id, query_id, information, calls, unit_id))
+    tag    = HMAC-SHA256(ticket_key, LP("gris/ticket/v1", release_id, query_id, information, calls, unit_id,
+                                        policy_statement, blocks))
 
-A charge with a policy_statement has the label `gris/ticket/v2` and the statement behind the unit_id. One that some
-blocks alone pay for has the label `gris/ticket/v3`, the statement, which may be empty, and the blocks joined by commas.
-One with a purpose has the label `gris/ticket/v4`, the statement, the blocks, which may be empty too, and the purpose.
-
-The ids, the statement, the blocks and the purpose are UTF-8, the amounts eight big-endian bytes, the ticket key 32
-bytes that both services hold.
+The ids, the statement and the blocks, which commas join, are UTF-8, and each may be empty; the amounts are eight
+big-endian bytes, and the ticket key is 32 bytes that both services hold.
 """
 
 from __future__ import annotations
@@ -38,7 +35,6 @@ class Release:
     unit_id: str
     policy_statement: str = ""
     blocks: tuple[str, ...] = ()
-    purpose: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +67,14 @@ class TicketVerifier:
     def ticket(self, release: Release) -> bytes:
         """Return the only ticket that is authentic for a release."""
         amounts = (release.cost.information, release.cost.calls)
-        version, more = _version_of(release)
         parts = (
-            version,
+            b"gris/ticket/v1",
             release.release_id.encode(),
             release.query_id.encode(),
             *(amount.to_bytes(8, "big") for amount in amounts),
             release.unit_id.encode(),
-            *(each.encode() for each in more),
+            release.policy_statement.encode(),
+            ",".join(release.blocks).encode(),
         )
         return self._key_id() + hmac.digest(self.ticket_key, length_prefixed(parts), "sha256")
 
@@ -86,13 +82,3 @@ class TicketVerifier:
         return hashlib.sha256(length_prefixed((b"gris/ticket-key/v1", self.ticket_key))).digest()[
             :KEY_ID_BYTES
         ]
-
-
-def _version_of(release: Release) -> tuple[bytes, tuple[str, ...]]:
-    """Return the label of a ticket, and what stands behind the unit_id."""
-    statement, blocks = release.policy_statement, ",".join(release.blocks)
-    if release.purpose:
-        return b"gris/ticket/v4", (statement, blocks, release.purpose)
-    if blocks:
-        return b"gris/ticket/v3", (statement, blocks)
-    return (b"gris/ticket/v2", (statement,)) if statement else (b"gris/ticket/v1", ())

@@ -166,8 +166,7 @@ def _charged_text(outcome: Charged) -> str:
 def _level_text(status: LevelStatus) -> str:
     spent, reserved = status.spent, status.reserved
     limit = _limit_text(status.depth, status.maximum, status.mode is Mode.TRACK, status.window)
-    purpose = f',"{status.purpose}"' if status.purpose else ""
-    return f'[{limit},"{spent.information}","{spent.calls}","{reserved.information}","{reserved.calls}"{purpose}]'
+    return f'[{limit},"{spent.information}","{spent.calls}","{reserved.information}","{reserved.calls}"]'
 
 
 @lru_cache(maxsize=_KEPT_LIMITS)
@@ -224,7 +223,7 @@ def _root_outcome_parts(outcome: RootOutcome) -> list[str]:
 
 def _level(parts: list[str]) -> LevelStatus:
     depth, max_information, max_calls, mode, start, end, *used = parts
-    spent_information, spent_calls, reserved_information, reserved_calls, *purpose = used
+    spent_information, spent_calls, reserved_information, reserved_calls = used
     return LevelStatus(
         int(depth),
         Cost(int(max_information), int(max_calls)),
@@ -232,20 +231,17 @@ def _level(parts: list[str]) -> LevelStatus:
         Window(int(start), decode_end(end)),
         Cost(int(spent_information), int(spent_calls)),
         Cost(int(reserved_information), int(reserved_calls)),
-        *purpose,
     )
 
 
 def _shortfall_parts(missing: Shortfall) -> list[str]:
     amounts = [str(missing.requested), str(missing.remaining)]
-    purpose = (missing.purpose,) if missing.purpose else ()
-    return [str(missing.depth), missing.unit.value, *amounts, encode_end(missing.refreshes_at), *purpose]
+    return [str(missing.depth), missing.unit.value, *amounts, encode_end(missing.refreshes_at)]
 
 
 def _shortfall(depth: str, unit: str, *rest: str) -> Shortfall:
-    requested, remaining, refreshes_at, *purpose = rest
-    end = decode_end(refreshes_at)
-    return Shortfall(int(depth), Unit(unit), int(requested), int(remaining), end, *purpose)
+    requested, remaining, refreshes_at = rest
+    return Shortfall(int(depth), Unit(unit), int(requested), int(remaining), decode_end(refreshes_at))
 
 
 def _amounts(cost: Cost) -> tuple[str, str]:

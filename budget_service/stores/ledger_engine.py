@@ -126,10 +126,10 @@ class LedgerEngine:
     async def _read(
         self, account: Account, levels: tuple[LevelLimit, ...], *, history: bool
     ) -> AccountStatement:
-        loaded = await self._store.load(wanted_to_read(account, levels, history=history))
+        loaded = await self._store.load(wanted_to_read(account, history=history))
         view = View(loaded)
         now = view.root(account.root).now(loaded.clock)
-        return account_statement(view.reading(account, levels), account, levels, now)
+        return account_statement(view.reading(account), account, levels, now)
 
     async def _work(self, name: str, queue: Queue) -> None:
         try:

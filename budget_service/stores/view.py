@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 
 from budget_service.ledger.balances import Balance, PastDay
-from budget_service.ledger.counting import counting_levels, every_level, named_blocks, needs_all_blocks
+from budget_service.ledger.counting import counting_levels, named_blocks, needs_all_blocks
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
     AccountRequest,
@@ -35,7 +35,7 @@ from budget_service.ledger.state import (
     Snapshot,
     StoredOutcome,
 )
-from budget_service.ledger.values import ANY, Account, LevelLimit
+from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.transactions import Changes, Loaded, RootKey
 from budget_service.stores.wanted import (
@@ -133,12 +133,11 @@ class View:
             occupied=loaded.occupied,
         )
 
-    def reading(self, account: Account, levels: tuple[LevelLimit, ...]) -> Snapshot:
+    def reading(self, account: Account) -> Snapshot:
         """Return all that the rules need to state the balances of an account."""
         due = self._loaded.due.get(account.root, ())
-        every = every_level(levels, account)
-        blocks = {level: self._blocks_at(level) for level in every}
-        names = [*every, *chain.from_iterable(blocks.values()), *held_levels(due)]
+        blocks = {level: self._loaded.blocks[level] for level in account.levels}
+        names = [*account.levels, *chain.from_iterable(blocks.values()), *held_levels(due)]
         return Snapshot(
             root=self.root(account.root),
             due=due,
@@ -199,19 +198,9 @@ class View:
         self, request: BudgetRequest, path: Iterable[Account]
     ) -> Mapping[Account, Collection[Account]]:
         if needs_all_blocks(request):
-            return {level: blocks for level in path if (blocks := self._blocks_at(level))}
+            return {level: blocks for level in path if (blocks := self._loaded.blocks[level])}
         named = named_blocks(request)
-        return {level: [level.paid_by(block) for block in named] for level in path} if named else {}
-
-    def _blocks_at(self, level: Account) -> list[Account]:
-        """Return the blocks of a level, or of one of a purpose, among all that stands behind the level's star."""
-        own = level.block
-        # Of a thousand blocks, no account is made for a comparison.
-        return [
-            each
-            for each in self._loaded.blocks[level.of_block("")]
-            if each.block.startswith(own) and (block := each.block[len(own) :]) and ANY not in block
-        ]
+        return {level: [level.of_block(block) for block in named] for level in path} if named else {}
 
     def _others(
         self, request: BudgetRequest, path: Iterable[Account], blocks: Mapping[Account, Collection[Account]]
@@ -221,7 +210,7 @@ class View:
             return {}
         if self._loaded.past is None:
             return None
-        return {level: set(self._blocks_at(level)).difference(blocks.get(level, ())) for level in path}
+        return {level: self._loaded.blocks[level].difference(blocks.get(level, ())) for level in path}
 
     def _named(self, request: BudgetRequest) -> Reservation | None:
         """Return the reservation that a request names, if it is of this account; it may have lapsed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from budget_service.ledger.counting import counting_levels, every_level, named_blocks, needs_all_blocks
+from budget_service.ledger.counting import counting_levels, named_blocks, needs_all_blocks
 from budget_service.ledger.leases import lease_part, lease_return
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
@@ -27,7 +27,7 @@ from budget_service.ledger.requests import (
     SetLimits,
 )
 from budget_service.ledger.state import Reservation
-from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.values import Account
 from budget_service.stores.transactions import PaymentKey, RootKey, Wanted
 
 # What is asked, and the limits that it is decided by.
@@ -65,10 +65,10 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
     )
 
 
-def wanted_to_read(account: Account, levels: tuple[LevelLimit, ...], *, history: bool = False) -> Wanted:
+def wanted_to_read(account: Account, *, history: bool) -> Wanted:
     """Return what stating the balances of an account needs."""
-    every = every_level(levels, account)
-    return Wanted(roots=frozenset((account.root,)), levels=every, blocks=account.levels, history=history)
+    levels = account.levels
+    return Wanted(roots=frozenset((account.root,)), levels=levels, blocks=levels, history=history)
 
 
 def held_levels(reservations: Iterable[Reservation]) -> list[Account]:
@@ -83,23 +83,20 @@ def _levels(request: Request) -> tuple[Account, ...]:
         return ()
     path = counting_levels(request)
     named = named_blocks(request)
-    return (*path, *[level.paid_by(block) for level in path for block in named]) if named else path
+    return (*path, *[level.of_block(block) for level in path for block in named]) if named else path
 
 
 def _whole(request: Request, *, history: bool) -> tuple[Account, ...]:
-    """Return the levels of which a request needs every block: with the history, of all of its own.
-
-    Those of purposes are among the blocks of each level.
-    """
+    """Return the levels of which a request needs every block: with the history, of all of its own."""
     if isinstance(request, MoveAccount | ForgetAccount):
         return _names(request)
     if isinstance(request, RootRequest) or not (history or needs_all_blocks(request)):
         return ()
-    return tuple([level for level in counting_levels(request) if not level.block])
+    return counting_levels(request)
 
 
 def _opens_blocks(request: Request) -> bool:
-    return isinstance(request, Reserve | Charge) and bool(request.blocks or request.purpose)
+    return isinstance(request, Reserve | Charge) and bool(request.blocks)
 
 
 def _names(request: MoveAccount | ForgetAccount) -> tuple[Account, ...]:

@@ -39,7 +39,7 @@ class PaidBy:
     """What pays for a question: the currency `unit_id`, of the blocks with these ids; none: of all.
 
     `division` is what blocks are by, and `of` how many there are; empty and 0: the policy has none. `column` says which
-    block a row of the table is of; empty: nothing does. `purpose` is what the table is asked for; empty: nothing says.
+    block a row of the table is of; empty: nothing does.
     """
 
     unit_id: str
@@ -47,7 +47,6 @@ class PaidBy:
     division: str = ""
     of: int = 0
     column: str = ""
-    purpose: str = ""
 
 
 class Blocks(Stated):

@@ -47,13 +47,13 @@ class Currency(Stated):
         """How often a budget counts for one member: once in each block that the member may be of."""
         return 1 if self.blocks is None else self.blocks.times
 
-    def paid_by(self, query: CanonicalQuery, column: str | None, purpose: str) -> PaidBy:
+    def paid_by(self, query: CanonicalQuery, column: str | None) -> PaidBy:
         """Return what pays for a question; `column` is that of its table's blocks, None: it has none."""
         if self.blocks is None:
-            return PaidBy(self.unit_id, purpose=purpose)
+            return PaidBy(self.unit_id)
         found = self.blocks.read_by(query, column)
         of = 1 + len(self.blocks.values)
-        return PaidBy(self.unit_id, found, self.blocks.name, of, column or "", purpose)
+        return PaidBy(self.unit_id, found, self.blocks.name, of, column or "")
 
 
 def _ratio(number: Fraction) -> bytes:

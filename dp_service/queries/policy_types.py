@@ -13,7 +13,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from dp_service.queries.answer_columns import COUNT_COLUMN, MEMBER_COUNT_COLUMN
 
-_PURPOSE = re.compile(r"[a-z0-9-]{1,64}")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # At most three digits of exponent: "1e-999999999" would be a number of a billion digits.
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -53,12 +52,6 @@ def _identifier(name: str) -> str:
         )
     if name.casefold() in (COUNT_COLUMN, MEMBER_COUNT_COLUMN):
         raise ValueError("expected another name: this one is reserved for the counts of an answer")
-    return name
-
-
-def _purpose(name: str) -> str:
-    if not _PURPOSE.fullmatch(name):
-        raise ValueError("expected 1 to 64 lower-case letters, digits and hyphens")
     return name
 
 
@@ -124,8 +117,6 @@ Part = Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, le=1)]
 TimestampUnit = Literal["seconds", "milliseconds", "microseconds"]
 """The units that integers may count since 1970-01-01 in a column of timestamps."""
 Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]
-Purpose = Annotated[str, AfterValidator(_purpose)]
-"""Opaque to the ledger, whose limits name it: nothing of a question."""
 Exact = Annotated[Fraction, BeforeValidator(exact_decimal)]
 Bound = Annotated[Fraction, BeforeValidator(exact_bound)]
 GridEnd = Annotated[Fraction | datetime.date, BeforeValidator(grid_end)]

@@ -200,7 +200,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     resolution = Resolution(
         query=canonical,
         parameters=parameters,
-        paid_by=policy.currency.paid_by(canonical, table.block, table.purpose or ""),
+        paid_by=policy.currency.paid_by(canonical, table.block),
         fixed_data_version=_fixed_data_version(table, canonical),
         row_limit=_row_limit(parameters, grouped),
         window=_window(table, closed_before),

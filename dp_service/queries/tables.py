@@ -19,7 +19,7 @@ from dp_service.queries.currency import Currency
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.filters import In
 from dp_service.queries.pairs_manifest import PairsManifest
-from dp_service.queries.policy_types import Identifier, Purpose, Stated
+from dp_service.queries.policy_types import Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.suggestions import instead_of, quoted
@@ -113,7 +113,6 @@ class TableKeys(Stated):
         contributions: How contributions are bounded; None: they are not.
         measures: What may be counted.
         block: The column that says which block of members a row is of; None: questions read all blocks.
-        purpose: What the table is asked for, by which the ledger may limit charges; None: nothing is said.
     """
 
     member: Identifier
@@ -125,7 +124,6 @@ class TableKeys(Stated):
     contributions: Contributions | None = None
     measures: Measures
     block: Identifier | None = None
-    purpose: Purpose | None = None
 
 
 class Table(TableKeys):

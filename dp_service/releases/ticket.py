@@ -27,23 +27,18 @@ def charge_ticket(
     unit_id: str,
     policy_statement: str = "",
     blocks: tuple[str, ...] = (),
-    purpose: str = "",
 ) -> bytes:
-    """Return the ticket of one release, 40 bytes.
-
-    It is of version 4 with a purpose, else 3 if blocks alone pay, else 2 with a statement, else 1.
-    """
+    """Return the ticket of one release, 40 bytes."""
     secret = ticket_key(key)
-    paid_by = (policy_statement, ",".join(blocks), purpose)
-    number = max((place for place, part in enumerate(paid_by, 1) if part), default=0)
     message = length_prefixed(
-        b"gris/ticket/v%d" % (1 + number),
+        b"gris/ticket/v1",
         release_id.encode(),
         query_id.encode(),
         cost.information.to_bytes(8, "big"),
         cost.calls.to_bytes(8, "big"),
         unit_id.encode(),
-        *(part.encode() for part in paid_by[:number]),
+        policy_statement.encode(),
+        ",".join(blocks).encode(),
     )
     key_id = hashlib.sha256(length_prefixed(b"gris/ticket-key/v1", secret)).digest()[:8]
     return key_id + hmac.digest(secret, message, "sha256")

@@ -97,8 +97,6 @@ def catalog_page(
         offered = _blocks(policy.currency.blocks, policy)
         if offered.name:
             page.blocks.CopyFrom(offered)
-    if start == 0:
-        page.purposes.extend(sorted({table.purpose for table in policy.tables if table.purpose}))
     page.tables.extend(_tables(tables, start, end, now=now))
     year = datetime.datetime.fromtimestamp(now, datetime.UTC).year
     for table in page.tables:

@@ -190,7 +190,6 @@ def _require_authentic(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:
         cost=cost,
         unit_id=bill.cost.unit_id,
         blocks=tuple(bill.cost.blocks),
-        purpose=bill.cost.purpose,
         policy_statement=bill.policy_statement,
     )
     if not hmac.compare_digest(bill.charge_ticket, expected):

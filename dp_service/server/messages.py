@@ -274,5 +274,4 @@ def cost_message(cost: Cost, paid_by: PaidBy) -> cost_pb2.Cost:
         calls=cost.calls,
         unit_id=paid_by.unit_id,
         blocks=paid_by.blocks,
-        purpose=paid_by.purpose,
     )

@@ -157,7 +157,6 @@ def bill_of(plan: Plan, release_id: str, cost: Cost, key: NoiseKey) -> dp_pb2.Bi
         cost=cost,
         unit_id=plan.paid_by.unit_id,
         blocks=plan.paid_by.blocks,
-        purpose=plan.paid_by.purpose,
         policy_statement=plan.policy_statement,
     )
     return dp_pb2.Bill(

@@ -117,7 +117,6 @@ def levels_sheet(found: budget_pb2.GetBudgetResponse) -> Sheet:
             "/".join(level.path), unit, getattr(level.limit, unit), getattr(level.spent, unit),
             getattr(level.reserved, unit), getattr(level.remaining, unit), level.mode.value,
             "" if level.window_end is None else f"{level.window_end:%Y-%m-%d %H:%M}",
-            *([level.purpose] if found.purposes else ()),
         )
         for level in levels_of(found)
         for unit in ("information", "calls")
@@ -125,7 +124,7 @@ def levels_sheet(found: budget_pb2.GetBudgetResponse) -> Sheet:
     columns = (
         _text("account", "account"), _text("unit", "unit"), Column("limit", "limit"), Column("spent", "spent"),
         Column("reserved", "reserved"), Column("remaining", "left"), _text("mode", "mode"),
-        _text("refreshed", "refreshed (UTC)"), *((_text("purpose", "purpose"),) if found.purposes else ()),
+        _text("refreshed", "refreshed (UTC)"),
     )  # fmt: skip
     return Sheet(columns, rows, currency_notes(found))
 
@@ -142,32 +141,27 @@ def history_sheet(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEnt
     return Sheet(columns, [(number, *average, _lasting(levels, charges))])
 
 
-def _cost(charges: Sequence[admin_pb2.ChargeEntry], purpose: str = "") -> Cost:
-    """Return what charges cost together, those of a purpose if there is one."""
-    costs = [each.cost for each in charges if purpose in ("", each.cost.purpose)]
+def _cost(charges: Sequence[admin_pb2.ChargeEntry]) -> Cost:
+    """Return what charges cost together."""
+    costs = [each.cost for each in charges]
     information, calls = sum(each.information for each in costs), sum(each.calls for each in costs)
-    return Cost(information, calls, "", purpose=purpose)
+    return Cost(information, calls, "")
 
 
 def _lasting(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEntry]) -> int | None:
-    """Return for how many more charges like these, of the same purposes, the budget lasts; None: for any number."""
-    found = [
-        questions_left([level], _cost(charges, level.purpose), together=len(charges)) for level in levels
-    ]
-    return min((each for each in found if each is not None), default=None)
+    """Return for how many more charges like these the budget lasts; None: for any number."""
+    return questions_left(levels, _cost(charges), together=len(charges))
 
 
 def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -> Sheet:
     """Return charges, oldest first; with the blocks that alone have paid, if some have."""
     has_blocks = any(each.cost.blocks for each in charges)
-    has_purposes = any(each.cost.purpose for each in charges)
     rows = [
         (
             format_timestamp(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
             _kind_text(each.kind), each.release_id, each.request_id, each.policy_statement,
             each.shared_cost.information if each.HasField("shared_cost") else None,
             each.actor, _change_text(each), each.reason, *([" ".join(each.cost.blocks)] if has_blocks else ()),
-            *([each.cost.purpose] if has_purposes else ()),
         )
         for each in charges
     ]  # fmt: skip
@@ -178,7 +172,6 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
         Column("shared_information", "above"), _text("actor", "by"), _text("change", "change"),
         _text("reason", "reason"),
         *((_text("blocks", "blocks"),) if has_blocks else ()),
-        *((_text("purpose", "purpose"),) if has_purposes else ()),
     )  # fmt: skip
     more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
     return Sheet(columns, rows, more)
@@ -218,8 +211,7 @@ def _limit_text(limit: admin_pb2.Limit) -> str:
     window = f"{period}:{limit.sliding_days}" if limit.sliding_days else period
     mode = budget_pb2.Mode.Name(limit.mode).removeprefix("MODE_").lower()
     end = f" until {format_timestamp(limit.until)}" if limit.HasField("until") else ""
-    own = "".join(f", {each.purpose} {each.information}/{each.calls}" for each in limit.purposes)
-    return f"{limit.information}/{limit.calls}{own} {mode} {window} {limit.zone}{end}"
+    return f"{limit.information}/{limit.calls} {mode} {window} {limit.zone}{end}"
 
 
 def requests_sheet(requests: Sequence[admin_pb2.LimitRequest]) -> Sheet:

@@ -15,7 +15,6 @@ from gris_cli.inputs import require_amount, shown
 if TYPE_CHECKING:
     from gris_api.budget.v1 import admin_pb2
 
-_PURPOSE = re.compile(r"([a-z0-9-]{1,64})=([0-9]{1,19})/([0-9]{1,19})")
 _SLIDING = re.compile(r"sliding:([1-9][0-9]{0,3})")
 
 
@@ -32,13 +31,6 @@ class LimitFlags:
         "",
         "When it ends, and what was before holds again; UTC without an offset. Default: never.",
         metavar="DAY",
-    )
-
-    purposes: list[str] = flag(
-        [],
-        "How much of it charges of one purpose may take at most; may be repeated.",
-        "--purpose",
-        metavar="NAME=INFORMATION/CALLS",
     )
 
     def limit(self, information: int, calls: int) -> admin_pb2.Limit:
@@ -65,30 +57,7 @@ class LimitFlags:
             sliding_days=int(sliding[1]) if sliding else 0,
             zone=self.zone,
             until=timestamp_of("--until", self.until),
-            purposes=map(_purpose, self.purposes),
         )
-
-
-def _purpose(text: str) -> admin_pb2.PurposeLimit:
-    from gris_api.budget.v1 import admin_pb2
-
-    found = _PURPOSE.fullmatch(text)
-    if found is None or max(map(int, found.groups()[1:])) >= 2**63:
-        raise typer.BadParameter(
-            "--purpose expects NAME=INFORMATION/CALLS, each 0 to 2^63 - 1, such as payroll=500/50, got "
-            f"{shown(text)}"
-        )
-    name, information, calls = found.groups()
-    return admin_pb2.PurposeLimit(purpose=name, information=int(information), calls=int(calls))
-
-
-def _without_effect(limit: admin_pb2.Limit) -> list[str]:
-    """Return the purposes that may take no less than the limit itself, which is allowed as below any other level."""
-    return [
-        each.purpose
-        for each in limit.purposes
-        if each.information >= limit.information and each.calls >= limit.calls
-    ]
 
 
 @with_flags
@@ -103,8 +72,7 @@ def set_limit(
 ) -> None:
     """Set the limit of one level in the ledger. It overrides the configuration and holds at once.
 
-    It replaces the whole limit: what you leave out becomes enforce, month and UTC, and no limit for any purpose,
-    whatever it was before.
+    It replaces the whole limit: what you leave out becomes enforce, month and UTC, whatever it was before.
     """
     from gris_api.budget.v1 import admin_pb2
 
@@ -114,8 +82,8 @@ def set_limit(
     given = [each for each in (flags.information, flags.calls) if each is not None]
     if len(given) != (0 if remove else 2):
         raise typer.BadParameter("give --information and --calls together, or --remove")
-    if remove and (flags.until or flags.purposes):
-        raise typer.BadParameter("--until and --purpose say more of a new limit: give them without --remove")
+    if remove and flags.until:
+        raise typer.BadParameter("--until says more of a new limit: give it without --remove")
     limit = None if remove else flags.limit(*given)
     change = admin_pb2.LimitChange(path=account.split("/"), limit=limit)
     request = admin_pb2.SetLimitsRequest(changes=[change], reason=reason)
@@ -123,13 +91,5 @@ def set_limit(
     until = format_timestamp(limit.until) if limit is not None and limit.HasField("until") else None
     what = "removed" if remove else f"set until {until} (UTC)" if until else "set"
     done = f"the limit of {account} is {what} (version {version} of its root's limits)"
-    if idle := [] if limit is None else _without_effect(limit):
-        done += f"; that of {', '.join(idle)} has no effect, for the limit itself is no higher"
-    facts = {
-        "account": account,
-        "removed": remove,
-        "until": until,
-        "version": version,
-        "without_effect": idle,
-    }
+    facts = {"account": account, "removed": remove, "until": until, "version": version}
     print_done(done, facts, as_json=as_json)

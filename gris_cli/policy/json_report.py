@@ -60,7 +60,6 @@ def _table_json(table: Table) -> dict[str, Any]:
             contributions=table.contributions
             and table.contributions.model_dump(mode="json", by_alias=True, exclude_none=True),
             prepared=table.prepared and _prepared_json(table.prepared),
-            purpose=table.purpose,
         ),
         "columns": [_column_json(column, table) for column in table.usable_columns],
         **_stated(

@@ -28,8 +28,6 @@ def print_table(table: Table) -> None:
         say("quantiles", _format_quantiles(column))
     parts = f"; by its {', '.join(table.parts)}" if table.parts else ""
     say("time", _format_time(table.time) + _format_buckets(table) + parts)
-    if table.purpose is not None:
-        say("purpose", f"{table.purpose}, whose limits its charges count against too")
     say("asked again", _format_consistency(table))
     say("prepared", _format_prepared(table.prepared))
     cells = [_cells(each, table) for each in table.usable_columns]

@@ -226,7 +226,6 @@ async def _accounts_page(
         "accounts.html",
         status=200 if problem is None else problem.status,
         form=form,
-        purposes=form.get("purposes", _purposes_text(form.get("account"), levels)),
         levels=levels,
         closed=closed,
         spenders=[] if charges is None else spenders_of(charges.entries),
@@ -285,29 +284,11 @@ def _limit_change(form: Form) -> admin_pb2.LimitChange:
             period=_PERIODS.get(period, admin_pb2.PERIOD_SLIDING),
             sliding_days=days,
             zone=form.get("zone"),
-            purposes=map(_purpose, form.get("purposes").replace(",", " ").split()),
         )
     )
     if form.get("until"):
         change.limit.until.FromDatetime(_begin(day("until", form.get("until"))))
     return change
-
-
-def _purpose(text: str) -> admin_pb2.PurposeLimit:
-    """Return what a purpose may take at most, as `--purpose` of `gris budget set-limit` says it."""
-    name, _, amounts = text.partition("=")
-    information, slash, calls = amounts.partition("/")
-    if not (name and slash):
-        raise InvalidQuestion("purposes", "expected NAME=INFORMATION/CALLS, such as payroll=500/50")
-    return admin_pb2.PurposeLimit(
-        purpose=name, information=whole("purposes", information), calls=whole("purposes", calls)
-    )
-
-
-def _purposes_text(account: str, levels: Sequence[Level]) -> str:
-    """Return what purposes may take now at a level: who leaves it as it is in the form changes none of them."""
-    own = [each for each in levels if each.purpose and each.path == tuple(_path(account))]
-    return " ".join(f"{each.purpose}={each.limit.information}/{each.limit.calls}" for each in own)
 
 
 def _usage_request(form: Form) -> admin_pb2.GetUsageReportRequest:

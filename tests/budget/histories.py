@@ -51,12 +51,10 @@ from tests.support.budget_samples import (
     reserve,
 )
 
-# For what charges are; two of these have limits here and there, and one looks like a block.
-PURPOSES = ("", "payroll", "0123456789abcdef")
 # The company allows for a month what its two analysts have in two days; the third one only tracks.
-OWN = replace(limit(12, 6, period=Period.DAY), purposes=((PURPOSES[1], Cost(8, 4)),))
-ABOVE = replace(limit(50, 25), purposes=((PURPOSES[2], Cost(15, 20)), (PURPOSES[1], Cost(20, 20))))
-TRACKED = replace(limit(5, 2, mode=Mode.TRACK, period=Period.DAY), purposes=((PURPOSES[1], Cost(3, 1)),))
+OWN = limit(12, 6, period=Period.DAY)
+ABOVE = limit(50, 25)
+TRACKED = limit(5, 2, mode=Mode.TRACK, period=Period.DAY)
 # The windows an analyst and the company may have instead.
 RULES = (
     WindowRule(Period.DAY, "UTC"),
@@ -299,8 +297,7 @@ class Player:
         account = self.accounts()[step.who]
         level = account.level(1 + step.pick % 2)
         usual = replace(OWN if level == account else ABOVE, window=self.rules[level.depth - 1])
-        purposes = usual.purposes if step.name == 1 else ((PURPOSES[2], step.cost),)
-        limit = replace(usual, maximum=step.cost + Cost(5, 3), purposes=purposes) if step.name else None
+        limit = replace(usual, maximum=step.cost + Cost(5, 3)) if step.name else None
         self.stored.pop(level, None)
         self.stored |= {} if limit is None else {level: limit}
         setting = SetLimits(actor="ops", account=account.level(1), request_id=id_, changes=((level, limit),))
@@ -355,7 +352,7 @@ class Player:
                 asked = reserve(
                     id_, step.cost, account=account, on=levels, query_id=query_id, ttl_seconds=ttl
                 )
-                return asked.but(forfeits=forfeits, blocks=PAYING[step.paying], purpose=_purpose(step))
+                return asked.but(forfeits=forfeits, blocks=PAYING[step.paying])
             case Act.RELIMIT:
                 return self._set_limits(step, id_)
             case Act.CLOSE | Act.REOPEN | Act.MOVE | Act.FORGET:
@@ -365,7 +362,7 @@ class Player:
             case Act.DEDUCT:
                 ids = {"release_id": release_id if step.name else "", "query_id": query_id}
                 direct = charge(id_, step.cost, account=account, on=levels, **ids)
-                return _stated(direct.but(blocks=PAYING[step.paying], purpose=_purpose(step)), step)
+                return _stated(direct.but(blocks=PAYING[step.paying]), step)
             case Act.FOREIGN:
                 return self._foreign(step, id_)
         return self._about_an_earlier_one(step, id_, release_id)
@@ -411,18 +408,13 @@ class Player:
         unit_id = hold.unit_id if step.pick % 7 else UNIT
         settling = charge(id_, cost, account=account, on=levels, unit_id=unit_id, **ids)
         blocks = hold.blocks if step.pick % 11 else PAYING[step.paying]
-        purpose = hold.purpose if step.pick % 9 else _purpose(step)
-        return _stated(settling.but(reservation_id=hold.reservation_id, blocks=blocks, purpose=purpose), step)
+        return _stated(settling.but(reservation_id=hold.reservation_id, blocks=blocks), step)
 
     def _now_called(self, account: Account, step: Step) -> Account:
         """Return the present name of an account, mostly: not everybody has heard of it."""
         name = account.path[1]
         has_moved = name in self.former and step.pick % 6
         return Account((self.root, self.names[self.former.index(name)])) if has_moved else account
-
-
-def _purpose(step: Step) -> str:
-    return PURPOSES[(step.pick + step.name) % len(PURPOSES)]
 
 
 def _stated(asked: Asked[Charge], step: Step) -> Asked[Charge]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from budget_service.ledger.account_statement import AccountStatement, account_statement
 from budget_service.ledger.account_states import UNTOUCHED, AccountState
 from budget_service.ledger.balances import Balance, PastDay
-from budget_service.ledger.counting import counting_levels, every_level, named_blocks, needs_all_blocks
+from budget_service.ledger.counting import counting_levels, named_blocks, needs_all_blocks
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.pseudonyms import NameRow
@@ -102,7 +102,7 @@ class MemoryStore:
         snapshot = Snapshot(
             root=root,
             balances=self.kept,
-            blocks={level: self._blocks(level) for level in every_level(levels, account)},
+            blocks={level: self._blocks(level) for level in account.levels},
             others={},
             due=due,
             due_further=len(due) == self.expired_at_once,
@@ -225,7 +225,7 @@ class MemoryStore:
         return self.records.get(account.root, RootRecord())
 
     def _blocks(self, level: Account) -> list[Account]:
-        return [each for each in self.kept if each != level and each.counted == level]
+        return [each for each in self.kept if each != level and each.of_block("") == level]
 
     def _paying(self, request: BudgetRequest) -> dict[Account, list[Account]]:
         """Find the blocks that a request names, or all."""
@@ -233,7 +233,7 @@ class MemoryStore:
         path = counting_levels(request)
         if needs_all_blocks(request):
             return {level: self._blocks(level) for level in path}
-        return {level: [level.paid_by(each) for each in names] for level in path}
+        return {level: [level.of_block(each) for each in names] for level in path}
 
     def _not_paying(self, request: BudgetRequest) -> dict[Account, list[Account]]:
         return {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from msgspec import structs
-
 from budget_service.ledger.counting import counting_levels
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.limits import AppliedLimits
@@ -153,18 +151,6 @@ class Model:
             if hold.request.forfeits:
                 self._spend(hold.windows, hold.cost, hold.request.unit_id, hold.request.blocks)
 
-    @staticmethod
-    def with_purpose(levels: Levels, purpose: str) -> Levels:
-        """Return the levels, and before each what it has for a purpose as a level of its own."""
-        found: list[LevelLimit] = []
-        for each in levels:
-            most = dict(each.limit.purposes).get(purpose)
-            if most is not None:
-                own = structs.replace(each.limit, maximum=most)
-                found.append(LevelLimit(Account(each.level.path, f"{purpose}*"), own))
-            found.append(each)
-        return tuple(found)
-
     def sums(self, each: LevelLimit, blocks: Blocks = ()) -> tuple[Sums, Sums]:
         """Return what is spent and what is held of what counts now at a level, for some blocks or for everybody."""
         if self._waits(each):
@@ -219,10 +205,9 @@ class Model:
             for block in ("", *self._known())
         )
 
-    def _windows(self, account: Account, levels: Levels, widest: int = 1, purpose: str = "") -> Windows:
-        zones = {each.level: each for each in self.with_purpose(levels, purpose)}
+    def _windows(self, account: Account, levels: Levels, widest: int = 1) -> Windows:
+        zones = {each.level: each for each in levels}
         path = [account.level(depth) for depth in range(widest, account.depth + 1)]
-        path += [Account(level.path, f"{purpose}*") for level in path if purpose]
         return {level: self._day(zones.get(level, levels[-1])) for level in path}
 
     def _day(self, each: LevelLimit) -> Microseconds:
@@ -323,7 +308,7 @@ class Model:
         if not recorded and (refusal := self._refusal(levels, request.max_cost, request)):
             return refusal
         cost = Cost(0, 0) if recorded else request.max_cost
-        windows = {} if recorded else self._windows(request.account, levels, purpose=request.purpose)
+        windows = {} if recorded else self._windows(request.account, levels)
         self.owners[request.reservation_id] = request.account
         self.held[request.reservation_id] = Held(request, windows, cost, recorded, self.now + request.ttl)
         return ("reserved", cost, bool(recorded))
@@ -338,9 +323,8 @@ class Model:
         )
         if hold and hold.request.unit_id != request.unit_id:
             return ("UNIT_MISMATCH",)
-        for reason, name in (("BLOCKS_MISMATCH", "blocks"), ("PURPOSE_MISMATCH", "purpose")):
-            if hold and hold.windows and getattr(hold.request, name) != getattr(request, name):
-                return (reason,)
+        if hold and hold.windows and hold.request.blocks != request.blocks:
+            return ("BLOCKS_MISMATCH",)
         if known - {request.release_id}:
             return ("RELEASE_MISMATCH",)
         if hold and hold.paid_release_id and not self._was_paid(request, levels[-1]):
@@ -352,7 +336,7 @@ class Model:
         self.held.pop(request.reservation_id, None)
         if free:
             return ("charged", Cost(0, 0), True)
-        windows = hold.windows if hold else self._windows(request.account, levels, purpose=request.purpose)
+        windows = hold.windows if hold else self._windows(request.account, levels)
         above = hold.cost if hold and request.worst_case_above else request.cost
         if Cost(0, 0) == request.cost == above:
             return ("charged", Cost(0, 0), False)
@@ -381,8 +365,8 @@ class Model:
         return (request.account, leaf.level, "release", request.release_id) in self.paid
 
     def _refusal(self, levels: Levels, cost: Cost, request: Reserve | Charge) -> Reported:
-        blocks, every = request.blocks, self.with_purpose(levels, request.purpose)
-        enforced = [each for each in every if each.limit.mode is Mode.ENFORCE]
+        blocks = request.blocks
+        enforced = [each for each in levels if each.limit.mode is Mode.ENFORCE]
         if all(_room(self.sums(each, blocks), each.limit.maximum, cost) for each in enforced):
             return ()
         spent = [(each.limit.maximum, self.sums(each, blocks)[0]) for each in enforced]

@@ -85,7 +85,7 @@ async def left(store: Store, account: Account = ANALYST) -> dict[str, int]:
     found = await store.read(account, ON if account == ANALYST else COLLEAGUES)
     asked = {"all": (), "A": (A,), "B": (B,), "C": (C,), "AB": (A, B)}
     return {
-        name: min(each.remaining.information for each in found.levels_for(blocks))
+        name: min(each.remaining.information for each in found.seen_by(blocks).levels)
         for name, blocks in asked.items()
     }
 
@@ -190,7 +190,7 @@ async def test_of_blocks_that_are_as_short_the_last_says_when_there_is_budget_ag
     found = await any_store.read(ANALYST, on)
     ends = {block: each.window.end or 0 for block, each in found.blocks[-1].items()}
     assert ends[earlier[0]] < ends[C] == found.levels[-1].window.end
-    together = found.levels_for((*earlier, C))[-1]
+    together = found.seen_by((*earlier, C)).levels[-1]
     assert (together.spent, together.window.end) == (Cost(1, 1), ends[C])
 
 
@@ -216,11 +216,11 @@ async def test_a_moved_account_keeps_what_its_blocks_have_spent(
     on = (LevelLimit(COMPANY, ABOVE), LevelLimit(target, OWN))
     version = (await any_store.limits(target)).version
     found = await any_store.read(target, on)
-    assert found.levels_for((A,))[-1].remaining == Cost(6, 10)
-    assert found.levels_for((B,))[-1].remaining == Cost(8, 9)
+    assert found.seen_by((A,)).levels[-1].remaining == Cost(6, 10)
+    assert found.seen_by((B,)).levels[-1].remaining == Cost(8, 9)
     # The sum of a window that the level did not have comes from the past days, which have moved too.
     sliding = (LevelLimit(target, limit(10, 10, days=3)),)
-    assert (await any_store.read(target, sliding)).levels_for((A,))[-1].remaining == Cost(6, 10)
+    assert (await any_store.read(target, sliding)).seen_by((A,)).levels[-1].remaining == Cost(6, 10)
     asked = charge("t", Cost(7, 0), account=target, on=on).but(blocks=(A,))
     refused = await outcome(any_store, asked.by(replace(asked.limits, version=version)))
     assert isinstance(refused, Exhausted)
@@ -270,11 +270,11 @@ async def test_blocks_that_were_idle_meet_new_windows(any_store: Store, clock: S
     await any_store.apply(*charge("b", Cost(5, 0), on=before).but(blocks=(B,)))
     clock.step(days=1)
     found = await any_store.read(ANALYST, before)
-    assert [found.levels_for((each,))[0].remaining.information for each in (A, B)] == [10, 5]
+    assert [found.seen_by((each,)).levels[0].remaining.information for each in (A, B)] == [10, 5]
     after = (LevelLimit(ANALYST, limit(10, 10, zone="Asia/Kolkata")),)
     await any_store.apply(*charge("c", Cost(1, 0), on=after).but(blocks=(C,)))
     found = await any_store.read(ANALYST, after)
-    assert [found.levels_for((each,))[0].remaining.information for each in (A, B, C)] == [4, 5, 9]
+    assert [found.seen_by((each,)).levels[0].remaining.information for each in (A, B, C)] == [4, 5, 9]
     await assert_sound(any_store)
 
 
@@ -453,6 +453,6 @@ async def test_another_division_waits_for_every_block_of_the_one_before(
         assert isinstance(await outcome(any_store, after(id_, *blocks)), Exhausted), blocks
     found = await any_store.read(ANALYST, on)
     assert check(found, Cost(1, 1), OTHER_UNIT, ANALYST, (B,)) is not None
-    assert found.levels_for((B,))[1].remaining == found.levels[1].remaining == Cost(0, 0)
+    assert found.seen_by((B,)).levels[1].remaining == found.levels[1].remaining == Cost(0, 0)
     clock.step(days=31)
     assert isinstance(await outcome(any_store, after("later", B)), Charged)

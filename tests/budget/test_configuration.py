@@ -18,15 +18,10 @@ from budget_service.configuration.budget_file import (
     load_configuration,
 )
 from budget_service.configuration.errors import Fault
-from budget_service.configuration.remarks import remarks
-from budget_service.ledger.values import Account, Cost, Limit, Mode, limits_for
+from budget_service.ledger.values import Account, Cost, Mode
 from budget_service.ledger.windows import Period, WindowRule
-from budget_service.server.process import main
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "budget.yaml"
-
-
-TOO_MANY = {f"p{number}": {"information": 1, "calls": 1} for number in range(17)}
 
 
 def load(tmp_path: Path, text: str) -> Configuration:
@@ -90,39 +85,6 @@ def test_a_window_may_slide(tmp_path: Path) -> None:
     assert WindowRule(Period.SLIDING, "Asia/Tokyo", 400) == found[0].limit.window
 
 
-def test_a_limit_may_say_what_purposes_take_of_it(tmp_path: Path) -> None:
-    """In order of their names, with the windows of the limit; 16 of them at most."""
-    most = dict(list(TOO_MANY.items())[:16])
-    found = load(tmp_path, "accounts:\n" + entry("[a]", f"    window: day\n    purposes: {most}\n"))
-    limit = found.limit_of(account("a"))
-    assert limit is not None
-    assert limit.purposes == tuple((name, Cost(1, 1)) for name in sorted(most))
-    (own, whole) = limits_for(found.limits_of(account("a"), {}), "p3")
-    assert (own.level, own.limit) == (
-        account("a").of_purpose("p3"),
-        Limit(Cost(1, 1), limit.mode, limit.window),
-    )
-    assert whole.level == account("a")
-
-
-def test_a_purpose_that_may_take_the_whole_limit_is_said_to_have_no_effect(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is no fault: the level decides, as a level above another does. One that bounds a unit says something."""
-    own = {"equal": (9, 3), "calls": (10, 2), "more": (10, 4), "units": (8, 4)}
-    purposes = {name: {"information": units, "calls": calls} for name, (units, calls) in own.items()}
-    text = f"accounts: [{{path: [a], limit: {{information: 9, calls: 3}}, purposes: {purposes}}}]\n"
-    path = tmp_path / "said.yaml"
-    found = "".join(remarks(path, load(tmp_path, text)))
-    assert [each.split(": ")[1] for each in found.splitlines()] == [
-        "accounts.0.purposes.equal",
-        "accounts.0.purposes.more",
-    ]
-    path.write_text(text)
-    assert main(["--config", str(path), "--store", f"sqlite:{tmp_path}/ledger.db", "--validate"]) == 0
-    assert found == capsys.readouterr().out
-
-
 def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
     """Without creation at first use they limit only the levels of accounts that are written out."""
     text = "accounts:\n" + "".join(
@@ -181,13 +143,6 @@ def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Pa
         ("accounts:\n" + entry("[a]", "    zone: Berlin\n"), "accounts.0.zone"),
         ("accounts:\n" + entry("[a]", "    zone: ../etc/passwd\n"), "accounts.0.zone"),
         ("accounts:\n" + entry("[a]", "    zone: localtime\n"), "accounts.0.zone"),
-        ("accounts:\n" + entry("[a]", "    purposes: {Pay: {information: 1, calls: 1}}\n"), "purposes.Pay"),
-        ("accounts:\n" + entry("[a]", "    purposes: {pay: 1}\n"), "accounts.0.purposes.pay"),
-        ("accounts:\n" + entry("[a]", "    purposes: {pay: {information: 1}}\n"), "purposes.pay.calls"),
-        (
-            "accounts:\n" + entry("[a]", f"    purposes: {TOO_MANY}\n"),
-            "accounts.0.purposes: expected at most",
-        ),
         ("accounts:\n" + entry("[a, 7]"), "accounts.0.path.1"),
         ("accounts:\n" + entry("[a/b]"), "accounts.0.path"),
         ("accounts:\n" + entry("[]"), "accounts.0.path"),

@@ -11,7 +11,6 @@ from typing import Any
 import grpc
 import pytest
 import pytest_asyncio
-from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2, budget_pb2_grpc
 from msgspec import structs
@@ -24,7 +23,7 @@ from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
 from budget_service.ledger.requests import ApproveLimit, RefuseLimit, RequestLimit, SetLimits
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account, Limit
-from budget_service.ledger.windows import DAY, SECOND
+from budget_service.ledger.windows import DAY
 from budget_service.server import limit_requests as serving_requests
 from budget_service.server.actors import MOST_CHARACTERS, escaped
 from budget_service.server.failure_detector import FailureDetector
@@ -44,7 +43,7 @@ from tests.budget.account_changes import assert_sound, close, move
 from tests.budget.memory_store import MemoryStore
 from tests.budget.served import SETTINGS
 from tests.support.budget_client import connected, failure
-from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, NOON, SteppedClock, limit
+from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, limit
 from tests.support.pki import ISSUER, Authority, Issuer, email, uri
 
 BEFORE, WANTED = limit(10, 5), limit(40, 5)
@@ -384,26 +383,6 @@ async def test_administrators_see_what_is_asked_and_decide(servers: Servers) -> 
     entries = (await servers.admin.ListCharges(pb.ListChargesRequest(account=root))).charges
     kinds = [pb.CHARGE_KIND_REQUEST, pb.CHARGE_KIND_REQUEST, pb.CHARGE_KIND_LIMIT, pb.CHARGE_KIND_REFUSE]
     assert kinds == [each.kind for each in entries]
-
-
-async def test_what_purposes_may_take_stays_as_it_is(servers: Servers) -> None:
-    """Another limit that was asked for changes none of theirs, for good or for a time."""
-    account, until = budget_pb2.Account(path=ANALYST.path), Timestamp(seconds=(NOON + DAY) // SECOND)
-    limit = pb.Limit(information=10, calls=5, mode=budget_pb2.MODE_ENFORCE, period=pb.PERIOD_MONTH)
-    limit.purposes.add(purpose="payroll", information=3, calls=1)
-    change = pb.LimitChange(path=ANALYST.path, limit=limit)
-    await servers.admin.SetLimits(pb.SetLimitsRequest(changes=[change], request_id="set", reason="audit"))
-    for name, end, more in (("good", None, 40), ("time", until, 50)):
-        asked_for = await servers.budget.RequestLimit(sent(until=end, request_id=name, information=more))
-        approving = pb.ApproveLimitRequest(account=account, id=asked_for.id, request_id=f"yes {name}")
-        await servers.admin.ApproveLimit(approving)
-        budget = await servers.budget.GetBudget(budget_pb2.GetBudgetRequest(account=account))
-        (left,) = budget.purposes
-        assert (budget.levels[-1].limit.information, left.purpose, left.limit.information) == (
-            more,
-            "payroll",
-            3,
-        )
 
 
 @pytest.mark.parametrize(

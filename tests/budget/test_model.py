@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,7 +27,7 @@ from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account, Cost, Mode, Unit
 from budget_service.ledger.windows import WindowRule
 from budget_service.server.audit import Verification, verify
-from tests.budget.histories import HISTORIES, PAYING, PURPOSES, RULES, Act, Player, Step
+from tests.budget.histories import HISTORIES, PAYING, RULES, Act, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.budget.model import Model, Reported
 from tests.support.budget_samples import Asked, SteppedClock
@@ -133,9 +131,8 @@ async def _assert_same_balances(
         levels = player.levels(account)
         found = await store.read(account, levels)
         assert Currency(*model.currency, *model.planned) == found.currency
-        for blocks, purpose in product(PAYING, PURPOSES):
-            every = model.with_purpose(levels, purpose)
-            for each, status in zip(every, found.levels_for(blocks, purpose), strict=True):
+        for blocks in PAYING:
+            for each, status in zip(levels, found.seen_by(blocks).levels, strict=True):
                 spent, held = model.sums(each, blocks)
                 expected = replace(status, spent=Cost(*spent), reserved=Cost(*held))
                 # Where one of two waits for what it has spent in another currency, nothing is left to both.

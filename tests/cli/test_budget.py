@@ -249,51 +249,6 @@ def test_a_limit_that_is_set_holds_at_once_and_can_be_removed(
     assert all("unauthenticated" == each["actor"] and "is " in each["change"] for each in listed)
 
 
-def test_a_limit_of_a_purpose_is_set_and_shown(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
-    """With what it is of the whole limit, in the list of changes and of charges; what is misspelt is refused."""
-    assert ledger.admin_address is not None
-    admin = ("--admin", ledger.admin_address)
-    change = ("set-limit", "--account", "acme/pia", "--information", "10", "--calls", "2", *admin)
-    reported(capsys, *change, "--purpose", "payroll=4/1", "--purpose", "sales=0/0")
-    account = budget_pb2.Account(path=["acme", "pia"])
-
-    async def charged(purpose: str) -> None:
-        cost = cost_pb2.Cost(information=3, calls=1, unit_id=UNIT, purpose=purpose)
-        asked = budget_pb2.UpdateBudgetRequest(account=account, cost=cost, request_id=f"pia {purpose}")
-        async with connected(ledger.address) as stub:
-            await stub.UpdateBudget(asked)
-
-    asyncio.run(charged("payroll"))
-    show = ("show", "--account", "acme/pia", "--budget", ledger.address)
-    rows = [each for each in reported(capsys, *show)["levels"] if each["purpose"]]
-    found = [(each["account"], each["purpose"], each["limit"], each["remaining"]) for each in rows]
-    assert found == [
-        ("acme/pia", "payroll", 4, 1), ("acme/pia", "payroll", 1, 0),
-        ("acme/pia", "sales", 0, 0), ("acme/pia", "sales", 0, 0),
-    ]  # fmt: skip
-    (history,) = reported(capsys, *show, "--history", *admin)["history"]
-    assert history["more"] == 0
-    listed = reported(capsys, "charges", "--account", "acme/pia", *admin)["charges"]
-    assert [each["purpose"] for each in listed] == ["", "payroll"]
-    assert listed[0]["change"] == "was none, is 10/2, payroll 4/1, sales 0/0 enforce month UTC"
-    for wrong in (
-        "payroll",
-        "payroll=4",
-        "Payroll=4/1",
-        "payroll=4/1/1",
-        f"payroll=4/{2**63}",
-        "payroll=-1/1",
-    ):
-        assert main(["budget", *change, "--purpose", wrong]) == 2
-        assert "--purpose" in capsys.readouterr().err
-    refused = reported(capsys, *change, "--purpose", "payroll=4/1", "--purpose", "payroll=5/1", code=2)
-    assert "--purpose: must name each purpose once" in str(refused)
-    wide = [each for name in ("calls=10/1", "equal=10/2", "more=11/3") for each in ("--purpose", name)]
-    assert reported(capsys, *change, *wide)["without_effect"] == ["equal", "more"]
-    assert main(["budget", *change, *wide]) == 0
-    assert "that of equal, more has no effect" in " ".join(capsys.readouterr().out.split())
-
-
 def test_a_temporary_limit_is_shown_with_its_end(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """For people and for programs, and in the list of changes; one that is over is refused in words."""
     assert ledger.admin_address is not None

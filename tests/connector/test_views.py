@@ -67,7 +67,6 @@ NOT_SHOWN = {
     "CatalogColumn.domain_size": "says when a domain is whole",
     "GetCatalogResponse.audience": "is what was asked as",
     "GetCatalogResponse.next_page_token": "for the next page",
-    "GetCatalogResponse.purposes": "for a gateway, which shows an audience what these have left; a cost names its own",
     "Level.worst_case": _IN_GUARANTEE,
     "Level.policy_statements": _IN_GUARANTEE,
     "Level.previous_currency": _IN_GUARANTEE,

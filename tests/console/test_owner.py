@@ -74,40 +74,9 @@ async def test_a_limit_is_set_once_however_often_its_form_is_sent(visitors: Visi
     assert await mia.left() == 3000
 
 
-async def test_a_limit_has_purposes_as_by_the_command_line(visitors: Visitors, owner: Person) -> None:
-    """The form has those that there are, and keeps them unless they are changed; who decides a request sees them."""
-    pia = await visitors.analyst("pia")
-    accounts = (await owner.get("/owner/accounts")).form("/owner/accounts")
-    known = {"information": "900", "calls": "9", "period": "month", "mode": "enforce", "zone": "UTC"}
-    form = (await owner.send(accounts, account="acme/pia")).form("/owner/limit")
-    assert dict(form.fields)["purposes"] == ""
-    page = await owner.send(form, **known, purposes="payroll=500/5, audit=0/0")
-    assert "The limit is set" in page.text, page.text
-    assert "acme/pia for payroll alone" in page.text
-    assert dict(page.form("/owner/limit").fields)["purposes"] == "audit=0/0 payroll=500/5"
-    page = await owner.send(page.form("/owner/limit"), **known)
-    assert dict(page.form("/owner/limit").fields)["purposes"] == "audit=0/0 payroll=500/5"
-    asking = (await pia.get("/budget")).form("/budget/request")
-    await pia.send(asking, information="2000", calls="20", reason="x")
-    waiting = await owner.get("/owner/requests")
-    assert "as before at most 0 and 0 for audit, at most 500 and 5 for payroll." in waiting.text
-    done = await owner.send(waiting.form("/owner/requests/decide"), decision="approve")
-    assert "The limit is set" in done.text
-    page = await owner.send(accounts, account="acme/pia")
-    assert dict(page.form("/owner/limit").fields)["purposes"] == "audit=0/0 payroll=500/5"
-    wrong = await owner.send(page.form("/owner/limit"), **known, purposes="payroll=5/5 audit=5")
-    assert (422, True) == (wrong.status, "expected NAME=INFORMATION/CALLS" in wrong.text)
-    assert dict(wrong.form("/owner/limit").fields)["purposes"] == "payroll=5/5 audit=5"
-    page = await owner.send(page.form("/owner/limit"), **known, purposes="")
-    assert "The limit is set" in page.text
-    assert "for payroll alone" not in page.text
-
-
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"information": "1", "calls": "1", "purposes": "Payroll=1/1"}, "purposes[0].purpose"),
-        ({"information": "1", "calls": "1", "purposes": "payroll=1/x"}, "purposes"),
         ({"information": "-1", "calls": "1"}, "information"),
         ({"information": "1", "calls": "x"}, "calls"),
         ({"information": "1", "calls": "1", "period": "fortnight"}, "period"),

@@ -25,7 +25,6 @@ delta: 1e-10
 tables:
   visits:
     member: m
-    purpose: reading
     data_version: CANARY-VERSION
     time: {column: day, type: date, zone: Europe/Berlin}
     consistency: fresh
@@ -40,7 +39,6 @@ tables:
       since: {type: date, group_by: true, delta: 1, domain: [2020-01-02, 2020-01-01]}
   clicks:
     member: user
-    purpose: advertising
     time: {column: at, type: int64, unit: seconds, refresh: week, delay_minutes: 0}
     measures: {events: {tau: 9, tau_is: assumed}}
     columns: {}
@@ -72,7 +70,6 @@ async def test_a_table_is_shown_with_what_questions_can_use() -> None:
         (page,) = await pages(dp, "visits")
     (table,) = page.tables
     assert (page.epsilon_per, page.delta) == ("3/20", "1/10000000000")
-    assert list(page.purposes) == ["advertising", "reading"]
     assert (page.unit_id, page.count_noise) == (
         "61c38258a2d5d2f817f4797eeb22bee5",
         dp_pb2.COUNT_NOISE_LAPLACE,

@@ -260,8 +260,8 @@ async def test_a_release_carries_the_statement_of_the_policy_it_was_translated_u
             await dp.AddNoiseUnary(unary(await translated(dp, question("one", table="t", k=2))))
         ).release.bill
     assert policy_statement(map(parsed, DOMAINS)) == released.policy_statement
-    assert released.charge_ticket == ticket_of(released, "gris/ticket/v2", released.policy_statement)
-    assert ("", unstated.charge_ticket) == (unstated.policy_statement, ticket_of(unstated, "gris/ticket/v1"))
+    assert released.charge_ticket == ticket_of(released)
+    assert ("", unstated.charge_ticket) == (unstated.policy_statement, ticket_of(unstated))
     assert (released.query_id, released.release_id) == (unstated.query_id, unstated.release_id)
 
 
@@ -273,14 +273,14 @@ def unary(plan: dp_pb2.TranslateQueryResponse) -> dp_pb2.AddNoiseUnaryRequest:
     )
 
 
-def ticket_of(bill: dp_pb2.Bill, label: str, *stated: str) -> bytes:
+def ticket_of(bill: dp_pb2.Bill) -> bytes:
     """Return the ticket as a ledger makes it from what a charge states: each part with its length before it."""
     secret = KEY.subkey(KeyUse.TICKET)
     cost = bill.cost
     units = [number.to_bytes(8, "big") for number in (cost.information, cost.calls)]
-    texts = [bill.release_id, bill.query_id, cost.unit_id, *stated]
+    texts = [bill.release_id, bill.query_id, cost.unit_id, bill.policy_statement, ""]
     encoded = [text.encode() for text in texts]
-    parts = [label.encode(), *encoded[:2], *units, *encoded[2:]]
+    parts = [b"gris/ticket/v1", *encoded[:2], *units, *encoded[2:]]
     message = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
     name = b"gris/ticket-key/v1"
     named = b"".join(len(part).to_bytes(8, "big") + part for part in (name, secret))

@@ -42,7 +42,6 @@ blocks: {name: tenant, values: [acme, acmecorp]}
 tables:
   ads:
     member: m
-    purpose: ads
     block: tenant
     data_version: one
     measures: {distinct_members: true}
@@ -52,7 +51,6 @@ tables:
       tenant: {type: string, group_by: true, filter: [in]}
   salaries:
     member: m
-    purpose: payroll
     data_version: one
     measures: {distinct_members: true}
     columns: {}
@@ -65,7 +63,6 @@ create_at_first_use: true
 accounts:
   - path: [t]
     limit: {information: 1000000000, calls: 1000000}
-    purposes: {ads: {information: 900000000, calls: 900000}, payroll: {information: 5, calls: 5}}
   - {path: [t, "*"], limit: {information: 100000000, calls: 100000}}
   - {path: [t, "*", "*"], limit: {information: 1000000, calls: 1000}}
 """
@@ -177,11 +174,10 @@ async def left(asked: Asked, tenant: str) -> list[budget_pb2.Level]:
     return list(found.levels)
 
 
-def of_everybody(levels: list[budget_pb2.Level]) -> list[tuple[str, int, int, list[tuple[str, int]]]]:
+def of_everybody(levels: list[budget_pb2.Level]) -> list[tuple[int, int, list[tuple[str, int]]]]:
     """Return what is spent and left, in information units, on the level that all share; and what is left of blocks."""
     return [
         (
-            level.purpose,
             level.spent.information,
             level.limit.information - level.remaining.information,
             [
@@ -228,9 +224,8 @@ def test_each_tenant_counts_its_own_members_on_every_port(services: World, tmp_p
         for tenant in ("acme", "acmecorp", "o'hara"):
             assert abs(by_broker(asked, tenant) - TENANTS[tenant]) < NEAR
             assert abs(by_postgres(asked, tenant) - TENANTS[tenant]) < NEAR
-        # What others have spent of their own blocks is theirs, and what they ask tables for.
+        # What others have spent of their own blocks is theirs.
         levels = asyncio.run(left(asked, "acme"))
-        assert {level.purpose for level in levels} == {"", "ads"}
         named = {id_ for level in levels for cost in level.remaining_of_blocks for id_ in cost.blocks}
         assert named == {BLOCKS.ids["acme"]}
         # A tenant without rows has none of the others.
@@ -261,14 +256,14 @@ def test_what_others_spend_of_their_blocks_changes_no_number(services: World, tm
             for other in before.keys() - sharing:
                 assert after[other] == before[other]
             for each in sharing:
-                spent = [amount for _, amount, *_ in of_everybody(after[each])]
-                assert spent == [amount + price for _, amount, *_ in of_everybody(before[each])]
+                spent = [amount for amount, *_ in of_everybody(after[each])]
+                assert spent == [amount + price for amount, *_ in of_everybody(before[each])]
                 id_ = BLOCKS.ids.get(each, BLOCKS.rest)
-                for _, amount, taken, blocks in of_everybody(after[each]):
+                for amount, taken, blocks in of_everybody(after[each]):
                     assert (taken, blocks) == (amount, [(id_, amount), ("", 0)])
             # The answer says the same as what is asked for afterwards.
-            assert [each[:3] for each in of_everybody(charged)] == [
-                each[:3] for each in of_everybody(after[tenant])
+            assert [each[:2] for each in of_everybody(charged)] == [
+                each[:2] for each in of_everybody(after[tenant])
             ]
 
 

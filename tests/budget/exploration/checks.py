@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import product
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -34,7 +33,7 @@ PROBE = replace(question("probe", "reserve")[0], max_cost=Cost(1, 1))
 
 
 class Counted(NamedTuple):
-    """What counts on a day, of which `blocks` and purpose at each level; above the account it may be another cost."""
+    """What counts on a day, of which `blocks` at each level; above the account it may be another cost."""
 
     account: Account
     day: Microseconds
@@ -52,9 +51,8 @@ class Payment(NamedTuple):
 
 
 def counting(request: Reserve | Charge) -> tuple[str, ...]:
-    """Return for which blocks a request counts at each level, for everybody, and for its purpose."""
-    ahead = ("", f"{request.purpose}*") if request.purpose else ("",)
-    return tuple(purpose + block for purpose in ahead for block in request.blocks or ("",))
+    """Return for which blocks a request counts at each level, or for everybody."""
+    return request.blocks or ("",)
 
 
 class Heard:
@@ -239,15 +237,14 @@ def _broken_by_beginning(
         if limit.mode is Mode.TRACK:
             continue
         first = limit.window.around(after.now).counts_from
-        of_purpose = [(f"{name}*", most) for name, most in limit.purposes if name == request.purpose]
-        every = [("", limit.maximum), *of_purpose]
-        for (ahead, most), block in product(every, request.blocks or ("", *BLOCKS)):
+        most = limit.maximum
+        for block in request.blocks or ("", *BLOCKS):
             found = [0, 0]
             for (counted, start, unit), amount in taken.items():
-                if counted.path == level.path and counted.block in (ahead, ahead + block) and start >= first:
+                if counted.path == level.path and counted.block in ("", block) and start >= first:
                     found[unit] += amount
             if found[0] > most.information or found[1] > most.calls:
-                yield f"{found} count at {level.text} for block {ahead + block!r}, above {most}"
+                yield f"{found} count at {level.text} for block {block!r}, above {most}"
 
 
 def broken(state: State) -> Iterator[str]:

@@ -51,21 +51,9 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
         *(Draft, "_has_room", "blocks", "for block '[XY]', above"),
         lambda real, self, each, cost: real(self, _without_calls(each), cost),
     ),
-    "calls for a purpose are not compared": (
-        *(Draft, "_has_room", "purposes", "for block 'p.* above"),
-        lambda real, self, each, cost: real(self, _without_calls(each) if each.level.purpose else each, cost),
-    ),
     "only the account's own limit is compared": (
         *(Draft, "has_room", "shared", "above"),
         lambda _, self, cost: self._has_room(self.levels[-1], cost),
-    ),
-    "the limit of a purpose is not compared": (
-        *(rules, "limits_for", "purposes", "for block 'p.* above"),
-        lambda _, levels, _purpose: levels,
-    ),
-    "what is settled counts for no purpose": (
-        *(rules, "entry_of", "purposes", "callers were charged"),
-        lambda real, *asked, holds: real(*asked, holds=tuple([each for each in holds if not each.block])),
     ),
     "what blocks have paid is not added": (Draft, "_own", "blocks", "above", lambda _, _self, _level: []),
     "a lapse frees what is forfeited": (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -63,7 +62,6 @@ def question(
     name: str,
     *acts: str,
     blocks: tuple[str, ...] = (),
-    purpose: str = "",
     account: Account = ANALYST,
     asks: str = "",
     worst: Cost = WORST,
@@ -72,8 +70,7 @@ def question(
 ) -> tuple[Request, ...]:
     """Return what may become of one question: its reservation and other acts. `asks` is the question if not its own."""
     about = asks or name
-    paid_by: dict[str, Any] = {"blocks": blocks, "purpose": purpose}
-    common = partial(Charge, account=account, unit_id=UNIT, release_id=f"rel {about}", **paid_by)
+    common = partial(Charge, account=account, unit_id=UNIT, release_id=f"rel {about}", blocks=blocks)
     every: dict[str, Request] = {
         "reserve": Reserve(
             account=account,
@@ -84,7 +81,7 @@ def question(
             ttl=TTL,
             reservation_id=f"hold {name}",
             forfeits=forfeits,
-            **paid_by,
+            blocks=blocks,
         ),
         "settle": common(
             request_id=f"settle {name}",
@@ -154,19 +151,6 @@ SHARED = World(
     ),
     ON_BOTH,
 )
-# Two questions for one purpose, of which its limits hold one, and one for none; a limit of its calls comes late.
-PURPOSED = World(
-    "purposes",
-    (
-        *question("1", *HOLDING, "refund", purpose="p", forfeits=True, worst_case_above=True),
-        *question("2", "reserve", "settle", purpose="p", blocks=("X",)),
-        *question("3", "charge", account=COLLEAGUE),
-        limited("late", ANALYST, replace(OWN, purposes=(("p", Cost(3, 1)),))),
-        limited("lower", COMPANY, replace(ABOVE, purposes=(("p", Cost(2, 9)),))),
-        MOVE,
-    ),
-    (LevelLimit(COMPANY, replace(ABOVE, purposes=(("p", Cost(3, 9)),))), *ON_BOTH[1:]),
-)
 # Who leaves, under one name or two, is forgotten once nothing of theirs counts, by a longer limit that comes late too.
 # What was paid for on the day before is paid for again.
 LEAVING = World(
@@ -196,4 +180,4 @@ RETURNING = World(
     ),
     ON_BOTH,
 )
-WORLDS = (BLOCKED, REPEATED, SHARED, PURPOSED, LEAVING, RETURNING)
+WORLDS = (BLOCKED, REPEATED, SHARED, LEAVING, RETURNING)

@@ -32,34 +32,3 @@ async def test_a_charge_of_one_block_counts_for_all_of_them() -> None:
     (entry,) = home.ledger.disk.journal
     assert {hold.block for hold in entry.holds} == {""}
     assert not any(level.block for level in (*home.ledger.disk.balances, *region.disk.balances))
-
-
-async def test_charges_of_a_purpose_are_made_at_the_home_alone() -> None:
-    """No share says what a purpose has left: where the home does not answer, nothing is granted."""
-    home = Home()
-    region = await RegionMachine(home).start()
-    assert (await region.charge("lends")).charged.information == 5
-    region.trips.clear()
-    worst = cost(5)
-    worst.purpose = "payroll"
-    reserving = pb.ReserveBudgetRequest(account=ANN, max_cost=worst, request_id="r", query_id="q")
-    held = await region.asked("ReserveBudget", reserving)
-    assert held.held.purpose == "payroll"
-    settling = pb.UpdateBudgetRequest(
-        account=ANN, cost=worst, request_id="s", reservation_id=held.reservation_id, release_id="rel"
-    )
-    assert (await region.asked("UpdateBudget", settling)).charged.purpose == "payroll"
-    assert [each for each in region.trips if "Budget" in each] == ["ReserveBudget", "UpdateBudget"]
-    # One that was reserved from a share is settled for no purpose.
-    plain = pb.ReserveBudgetRequest(account=ANN, max_cost=cost(5), request_id="p", query_id="p")
-    lent = await region.asked("ReserveBudget", plain)
-    settling = pb.UpdateBudgetRequest(
-        account=ANN, cost=worst, request_id="t", reservation_id=lent.reservation_id, release_id="of p"
-    )
-    assert await region.asked("UpdateBudget", settling) == "PURPOSE_MISMATCH"
-    region.is_cut = True
-    reserving.request_id = reserving.query_id = "another"
-    assert await region.asked("ReserveBudget", reserving) == "OUTCOME_UNKNOWN"
-    settling = pb.UpdateBudgetRequest(account=ANN, cost=worst, request_id="d", query_id="d", release_id="d")
-    assert await region.asked("UpdateBudget", settling) == "OUTCOME_UNKNOWN"
-    assert (await region.charge("still granted")).charged.information == 5

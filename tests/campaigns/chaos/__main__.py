@@ -57,7 +57,6 @@ def _rows(result: Result) -> dict[str, str]:
         "charges unknown": report.unknown,
         "reservations forfeited": report.forfeited,
         "lines in the journal": report.journal_lines,
-        "of those, for a purpose": report.for_a_purpose,
         "information acknowledged": report.acknowledged_information,
         "information spent": report.spent_information,
         "replays": report.replays,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TypeAlias
 
 from tests.campaigns.chaos.history import Amount, Path
 
@@ -12,7 +12,6 @@ ROOMY = 10**12
 COMPANY = Amount(60, 12)
 ANALYST = Amount(40, 5)
 ONE_UNIT = Amount(3, 1)
-PURPOSE = "payroll"
 
 _CONFIGURATION = """
 create_at_first_use: true
@@ -22,12 +21,9 @@ accounts:
   - {{path: [roomy], limit: {{information: {roomy}, calls: {roomy}}}, window: sliding, days: 400}}
   - {{path: [roomy, "*"], limit: {{information: {roomy}, calls: {roomy}}}, window: sliding, days: 30}}
   - {{path: [roomy, "*", "*"], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
-  - {{path: [shared], limit: {{information: {roomy}, calls: {roomy}}}, window: never,
-      purposes: {{{purpose}: {{information: {roomy}, calls: {roomy}}}}}}}
-  - {{path: [shared, "*"], limit: {{information: {company[0]}, calls: {company[1]}}}, window: never,
-      purposes: {{{purpose}: {{information: {company[0]}, calls: {few}}}}}}}
-  - {{path: [shared, "*", "*"], limit: {{information: {analyst[0]}, calls: {analyst[1]}}}, window: sliding, days: 7,
-      purposes: {{{purpose}: {{information: {some}, calls: {analyst[1]}}}}}}}
+  - {{path: [shared], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
+  - {{path: [shared, "*"], limit: {{information: {company[0]}, calls: {company[1]}}}, window: never}}
+  - {{path: [shared, "*", "*"], limit: {{information: {analyst[0]}, calls: {analyst[1]}}}, window: sliding, days: 7}}
   - {{path: [late], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
   - {{path: [late, "*", "*"], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
   - {{path: [last], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
@@ -38,7 +34,6 @@ accounts:
 def configuration(shared_levels: str) -> str:
     """Return a budget.yaml; nothing leaves a window within a campaign, so that spending only ever grows."""
     limits = {"roomy": ROOMY, "company": COMPANY, "analyst": ANALYST, "one": ONE_UNIT}
-    limits |= {"purpose": PURPOSE, "few": COMPANY.calls // 3, "some": ANALYST.information // 3}
     return _CONFIGURATION.format(shared_levels=shared_levels, **limits)
 
 
@@ -49,18 +44,10 @@ LATE = "late"
 LOWERED = tuple(("roomy", f"c{number}") for number in range(4))
 
 
-# Roots some of whose charges are paid for by blocks of members alone, and the one whose levels may be charged less for
-# a purpose.
+# Roots some of whose charges are paid for by blocks of members alone.
 DIVIDED = ("shared", "last")
-PAYING: tuple[tuple[str, ...], ...] = ((), (), ("0" * 16,), ("f" * 16,), ("0" * 16, "f" * 16))
-WITH_PURPOSES = "shared"
-
-
-class Payers(NamedTuple):
-    """Which blocks alone pay for a charge, none: everybody; and for which purpose."""
-
-    blocks: tuple[str, ...] = ()
-    purpose: str = ""
+Blocks: TypeAlias = tuple[str, ...]
+PAYING: tuple[Blocks, ...] = ((), (), ("0" * 16,), ("f" * 16,), ("0" * 16, "f" * 16))
 
 
 @dataclass
@@ -90,10 +77,9 @@ class Accounts:
         self.used.add(path)
         return path, most
 
-    def choose_payers(self, path: Path) -> Payers:
-        """Return who pays for a charge of an account, and for what."""
-        purpose = self.rng.choice(("", PURPOSE)) if path[0] == WITH_PURPOSES else ""
-        return Payers(self.rng.choice(PAYING) if path[0] in DIVIDED else (), purpose)
+    def choose_blocks(self, path: Path) -> Blocks:
+        """Return which blocks alone pay for a charge of an account, none: everybody."""
+        return self.rng.choice(PAYING) if path[0] in DIVIDED else ()
 
     @property
     def late_company(self) -> Path:

@@ -23,7 +23,6 @@ from tests.campaigns.chaos.history import (
     Reported,
     Sum,
     Truth,
-    counted,
 )
 
 
@@ -72,7 +71,6 @@ class Report:
     spent_information: int
     forfeited: int
     journal_lines: int
-    for_a_purpose: int
     findings: tuple[Finding, ...]
 
     def count(self, fault: Fault) -> int:
@@ -97,7 +95,6 @@ def check(history: History, truth: Truth) -> Report:
         spent_information=sum(entry.cost.information for entry in truth.journal),
         forfeited=sum(entry.is_forfeited for entry in truth.journal),
         journal_lines=len(truth.journal),
-        for_a_purpose=sum(entry.purpose != "" for entry in truth.journal),
         findings=tuple(_findings(history, charges, truth)),
     )
 
@@ -140,8 +137,7 @@ def _journal_findings(charges: Iterable[Reported], journal: Iterable[Entry]) -> 
 
 
 def _is_of(entry: Entry, reported: Reported, cost: Amount) -> bool:
-    asked = (reported.account, cost, reported.blocks, reported.purpose)
-    return (entry.account, entry.cost, entry.blocks, entry.purpose) == asked
+    return (entry.account, entry.cost, entry.blocks) == (reported.account, cost, reported.blocks)
 
 
 def _is_allowed(entry: Entry, reported: Reported | None) -> bool:
@@ -213,14 +209,14 @@ def _balance_findings(
         for depth in range(1, len(reported.account) + 1):
             is_shared = depth < len(reported.account) and cost != NOTHING
             above = held.get(reported.reservation_id, cost) if is_shared else cost
-            for path in counted(reported.account[:depth], reported.purpose):
-                least[path].add(reported.spent, reported.blocks)
-                most[path].add(above, reported.blocks)
+            path = reported.account[:depth]
+            least[path].add(reported.spent, reported.blocks)
+            most[path].add(above, reported.blocks)
     for entry in forfeited:
         for depth in entry.depths:
-            for path in counted(entry.account[:depth], entry.purpose):
-                least[path].add(entry.cost, entry.blocks)
-                most[path].add(entry.cost, entry.blocks)
+            path = entry.account[:depth]
+            least[path].add(entry.cost, entry.blocks)
+            most[path].add(entry.cost, entry.blocks)
     for path, level in truth.levels.items():
         if not least[path].spent.within(level.spent):
             yield Finding(Fault.BELOW, "/".join(path))
@@ -251,8 +247,7 @@ def _rebuilt(journal: Iterable[Entry]) -> Mapping[Path, Amount]:
     sums: dict[Path, Sum] = defaultdict(Sum)
     for entry in journal:
         for depth in entry.depths:
-            for path in counted(entry.account[:depth], entry.purpose):
-                sums[path].add(entry.cost_at(depth), entry.blocks)
+            sums[entry.account[:depth]].add(entry.cost_at(depth), entry.blocks)
     return {path: each.spent for path, each in sums.items()}
 
 

@@ -19,7 +19,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.budget.v1 import budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
 
-from tests.campaigns.chaos.accounts import Accounts, Payers
+from tests.campaigns.chaos.accounts import Accounts, Blocks
 from tests.campaigns.chaos.history import (
     NOTHING,
     Amount,
@@ -29,11 +29,10 @@ from tests.campaigns.chaos.history import (
     Path,
     Replay,
     Reported,
-    counted,
 )
 
 UNIT = "0123456789abcdef" * 2
-EVERYBODY = Payers()
+EVERYBODY: Blocks = ()
 ATTEMPT_SECONDS = 1.0
 TIMEOUT_SECONDS = 20.0
 INSISTENT_SHARE = 0.9
@@ -122,24 +121,24 @@ class Client:
     async def charge(self) -> None:
         """Deduct directly; now and then without waiting for the answer to be found out."""
         account, most = self.load.accounts.choose()
-        request = _charge(self.load, account, most, self.load.accounts.choose_payers(account))
+        request = _charge(self.load, account, most, self.load.accounts.choose_blocks(account))
         await self._ask(request, insistent=self.load.rng.random() < INSISTENT_SHARE)
 
     async def settle(self) -> None:
         """Reserve, think, and charge no more than was held."""
         account, most = self.load.accounts.choose()
-        payers = self.load.accounts.choose_payers(account)
-        if reservation_id := await self._reserve(account, most, HOLD_SECONDS, payers):
+        blocks = self.load.accounts.choose_blocks(account)
+        if reservation_id := await self._reserve(account, most, HOLD_SECONDS, blocks):
             await asyncio.sleep(self.load.rng.random() * 0.05)
             cost = Amount(self.load.rng.randint(1, most.information), most.calls)
-            request = _charge(self.load, account, cost, payers, reservation_id)
+            request = _charge(self.load, account, cost, blocks, reservation_id)
             await self._ask(request, insistent=self.load.rng.random() < INSISTENT_SHARE)
 
     async def give_back(self) -> None:
         """Reserve, and release or forget."""
         account, most = self.load.accounts.choose()
-        payers = self.load.accounts.choose_payers(account)
-        reservation_id = await self._reserve(account, most, SHORTEST_HOLD_SECONDS, payers)
+        blocks = self.load.accounts.choose_blocks(account)
+        reservation_id = await self._reserve(account, most, SHORTEST_HOLD_SECONDS, blocks)
         if reservation_id and self.load.rng.random() < 0.5:
             id_ = self.load.new_id()
             await self._ask(
@@ -200,11 +199,10 @@ class Client:
     async def _levels(self, account: Path) -> dict[Path, Level]:
         request = pb.GetBudgetRequest(account=pb.Account(path=account))
         answer = await self._stub().GetBudget(request, timeout=ATTEMPT_SECONDS)
-        found = {tuple(each.path): _level(each) for each in answer.levels}
-        return found | {counted(tuple(each.path), each.purpose)[-1]: _level(each) for each in answer.purposes}
+        return {tuple(each.path): _level(each) for each in answer.levels}
 
-    async def _reserve(self, account: Path, most: Amount, seconds: int, payers: Payers) -> str:
-        reported = await self._ask(_reservation(self.load, account, most, seconds, payers))
+    async def _reserve(self, account: Path, most: Amount, seconds: int, blocks: Blocks) -> str:
+        reported = await self._ask(_reservation(self.load, account, most, seconds, blocks))
         if reported.fate is not Fate.ACKNOWLEDGED:
             return ""
         return pb.ReserveBudgetResponse.FromString(reported.answer).reservation_id
@@ -251,11 +249,11 @@ async def connected(load: Load) -> AsyncIterator[Client]:
 
 
 def _reservation(
-    load: Load, account: Path, most: Amount, seconds: int, payers: Payers = EVERYBODY
+    load: Load, account: Path, most: Amount, seconds: int, blocks: Blocks = EVERYBODY
 ) -> pb.ReserveBudgetRequest:
     request = pb.ReserveBudgetRequest(
         account=pb.Account(path=account),
-        max_cost=cost_message(most, payers),
+        max_cost=cost_message(most, blocks),
         query_id=f"query-{load.new_id()}",
         request_id=load.new_id(),
     )
@@ -264,12 +262,12 @@ def _reservation(
 
 
 def _charge(
-    load: Load, account: Path, cost: Amount, payers: Payers, reservation_id: str = ""
+    load: Load, account: Path, cost: Amount, blocks: Blocks, reservation_id: str = ""
 ) -> pb.UpdateBudgetRequest:
     request_id = load.new_id()
     return pb.UpdateBudgetRequest(
         account=pb.Account(path=account),
-        cost=cost_message(cost, payers),
+        cost=cost_message(cost, blocks),
         request_id=request_id,
         reservation_id=reservation_id,
         # Without a release, only the request id keeps a repeat from being charged again.
@@ -297,16 +295,12 @@ def _reported(request: Asked, fate: Fate, spent: Amount = NOTHING, answer: bytes
         held=_amount(request.max_cost) if isinstance(request, pb.ReserveBudgetRequest) else NOTHING,
         reservation_id="" if isinstance(request, pb.ReserveBudgetRequest) else request.reservation_id,
         blocks=tuple(request.cost.blocks) if isinstance(request, pb.UpdateBudgetRequest) else (),
-        purpose=request.cost.purpose if isinstance(request, pb.UpdateBudgetRequest) else "",
     )
 
 
-def cost_message(amount: Amount, payers: Payers = EVERYBODY) -> cost_pb2.Cost:
+def cost_message(amount: Amount, blocks: Blocks = EVERYBODY) -> cost_pb2.Cost:
     """Return an amount in the currency of the campaign."""
-    blocks, purpose = payers
-    return cost_pb2.Cost(
-        information=amount.information, calls=amount.calls, unit_id=UNIT, blocks=blocks, purpose=purpose
-    )
+    return cost_pb2.Cost(information=amount.information, calls=amount.calls, unit_id=UNIT, blocks=blocks)
 
 
 def _amount(cost: cost_pb2.Cost) -> Amount:

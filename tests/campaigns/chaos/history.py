@@ -28,11 +28,6 @@ class Amount(NamedTuple):
 NOTHING = Amount(0, 0)
 
 
-def counted(path: Path, purpose: str) -> tuple[Path, ...]:
-    """Return where a charge counts at a level: there and, with a purpose, at what the level has for that alone."""
-    return (path, (*path[:-1], f"{path[-1]}*{purpose}")) if purpose else (path,)
-
-
 @dataclass
 class Sum:
     """What was spent at a level: by everybody, under no name, and by each block alone."""
@@ -82,7 +77,6 @@ class Reported:
     held: Amount = NOTHING
     reservation_id: str = ""
     blocks: tuple[str, ...] = ()
-    purpose: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,7 +114,6 @@ class Entry:
     kind: str = ""
     limit: Amount | None = None
     blocks: tuple[str, ...] = ()
-    purpose: str = ""
 
     def cost_at(self, depth: int) -> Amount:
         """Return what counts at a level of the account."""

@@ -84,16 +84,14 @@ def _entry(line: Sequence[Any], names: Mapping[str, str]) -> Entry:
     path = tuple(names.get(each, each).rpartition("/")[2] for each in account.split("/"))
     counted = [_hold(*each) for each in json.loads(holds)]
     depths = tuple(sorted({depth for depth, _ in counted}))
-    # Before the block of one with a purpose stands that, with a star.
-    blocks = tuple(sorted({block for _, of in counted if (block := of.rpartition("*")[2])}))
-    purpose = max(of.rpartition("*")[0] for _, of in counted) if counted else ""
+    blocks = tuple(sorted({block for _, block in counted if block}))
     is_forfeited = kind == "forfeited"
     # The connector keeps its request ids to itself; its charges go by the release, and what it held by the question.
     if path[:2] == CONNECTORS:
         request_id = f"{CONNECTOR_RELEASE}{query_id}" if is_forfeited else release_id
     cost = Amount(int(information), int(calls))
     limit = _limit(change) if kind == "limit" else None
-    return Entry(request_id, path, cost, depths, is_forfeited, shared, kind, limit, blocks, purpose)
+    return Entry(request_id, path, cost, depths, is_forfeited, shared, kind, limit, blocks)
 
 
 def _limit(change: str) -> Amount | None:

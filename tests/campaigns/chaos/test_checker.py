@@ -18,7 +18,6 @@ from tests.campaigns.chaos.history import (
     Replay,
     Reported,
     Truth,
-    counted,
 )
 from tests.campaigns.chaos.late_limits import charges_above
 
@@ -49,24 +48,6 @@ def truth(*journal: Entry, spent: Amount | None = None, reserved: Amount = NOTHI
 def faults(history: History, found: Truth) -> set[Fault]:
     """Return every kind of fault that is found."""
     return {finding.fault for finding in check(history, found).findings}
-
-
-def test_a_purpose_is_judged_as_a_level_of_its_own() -> None:
-    """One that counts nothing, or more than its limit, is found; so is a charge that counts for another."""
-    asked = replace(reported("paid", spent=COST), purpose="payroll")
-    line = replace(entry("paid"), purpose="payroll")
-    history, plain = History([asked]), Level(LIMIT, COST, NOTHING)
-
-    def found(*lines: Entry, own: Level) -> set[Fault]:
-        names = [name for path in (ANN[:1], ANN) for name in counted(path, "payroll")]
-        assert names[1::2] == [("acme*payroll",), ("acme", "ann*payroll")]
-        return faults(history, Truth(dict(zip(names, (plain, own) * 2, strict=True)), lines))
-
-    assert found(line, own=plain) == set()
-    assert found(line, own=Level(LIMIT, NOTHING, NOTHING)) == {Fault.BELOW, Fault.UNEQUAL}
-    assert found(line, own=Level(Amount(3, 3), COST, NOTHING)) == {Fault.OVERSPENT}
-    assert found(line, own=Level(LIMIT, COST, COST)) == {Fault.HELD}
-    assert Fault.LOST in found(replace(line, purpose=""), own=plain)
 
 
 PAID = reported("paid", spent=COST)

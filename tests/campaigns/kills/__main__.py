@@ -57,7 +57,6 @@ def _rows(outcome: Outcome) -> list[tuple[str, int]]:
         *((f"refused: {reason}", number) for reason, number in sorted(heard.refused.items())),
         ("charges in the journal", len(after.journal)),
         ("of those, of answers that never arrived", without_answer),
-        ("of those, for a purpose", sum(line.purpose != "" for line in after.journal)),
         ("information charged", sum(line.cost.information for line in after.journal)),
         ("releases charged", len({line.release_id for line in after.journal})),
         ("accounts", len({line.account for line in after.journal})),

@@ -17,7 +17,6 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
 
-from tests.campaigns.chaos.history import counted
 from tests.campaigns.kills.history import Amount, Heard, Level, Path, Shown
 from tests.campaigns.kills.questions import Asked, drawn
 from tests.campaigns.kills.stage import ROOMY, SHARED, TIGHT, Stage
@@ -155,13 +154,11 @@ class Load:
 
 
 async def levels_of(channel: grpc.aio.Channel, account: Path) -> dict[Path, Level]:
-    """Return all levels of an account that have a limit, and what they have for purposes."""
+    """Return all levels of an account that have a limit."""
     stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
     request = budget_pb2.GetBudgetRequest(account=budget_pb2.Account(path=account))
     answer = await stub.GetBudget(request, timeout=2)
     return {
-        counted(tuple(level.path), level.purpose)[-1]: Level(
-            *map(amount_of, (level.limit, level.spent, level.reserved))
-        )
-        for level in (*answer.levels, *answer.purposes)
+        tuple(level.path): Level(*map(amount_of, (level.limit, level.spent, level.reserved)))
+        for level in answer.levels
     }

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 
-from tests.campaigns.chaos.history import counted
 from tests.campaigns.kills.history import NOTHING, Amount, FinalState, Heard, Level, Line, Path, Shown
 
 # What an asker may hear while processes die, by the reason of the gateway or, without one, by gRPC's code.
@@ -116,8 +115,8 @@ def _level_findings(heard: Heard, after: FinalState) -> Iterator[Finding]:
     spent: dict[Path, Amount] = defaultdict(lambda: NOTHING)
     for line in after.journal:
         for depth in range(1, len(line.account) + 1):
-            for path in counted(line.account[:depth], line.purpose):
-                spent[path] = spent[path].plus(line.cost)
+            path = line.account[:depth]
+            spent[path] = spent[path].plus(line.cost)
     for path, level in after.levels.items():
         if level.spent != spent[path]:
             yield Finding(Fault.UNEQUAL, str(path))

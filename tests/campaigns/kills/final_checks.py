@@ -141,7 +141,7 @@ async def _journal(gateways: Gateways) -> tuple[Line, ...]:
 
 def _line(entry: admin_pb2.ChargeEntry) -> Line:
     cost, kind = amount_of(entry.cost), _KINDS.get(entry.kind, str(entry.kind))
-    return Line(tuple(entry.account.path), entry.query_id, entry.release_id, cost, kind, entry.cost.purpose)
+    return Line(tuple(entry.account.path), entry.query_id, entry.release_id, cost, kind)
 
 
 async def _differences(gateways: Gateways) -> int:

@@ -35,7 +35,6 @@ class Line:
     release_id: str
     cost: Amount
     kind: str = "settled"
-    purpose: str = ""
 
 
 @dataclass(frozen=True)

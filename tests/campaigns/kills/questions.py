@@ -37,10 +37,7 @@ _TABLE = """
       tag: {type: string, group_by: true, filter: [in, not_in]}
 """
 POLICY = (
-    POLICY
-    + _TABLE.lstrip("\n")
-    + f"  {LIVE}:{_TABLE}"
-    + f"  pinned:\n    purpose: payroll\n    data_version: promised{_TABLE}"
+    POLICY + _TABLE.lstrip("\n") + f"  {LIVE}:{_TABLE}" + f"  pinned:\n    data_version: promised{_TABLE}"
 )
 
 

@@ -33,10 +33,8 @@ accounts:
   - {{path: [{ROOMY}], limit: {{information: 1000000000, calls: 1000000000}}, window: never}}
   - {{path: [{ROOMY}, "*"], limit: {{information: 1000000000, calls: 1000000000}}, window: never}}
   - {{path: [{SHARED}], limit: {{information: 1000000000, calls: 1000000000}}, window: never}}
-  - {{path: [{SHARED}, "*"], limit: {{information: 60, calls: 12}}, window: never,
-      purposes: {{payroll: {{information: 60, calls: 3}}}}}}
-  - {{path: [{SHARED}, "*", "*"], limit: {{information: 40, calls: 9}}, window: never,
-      purposes: {{payroll: {{information: 9, calls: 9}}}}}}
+  - {{path: [{SHARED}, "*"], limit: {{information: 60, calls: 12}}, window: never}}
+  - {{path: [{SHARED}, "*", "*"], limit: {{information: 40, calls: 9}}, window: never}}
   - {{path: [{TIGHT}], limit: {{information: 1000000000, calls: 1000000000}}, window: never}}
   - {{path: [{TIGHT}, "*"], limit: {{information: 12, calls: 3}}, window: never}}
 """

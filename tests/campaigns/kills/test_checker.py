@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.campaigns.chaos.history import counted
 from tests.campaigns.kills.checker import Fault, findings_of
 from tests.campaigns.kills.history import NOTHING, Amount, FinalState, Heard, Level, Line, Path, Shown
 from tests.campaigns.kills.questions import Asked
@@ -21,7 +20,6 @@ REPLAY = replace(FIRST, replayed=True)
 NEW = replace(FIRST, account=("roomy", "newcomer"), request_id="")
 PAID = Line(ANN, "query", "release", COST)
 LEVEL = Level(Amount(10, 2), COST, NOTHING)
-OF_PURPOSE = counted(ANN, "payroll")[-1]
 HEARD = Heard(
     shown=[FIRST, FREE], refused=Counter({"UNAVAILABLE": 3, "code CANCELLED": 1}), seen=[(ANN, LEVEL)]
 )
@@ -80,8 +78,6 @@ def test_what_callers_must_not_hear_is_found(heard: dict[str, object], fault: Fa
         ({"levels": {ANN: replace(LEVEL, spent=Amount(5, 1))}}, {Fault.UNEQUAL}),
         ({"levels": {ANN: replace(LEVEL, limit=Amount(3, 1))}}, {Fault.OVER}),
         ({"levels": {ANN: replace(LEVEL, reserved=Amount(0, 1))}}, {Fault.HELD}),
-        ({"levels": {OF_PURPOSE: LEVEL}}, {Fault.UNEQUAL}),
-        ({"levels": {OF_PURPOSE: LEVEL}, "journal": (replace(PAID, purpose="payroll"),)}, set()),
         ({"refused": ("INTEGRITY: a question",)}, {Fault.UNEXPECTED}),
         ({"differences": 1}, {Fault.UNVERIFIED}),
     ],

@@ -29,15 +29,15 @@ from gris_api.dp.v1 import dp_pb2 as gris_dot_dp_dot_v1_dot_dp__pb2
 from gris_api.dp.v1 import question_pb2 as gris_dot_dp_dot_v1_dot_question__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15gris/app/v1/app.proto\x12\x0bgris.app.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bgris/budget/v1/budget.proto\x1a\x19gris/common/v1/cost.proto\x1a\x13gris/dp/v1/dp.proto\x1a\x19gris/dp/v1/question.proto\"\xaa\x01\n\nAskRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12(\n\x07\x61\x63\x63ount\x18\x02 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x12\n\nconfidence\x18\x04 \x01(\x01\x12\x15\n\x08max_cost\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\x0b\n\t_max_cost\"e\n\x0b\x41skResponse\x12*\n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x19.gris.dp.v1.ShownElementsH\x00\x12\"\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x13.gris.app.v1.ResultH\x00\x42\x06\n\x04part\"\xba\x01\n\x06Result\x12 \n\x05shown\x18\x01 \x01(\x0b\x32\x11.gris.dp.v1.Shown\x12%\n\x07\x63harged\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12(\n\tremaining\x18\x03 \x03(\x0b\x32\x15.gris.budget.v1.Level\x12\x10\n\x08replayed\x18\x04 \x01(\x08\x12+\n\x05price\x18\x05 \x01(\x0b\x32\x1c.gris.app.v1.ExplainResponse\"b\n\x0e\x45xplainRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12(\n\x07\x61\x63\x63ount\x18\x02 \x01(\x0b\x32\x17.gris.budget.v1.Account\"c\n\x0f\x45xplainResponse\x12&\n\x08\x65stimate\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Estimate\x12(\n\x06shares\x18\x02 \x03(\x0b\x32\x18.gris.app.v1.BudgetShare\"\x8e\x01\n\x0b\x42udgetShare\x12\x0c\n\x04path\x18\x01 \x03(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x0c\n\x04\x63ost\x18\x03 \x01(\x03\x12\r\n\x05limit\x18\x04 \x01(\x03\x12\x11\n\tremaining\x18\x05 \x01(\x03\x12\"\n\x04mode\x18\x06 \x01(\x0e\x32\x14.gris.budget.v1.Mode\x12\x0f\n\x07purpose\x18\x07 \x01(\t\"?\n\x13GetRemainingRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\"g\n\x14GetRemainingResponse\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12%\n\x06levels\x18\x02 \x03(\x0b\x32\x15.gris.budget.v1.Level\"m\n\x13GetGuaranteeRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12,\n\x07\x64omains\x18\x02 \x03(\x0b\x32\x1b.gris.dp.v1.PublishedDomain\"l\n\x0f\x42udgetGuarantee\x12\x0c\n\x04path\x18\x01 \x03(\t\x12#\n\x05limit\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12&\n\x05worth\x18\x03 \x01(\x0b\x32\x17.gris.dp.v1.BudgetWorth\"\xc0\x01\n\x14GetGuaranteeResponse\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12)\n\x03own\x18\x02 \x01(\x0b\x32\x1c.gris.app.v1.BudgetGuarantee\x12,\n\x06shared\x18\x03 \x01(\x0b\x32\x1c.gris.app.v1.BudgetGuarantee\x12%\n\x07sharing\x18\x04 \x01(\x0e\x32\x14.gris.app.v1.Sharing\"I\n\x11GetCatalogRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"B\n\x12GetCatalogResponse\x12,\n\x04page\x18\x01 \x01(\x0b\x32\x1e.gris.dp.v1.GetCatalogResponse\"f\n\x13ListReleasesRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"[\n\x14ListReleasesResponse\x12*\n\x08releases\x18\x01 \x03(\x0b\x32\x18.gris.app.v1.PastRelease\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8f\x02\n\x0bPastRelease\x12/\n\x0breleased_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x08question\x18\x02 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12+\n\x08\x65lements\x18\x04 \x01(\x0b\x32\x19.gris.dp.v1.ShownElements\x12\x18\n\x10\x65lements_omitted\x18\x05 \x01(\x08\x12#\n\x06result\x18\x06 \x01(\x0b\x32\x13.gris.app.v1.Result\x12\x12\n\nconfidence\x18\x07 \x01(\x01\x12\x13\n\x0bnot_offered\x18\t \x01(\x08\"\xc1\x01\n\x14RequestBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x0c\n\x04path\x18\x02 \x03(\t\x12\x13\n\x0binformation\x18\x03 \x01(\x03\x12\r\n\x05\x63\x61lls\x18\x04 \x01(\x03\x12)\n\x05until\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x12\n\nrequest_id\x18\x07 \x01(\t\"5\n\x15RequestBudgetResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08replayed\x18\x02 \x01(\x08*`\n\x07Sharing\x12\x17\n\x13SHARING_UNSPECIFIED\x10\x00\x12\x10\n\x0cSHARING_NONE\x10\x01\x12\x17\n\x13SHARING_WORST_CASES\x10\x02\x12\x11\n\rSHARING_COSTS\x10\x03\x32\xbd\x04\n\x13PrivateQueryService\x12:\n\x03\x41sk\x12\x17.gris.app.v1.AskRequest\x1a\x18.gris.app.v1.AskResponse0\x01\x12\x44\n\x07\x45xplain\x12\x1b.gris.app.v1.ExplainRequest\x1a\x1c.gris.app.v1.ExplainResponse\x12S\n\x0cGetRemaining\x12 .gris.app.v1.GetRemainingRequest\x1a!.gris.app.v1.GetRemainingResponse\x12S\n\x0cGetGuarantee\x12 .gris.app.v1.GetGuaranteeRequest\x1a!.gris.app.v1.GetGuaranteeResponse\x12M\n\nGetCatalog\x12\x1e.gris.app.v1.GetCatalogRequest\x1a\x1f.gris.app.v1.GetCatalogResponse\x12S\n\x0cListReleases\x12 .gris.app.v1.ListReleasesRequest\x1a!.gris.app.v1.ListReleasesResponse\x12V\n\rRequestBudget\x12!.gris.app.v1.RequestBudgetRequest\x1a\".gris.app.v1.RequestBudgetResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15gris/app/v1/app.proto\x12\x0bgris.app.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bgris/budget/v1/budget.proto\x1a\x19gris/common/v1/cost.proto\x1a\x13gris/dp/v1/dp.proto\x1a\x19gris/dp/v1/question.proto\"\xaa\x01\n\nAskRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12(\n\x07\x61\x63\x63ount\x18\x02 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x12\n\nconfidence\x18\x04 \x01(\x01\x12\x15\n\x08max_cost\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\x0b\n\t_max_cost\"e\n\x0b\x41skResponse\x12*\n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x19.gris.dp.v1.ShownElementsH\x00\x12\"\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x13.gris.app.v1.ResultH\x00\x42\x06\n\x04part\"\xba\x01\n\x06Result\x12 \n\x05shown\x18\x01 \x01(\x0b\x32\x11.gris.dp.v1.Shown\x12%\n\x07\x63harged\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12(\n\tremaining\x18\x03 \x03(\x0b\x32\x15.gris.budget.v1.Level\x12\x10\n\x08replayed\x18\x04 \x01(\x08\x12+\n\x05price\x18\x05 \x01(\x0b\x32\x1c.gris.app.v1.ExplainResponse\"b\n\x0e\x45xplainRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12(\n\x07\x61\x63\x63ount\x18\x02 \x01(\x0b\x32\x17.gris.budget.v1.Account\"c\n\x0f\x45xplainResponse\x12&\n\x08\x65stimate\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Estimate\x12(\n\x06shares\x18\x02 \x03(\x0b\x32\x18.gris.app.v1.BudgetShare\"}\n\x0b\x42udgetShare\x12\x0c\n\x04path\x18\x01 \x03(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x0c\n\x04\x63ost\x18\x03 \x01(\x03\x12\r\n\x05limit\x18\x04 \x01(\x03\x12\x11\n\tremaining\x18\x05 \x01(\x03\x12\"\n\x04mode\x18\x06 \x01(\x0e\x32\x14.gris.budget.v1.Mode\"?\n\x13GetRemainingRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\"g\n\x14GetRemainingResponse\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12%\n\x06levels\x18\x02 \x03(\x0b\x32\x15.gris.budget.v1.Level\"m\n\x13GetGuaranteeRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12,\n\x07\x64omains\x18\x02 \x03(\x0b\x32\x1b.gris.dp.v1.PublishedDomain\"l\n\x0f\x42udgetGuarantee\x12\x0c\n\x04path\x18\x01 \x03(\t\x12#\n\x05limit\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12&\n\x05worth\x18\x03 \x01(\x0b\x32\x17.gris.dp.v1.BudgetWorth\"\xc0\x01\n\x14GetGuaranteeResponse\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12)\n\x03own\x18\x02 \x01(\x0b\x32\x1c.gris.app.v1.BudgetGuarantee\x12,\n\x06shared\x18\x03 \x01(\x0b\x32\x1c.gris.app.v1.BudgetGuarantee\x12%\n\x07sharing\x18\x04 \x01(\x0e\x32\x14.gris.app.v1.Sharing\"I\n\x11GetCatalogRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"B\n\x12GetCatalogResponse\x12,\n\x04page\x18\x01 \x01(\x0b\x32\x1e.gris.dp.v1.GetCatalogResponse\"f\n\x13ListReleasesRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"[\n\x14ListReleasesResponse\x12*\n\x08releases\x18\x01 \x03(\x0b\x32\x18.gris.app.v1.PastRelease\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8f\x02\n\x0bPastRelease\x12/\n\x0breleased_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x08question\x18\x02 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12+\n\x08\x65lements\x18\x04 \x01(\x0b\x32\x19.gris.dp.v1.ShownElements\x12\x18\n\x10\x65lements_omitted\x18\x05 \x01(\x08\x12#\n\x06result\x18\x06 \x01(\x0b\x32\x13.gris.app.v1.Result\x12\x12\n\nconfidence\x18\x07 \x01(\x01\x12\x13\n\x0bnot_offered\x18\t \x01(\x08\"\xc1\x01\n\x14RequestBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x0c\n\x04path\x18\x02 \x03(\t\x12\x13\n\x0binformation\x18\x03 \x01(\x03\x12\r\n\x05\x63\x61lls\x18\x04 \x01(\x03\x12)\n\x05until\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x12\n\nrequest_id\x18\x07 \x01(\t\"5\n\x15RequestBudgetResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08replayed\x18\x02 \x01(\x08*`\n\x07Sharing\x12\x17\n\x13SHARING_UNSPECIFIED\x10\x00\x12\x10\n\x0cSHARING_NONE\x10\x01\x12\x17\n\x13SHARING_WORST_CASES\x10\x02\x12\x11\n\rSHARING_COSTS\x10\x03\x32\xbd\x04\n\x13PrivateQueryService\x12:\n\x03\x41sk\x12\x17.gris.app.v1.AskRequest\x1a\x18.gris.app.v1.AskResponse0\x01\x12\x44\n\x07\x45xplain\x12\x1b.gris.app.v1.ExplainRequest\x1a\x1c.gris.app.v1.ExplainResponse\x12S\n\x0cGetRemaining\x12 .gris.app.v1.GetRemainingRequest\x1a!.gris.app.v1.GetRemainingResponse\x12S\n\x0cGetGuarantee\x12 .gris.app.v1.GetGuaranteeRequest\x1a!.gris.app.v1.GetGuaranteeResponse\x12M\n\nGetCatalog\x12\x1e.gris.app.v1.GetCatalogRequest\x1a\x1f.gris.app.v1.GetCatalogResponse\x12S\n\x0cListReleases\x12 .gris.app.v1.ListReleasesRequest\x1a!.gris.app.v1.ListReleasesResponse\x12V\n\rRequestBudget\x12!.gris.app.v1.RequestBudgetRequest\x1a\".gris.app.v1.RequestBudgetResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gris_api.app.v1.app_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SHARING']._serialized_start=2437
-  _globals['_SHARING']._serialized_end=2533
+  _globals['_SHARING']._serialized_start=2419
+  _globals['_SHARING']._serialized_end=2515
   _globals['_ASKREQUEST']._serialized_start=176
   _globals['_ASKREQUEST']._serialized_end=346
   _globals['_ASKRESPONSE']._serialized_start=348
@@ -48,32 +48,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXPLAINREQUEST']._serialized_end=738
   _globals['_EXPLAINRESPONSE']._serialized_start=740
   _globals['_EXPLAINRESPONSE']._serialized_end=839
-  _globals['_BUDGETSHARE']._serialized_start=842
-  _globals['_BUDGETSHARE']._serialized_end=984
-  _globals['_GETREMAININGREQUEST']._serialized_start=986
-  _globals['_GETREMAININGREQUEST']._serialized_end=1049
-  _globals['_GETREMAININGRESPONSE']._serialized_start=1051
-  _globals['_GETREMAININGRESPONSE']._serialized_end=1154
-  _globals['_GETGUARANTEEREQUEST']._serialized_start=1156
-  _globals['_GETGUARANTEEREQUEST']._serialized_end=1265
-  _globals['_BUDGETGUARANTEE']._serialized_start=1267
-  _globals['_BUDGETGUARANTEE']._serialized_end=1375
-  _globals['_GETGUARANTEERESPONSE']._serialized_start=1378
-  _globals['_GETGUARANTEERESPONSE']._serialized_end=1570
-  _globals['_GETCATALOGREQUEST']._serialized_start=1572
-  _globals['_GETCATALOGREQUEST']._serialized_end=1645
-  _globals['_GETCATALOGRESPONSE']._serialized_start=1647
-  _globals['_GETCATALOGRESPONSE']._serialized_end=1713
-  _globals['_LISTRELEASESREQUEST']._serialized_start=1715
-  _globals['_LISTRELEASESREQUEST']._serialized_end=1817
-  _globals['_LISTRELEASESRESPONSE']._serialized_start=1819
-  _globals['_LISTRELEASESRESPONSE']._serialized_end=1910
-  _globals['_PASTRELEASE']._serialized_start=1913
-  _globals['_PASTRELEASE']._serialized_end=2184
-  _globals['_REQUESTBUDGETREQUEST']._serialized_start=2187
-  _globals['_REQUESTBUDGETREQUEST']._serialized_end=2380
-  _globals['_REQUESTBUDGETRESPONSE']._serialized_start=2382
-  _globals['_REQUESTBUDGETRESPONSE']._serialized_end=2435
-  _globals['_PRIVATEQUERYSERVICE']._serialized_start=2536
-  _globals['_PRIVATEQUERYSERVICE']._serialized_end=3109
+  _globals['_BUDGETSHARE']._serialized_start=841
+  _globals['_BUDGETSHARE']._serialized_end=966
+  _globals['_GETREMAININGREQUEST']._serialized_start=968
+  _globals['_GETREMAININGREQUEST']._serialized_end=1031
+  _globals['_GETREMAININGRESPONSE']._serialized_start=1033
+  _globals['_GETREMAININGRESPONSE']._serialized_end=1136
+  _globals['_GETGUARANTEEREQUEST']._serialized_start=1138
+  _globals['_GETGUARANTEEREQUEST']._serialized_end=1247
+  _globals['_BUDGETGUARANTEE']._serialized_start=1249
+  _globals['_BUDGETGUARANTEE']._serialized_end=1357
+  _globals['_GETGUARANTEERESPONSE']._serialized_start=1360
+  _globals['_GETGUARANTEERESPONSE']._serialized_end=1552
+  _globals['_GETCATALOGREQUEST']._serialized_start=1554
+  _globals['_GETCATALOGREQUEST']._serialized_end=1627
+  _globals['_GETCATALOGRESPONSE']._serialized_start=1629
+  _globals['_GETCATALOGRESPONSE']._serialized_end=1695
+  _globals['_LISTRELEASESREQUEST']._serialized_start=1697
+  _globals['_LISTRELEASESREQUEST']._serialized_end=1799
+  _globals['_LISTRELEASESRESPONSE']._serialized_start=1801
+  _globals['_LISTRELEASESRESPONSE']._serialized_end=1892
+  _globals['_PASTRELEASE']._serialized_start=1895
+  _globals['_PASTRELEASE']._serialized_end=2166
+  _globals['_REQUESTBUDGETREQUEST']._serialized_start=2169
+  _globals['_REQUESTBUDGETREQUEST']._serialized_end=2362
+  _globals['_REQUESTBUDGETRESPONSE']._serialized_start=2364
+  _globals['_REQUESTBUDGETRESPONSE']._serialized_end=2417
+  _globals['_PRIVATEQUERYSERVICE']._serialized_start=2518
+  _globals['_PRIVATEQUERYSERVICE']._serialized_end=3091
 # @@protoc_insertion_point(module_scope)

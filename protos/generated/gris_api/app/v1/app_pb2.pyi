@@ -76,22 +76,20 @@ class ExplainResponse(_message.Message):
     def __init__(self, estimate: _Optional[_Union[_dp_pb2.Estimate, _Mapping]] = ..., shares: _Optional[_Iterable[_Union[BudgetShare, _Mapping]]] = ...) -> None: ...
 
 class BudgetShare(_message.Message):
-    __slots__ = ("path", "unit", "cost", "limit", "remaining", "mode", "purpose")
+    __slots__ = ("path", "unit", "cost", "limit", "remaining", "mode")
     PATH_FIELD_NUMBER: _ClassVar[int]
     UNIT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     REMAINING_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
-    PURPOSE_FIELD_NUMBER: _ClassVar[int]
     path: _containers.RepeatedScalarFieldContainer[str]
     unit: str
     cost: int
     limit: int
     remaining: int
     mode: _budget_pb2.Mode
-    purpose: str
-    def __init__(self, path: _Optional[_Iterable[str]] = ..., unit: _Optional[str] = ..., cost: _Optional[int] = ..., limit: _Optional[int] = ..., remaining: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ..., purpose: _Optional[str] = ...) -> None: ...
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., unit: _Optional[str] = ..., cost: _Optional[int] = ..., limit: _Optional[int] = ..., remaining: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ...) -> None: ...
 
 class GetRemainingRequest(_message.Message):
     __slots__ = ("account",)

@@ -62,7 +62,7 @@ CHARGE_KIND_REFUSE: ChargeKind
 CHARGE_KIND_FORGET: ChargeKind
 
 class Limit(_message.Message):
-    __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone", "until", "purposes")
+    __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone", "until")
     INFORMATION_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
@@ -70,7 +70,6 @@ class Limit(_message.Message):
     SLIDING_DAYS_FIELD_NUMBER: _ClassVar[int]
     ZONE_FIELD_NUMBER: _ClassVar[int]
     UNTIL_FIELD_NUMBER: _ClassVar[int]
-    PURPOSES_FIELD_NUMBER: _ClassVar[int]
     information: int
     calls: int
     mode: _budget_pb2.Mode
@@ -78,18 +77,7 @@ class Limit(_message.Message):
     sliding_days: int
     zone: str
     until: _timestamp_pb2.Timestamp
-    purposes: _containers.RepeatedCompositeFieldContainer[PurposeLimit]
-    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ..., period: _Optional[_Union[Period, str]] = ..., sliding_days: _Optional[int] = ..., zone: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., purposes: _Optional[_Iterable[_Union[PurposeLimit, _Mapping]]] = ...) -> None: ...
-
-class PurposeLimit(_message.Message):
-    __slots__ = ("purpose", "information", "calls")
-    PURPOSE_FIELD_NUMBER: _ClassVar[int]
-    INFORMATION_FIELD_NUMBER: _ClassVar[int]
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    purpose: str
-    information: int
-    calls: int
-    def __init__(self, purpose: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ...) -> None: ...
+    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ..., period: _Optional[_Union[Period, str]] = ..., sliding_days: _Optional[int] = ..., zone: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class LimitChange(_message.Message):
     __slots__ = ("path", "limit")

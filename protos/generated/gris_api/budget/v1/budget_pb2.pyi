@@ -26,7 +26,7 @@ class Account(_message.Message):
     def __init__(self, path: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Level(_message.Message):
-    __slots__ = ("path", "limit", "spent", "reserved", "remaining", "mode", "window_start", "window_end", "worst_case", "policy_statements", "over_limit", "previous_currency", "largest_limit", "unlimited_before", "remaining_of_blocks", "limit_until", "purpose")
+    __slots__ = ("path", "limit", "spent", "reserved", "remaining", "mode", "window_start", "window_end", "worst_case", "policy_statements", "over_limit", "previous_currency", "largest_limit", "unlimited_before", "remaining_of_blocks", "limit_until")
     PATH_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     SPENT_FIELD_NUMBER: _ClassVar[int]
@@ -43,7 +43,6 @@ class Level(_message.Message):
     UNLIMITED_BEFORE_FIELD_NUMBER: _ClassVar[int]
     REMAINING_OF_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     LIMIT_UNTIL_FIELD_NUMBER: _ClassVar[int]
-    PURPOSE_FIELD_NUMBER: _ClassVar[int]
     path: _containers.RepeatedScalarFieldContainer[str]
     limit: _cost_pb2.Cost
     spent: _cost_pb2.Cost
@@ -60,24 +59,21 @@ class Level(_message.Message):
     unlimited_before: bool
     remaining_of_blocks: _containers.RepeatedCompositeFieldContainer[_cost_pb2.Cost]
     limit_until: _timestamp_pb2.Timestamp
-    purpose: str
-    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., spent: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reserved: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., mode: _Optional[_Union[Mode, str]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worst_case: bool = ..., policy_statements: _Optional[_Iterable[str]] = ..., over_limit: bool = ..., previous_currency: bool = ..., largest_limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., unlimited_before: bool = ..., remaining_of_blocks: _Optional[_Iterable[_Union[_cost_pb2.Cost, _Mapping]]] = ..., limit_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., purpose: _Optional[str] = ...) -> None: ...
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., spent: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reserved: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., mode: _Optional[_Union[Mode, str]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worst_case: bool = ..., policy_statements: _Optional[_Iterable[str]] = ..., over_limit: bool = ..., previous_currency: bool = ..., largest_limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., unlimited_before: bool = ..., remaining_of_blocks: _Optional[_Iterable[_Union[_cost_pb2.Cost, _Mapping]]] = ..., limit_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Shortfall(_message.Message):
-    __slots__ = ("path", "unit", "requested", "remaining", "refreshes_at", "purpose")
+    __slots__ = ("path", "unit", "requested", "remaining", "refreshes_at")
     PATH_FIELD_NUMBER: _ClassVar[int]
     UNIT_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_FIELD_NUMBER: _ClassVar[int]
     REMAINING_FIELD_NUMBER: _ClassVar[int]
     REFRESHES_AT_FIELD_NUMBER: _ClassVar[int]
-    PURPOSE_FIELD_NUMBER: _ClassVar[int]
     path: _containers.RepeatedScalarFieldContainer[str]
     unit: str
     requested: int
     remaining: int
     refreshes_at: _timestamp_pb2.Timestamp
-    purpose: str
-    def __init__(self, path: _Optional[_Iterable[str]] = ..., unit: _Optional[str] = ..., requested: _Optional[int] = ..., remaining: _Optional[int] = ..., refreshes_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., purpose: _Optional[str] = ...) -> None: ...
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., unit: _Optional[str] = ..., requested: _Optional[int] = ..., remaining: _Optional[int] = ..., refreshes_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class CheckBudgetRequest(_message.Message):
     __slots__ = ("account", "cost")
@@ -194,7 +190,7 @@ class GetBudgetRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., with_policy_statements: bool = ..., with_region_shares: bool = ..., blocks: _Optional[_Iterable[str]] = ..., without_levels: bool = ...) -> None: ...
 
 class GetBudgetResponse(_message.Message):
-    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level", "region_shares", "lapsed_shares", "purposes", "account_id")
+    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level", "region_shares", "lapsed_shares", "account_id")
     LEVELS_FIELD_NUMBER: _ClassVar[int]
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     NEXT_UNIT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -203,7 +199,6 @@ class GetBudgetResponse(_message.Message):
     CLOSED_LEVEL_FIELD_NUMBER: _ClassVar[int]
     REGION_SHARES_FIELD_NUMBER: _ClassVar[int]
     LAPSED_SHARES_FIELD_NUMBER: _ClassVar[int]
-    PURPOSES_FIELD_NUMBER: _ClassVar[int]
     ACCOUNT_ID_FIELD_NUMBER: _ClassVar[int]
     levels: _containers.RepeatedCompositeFieldContainer[Level]
     unit_id: str
@@ -213,9 +208,8 @@ class GetBudgetResponse(_message.Message):
     closed_level: _containers.RepeatedScalarFieldContainer[str]
     region_shares: _containers.RepeatedCompositeFieldContainer[RegionShare]
     lapsed_shares: _containers.RepeatedCompositeFieldContainer[RegionShare]
-    purposes: _containers.RepeatedCompositeFieldContainer[Level]
     account_id: str
-    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closed_level: _Optional[_Iterable[str]] = ..., region_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., lapsed_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., purposes: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., account_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closed_level: _Optional[_Iterable[str]] = ..., region_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., lapsed_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., account_id: _Optional[str] = ...) -> None: ...
 
 class RegionShare(_message.Message):
     __slots__ = ("region", "held", "ends_at")

@@ -24,8 +24,8 @@ class BudgetServiceStub:
 
     RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED is a budget that does not hold the cost. ErrorInfo's metadata
     describes the first shortfall, that of the widest level: level (its path, joined by "/"), unit, requested, remaining,
-    purpose if it is what the level has for one, and refreshes_at (RFC 3339) unless it is never refreshed.
-    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit.
+    and refreshes_at (RFC 3339) unless it is never refreshed.
+    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit.
     google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A refusal is remembered for
     an hour, unless its account has no name in the ledger yet: after a limit was raised, use a new request_id.
 
@@ -62,7 +62,7 @@ class BudgetServiceStub:
     ]
     """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
     that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS: the
-    root has as many blocks and purposes as it may have, and one of these is not among them.
+    root has as many blocks as it may have, and one of these is not among them.
     """
 
     UpdateBudget: grpc.UnaryUnaryMultiCallable[
@@ -73,8 +73,7 @@ class BudgetServiceStub:
     FAILED_PRECONDITION with reason RESERVATION_OVER: the reservation was settled, cancelled or lapsed before, or the
     payment that made it free was refunded; RELEASE_MISMATCH: this question was paid for with another release.
     INVALID_ARGUMENT with reason COST_ABOVE_RESERVATION: the cost is more than the reservation holds; QUERY_MISMATCH:
-    the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; PURPOSE_MISMATCH: it is for another
-    purpose; SUM_OVERFLOW as for ReserveBudget.
+    the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; SUM_OVERFLOW as for ReserveBudget.
     FAILED_PRECONDITION with reason TOO_MANY_BLOCKS as for ReserveBudget. PERMISSION_DENIED with reason
     TICKET_NOT_AUTHENTIC: dp_service did not make the ticket for this charge.
     """
@@ -112,8 +111,8 @@ class BudgetServiceAsyncStub:
 
     RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED is a budget that does not hold the cost. ErrorInfo's metadata
     describes the first shortfall, that of the widest level: level (its path, joined by "/"), unit, requested, remaining,
-    purpose if it is what the level has for one, and refreshes_at (RFC 3339) unless it is never refreshed.
-    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit.
+    and refreshes_at (RFC 3339) unless it is never refreshed.
+    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit.
     google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A refusal is remembered for
     an hour, unless its account has no name in the ledger yet: after a limit was raised, use a new request_id.
 
@@ -149,7 +148,7 @@ class BudgetServiceAsyncStub:
     ]
     """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
     that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS: the
-    root has as many blocks and purposes as it may have, and one of these is not among them.
+    root has as many blocks as it may have, and one of these is not among them.
     """
 
     UpdateBudget: grpc.aio.UnaryUnaryMultiCallable[
@@ -160,8 +159,7 @@ class BudgetServiceAsyncStub:
     FAILED_PRECONDITION with reason RESERVATION_OVER: the reservation was settled, cancelled or lapsed before, or the
     payment that made it free was refunded; RELEASE_MISMATCH: this question was paid for with another release.
     INVALID_ARGUMENT with reason COST_ABOVE_RESERVATION: the cost is more than the reservation holds; QUERY_MISMATCH:
-    the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; PURPOSE_MISMATCH: it is for another
-    purpose; SUM_OVERFLOW as for ReserveBudget.
+    the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; SUM_OVERFLOW as for ReserveBudget.
     FAILED_PRECONDITION with reason TOO_MANY_BLOCKS as for ReserveBudget. PERMISSION_DENIED with reason
     TICKET_NOT_AUTHENTIC: dp_service did not make the ticket for this charge.
     """
@@ -199,8 +197,8 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
 
     RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED is a budget that does not hold the cost. ErrorInfo's metadata
     describes the first shortfall, that of the widest level: level (its path, joined by "/"), unit, requested, remaining,
-    purpose if it is what the level has for one, and refreshes_at (RFC 3339) unless it is never refreshed.
-    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit, or level*purpose*:unit.
+    and refreshes_at (RFC 3339) unless it is never refreshed.
+    google.rpc.QuotaFailure lists every shortfall, with the subject level:unit.
     google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A refusal is remembered for
     an hour, unless its account has no name in the ledger yet: after a limit was raised, use a new request_id.
 
@@ -240,7 +238,7 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse]]:
         """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
         that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS: the
-        root has as many blocks and purposes as it may have, and one of these is not among them.
+        root has as many blocks as it may have, and one of these is not among them.
         """
 
     @abc.abstractmethod
@@ -253,8 +251,7 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         FAILED_PRECONDITION with reason RESERVATION_OVER: the reservation was settled, cancelled or lapsed before, or the
         payment that made it free was refunded; RELEASE_MISMATCH: this question was paid for with another release.
         INVALID_ARGUMENT with reason COST_ABOVE_RESERVATION: the cost is more than the reservation holds; QUERY_MISMATCH:
-        the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; PURPOSE_MISMATCH: it is for another
-        purpose; SUM_OVERFLOW as for ReserveBudget.
+        the reservation is for another question; BLOCKS_MISMATCH: it is for other blocks; SUM_OVERFLOW as for ReserveBudget.
         FAILED_PRECONDITION with reason TOO_MANY_BLOCKS as for ReserveBudget. PERMISSION_DENIED with reason
         TICKET_NOT_AUTHENTIC: dp_service did not make the ticket for this charge.
         """

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gris/common/v1/cost.proto\x12\x0egris.common.v1\"\\\n\x04\x43ost\x12\x13\n\x0binformation\x18\x01 \x01(\x03\x12\r\n\x05\x63\x61lls\x18\x02 \x01(\x03\x12\x0f\n\x07unit_id\x18\x03 \x01(\t\x12\x0e\n\x06\x62locks\x18\x04 \x03(\t\x12\x0f\n\x07purpose\x18\x05 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gris/common/v1/cost.proto\x12\x0egris.common.v1\"K\n\x04\x43ost\x12\x13\n\x0binformation\x18\x01 \x01(\x03\x12\r\n\x05\x63\x61lls\x18\x02 \x01(\x03\x12\x0f\n\x07unit_id\x18\x03 \x01(\t\x12\x0e\n\x06\x62locks\x18\x04 \x03(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,5 +32,5 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gris_api.common.v1.cost_pb2
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_COST']._serialized_start=45
-  _globals['_COST']._serialized_end=137
+  _globals['_COST']._serialized_end=120
 # @@protoc_insertion_point(module_scope)

@@ -7,15 +7,13 @@ from typing import ClassVar as _ClassVar, Optional as _Optional
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Cost(_message.Message):
-    __slots__ = ("information", "calls", "unit_id", "blocks", "purpose")
+    __slots__ = ("information", "calls", "unit_id", "blocks")
     INFORMATION_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
-    PURPOSE_FIELD_NUMBER: _ClassVar[int]
     information: int
     calls: int
     unit_id: str
     blocks: _containers.RepeatedScalarFieldContainer[str]
-    purpose: str
-    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., unit_id: _Optional[str] = ..., blocks: _Optional[_Iterable[str]] = ..., purpose: _Optional[str] = ...) -> None: ...
+    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., unit_id: _Optional[str] = ..., blocks: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -1119,7 +1119,7 @@ class GetCatalogRequest(_message.Message):
     def __init__(self, table: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., audience: _Optional[_Union[_question_pb2.Audience, _Mapping]] = ...) -> None: ...
 
 class GetCatalogResponse(_message.Message):
-    __slots__ = ("tables", "next_page_token", "epsilon_per", "delta", "unit_id", "count_noise", "policy_id", "blocks", "audience", "purposes")
+    __slots__ = ("tables", "next_page_token", "epsilon_per", "delta", "unit_id", "count_noise", "policy_id", "blocks", "audience")
     TABLES_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
@@ -1129,7 +1129,6 @@ class GetCatalogResponse(_message.Message):
     POLICY_ID_FIELD_NUMBER: _ClassVar[int]
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
     AUDIENCE_FIELD_NUMBER: _ClassVar[int]
-    PURPOSES_FIELD_NUMBER: _ClassVar[int]
     tables: _containers.RepeatedCompositeFieldContainer[CatalogTable]
     next_page_token: str
     epsilon_per: str
@@ -1139,8 +1138,7 @@ class GetCatalogResponse(_message.Message):
     policy_id: str
     blocks: Blocks
     audience: str
-    purposes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, tables: _Optional[_Iterable[_Union[CatalogTable, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., unit_id: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., policy_id: _Optional[str] = ..., blocks: _Optional[_Union[Blocks, _Mapping]] = ..., audience: _Optional[str] = ..., purposes: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, tables: _Optional[_Iterable[_Union[CatalogTable, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., unit_id: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., policy_id: _Optional[str] = ..., blocks: _Optional[_Union[Blocks, _Mapping]] = ..., audience: _Optional[str] = ...) -> None: ...
 
 class Blocks(_message.Message):
     __slots__ = ("name", "values", "ids", "rest", "moves", "all_may_pay")
