@@ -22,7 +22,7 @@ IMAGES := dp-service budget-service gateway gateway-catalogue tools
 LOCKS := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench bounded chaos check clean clients-check console-pictures demo demo-two-servers docs explore format fuzz fuzz-wires go-client help images kills kubernetes-test locks manifests notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos release release-check rolling sensitivity simulate superset-check tenants test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench bounded chaos check clean clients-check console-pictures demo demo-two-servers docs explore format fuzz fuzz-wires go-client help images kills kubernetes-test locks notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos release release-check rolling sensitivity simulate superset-check tenants test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -108,7 +108,7 @@ test-long: $(VENV)/.dev ## larger versions of cases that `make test` runs small
 test-fast: $(VENV)/.dev ## run the tests that need no other process: the loop of every day
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m "not process and not slow"
 
-check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, Kubernetes manifests and the chart that they are written from
+check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, Kubernetes manifests and what the chart makes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -131,9 +131,6 @@ format: $(VENV)/.dev ## format the code
 protos: $(VENV)/.dev ## write protos/generated
 	$(BIN)/python protos/generate.py
 
-manifests: $(VENV)/.dev ## write the plain manifests of deploy/kubernetes from the chart; needs helm
-	@$(BIN)/python -m deploy.kubernetes.manifests
-
 # Builds each image from a folder, with a tag.
 BUILD_IMAGES = for each in $(IMAGES); do \
 	$(IMAGE_BUILD) $(GRIS_IMAGES)-$$each:$(2) $(1) --file $(1)/deploy/Dockerfile --target $$each \
@@ -145,7 +142,7 @@ images: ## build the images, and make the secrets that compose.yaml mounts; IMAG
 
 # Brings images into the cluster's nodes, as `kind load docker-image` does; empty where the nodes pull them themselves.
 KUBERNETES_LOAD ?=
-kubernetes-test: $(VENV)/.dev ## deploy to the cluster of KUBECONFIG, ask, kill and restart pods, change the policy; deletes it again; the plain file for a trial, or with GRIS_TEST_DEPLOYMENT=chart, =production, =several-gateways, =regions the Helm chart
+kubernetes-test: $(VENV)/.dev ## deploy to the cluster of KUBECONFIG, ask, kill and restart pods, change the policy; deletes it again; with GRIS_TEST_DEPLOYMENT=production, =several-gateways or =regions instead of a trial; needs helm
 ifneq ($(KUBERNETES_LOAD),)
 	$(MAKE) images GRIS_IMAGES=gris GRIS_TAG=local
 	@docker image inspect gris-pinot:local >/dev/null 2>&1 || $(IMAGE_BUILD) gris-pinot:local deploy/pinot

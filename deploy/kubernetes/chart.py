@@ -64,7 +64,7 @@ CLIENTS = _example("clients", *PRODUCTION.files)
 REGIONS = _example("regions", *PRODUCTION.files)
 ONE_REGION = _example("one-region", *PRODUCTION.files)
 ALL = (TRIAL, PRODUCTION, SEVERAL, CLIENTS, REGIONS, ONE_REGION)
-"""What the examples of values make, each on top of the values that it says; deploy/kubernetes has a file of each."""
+"""The examples of values, each on top of the values that it says."""
 
 
 def helm() -> str | None:

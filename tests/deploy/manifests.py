@@ -1,4 +1,4 @@
-"""What the plain files of deploy/kubernetes have, read once for all tests of a worker."""
+"""What the chart makes of its examples, once for all tests of a worker."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deploy.kubernetes.chart import PRODUCTION, Values, render
-from deploy.kubernetes.manifests import FOLDER
+import pytest
+
+from deploy.kubernetes.chart import ALL, PRODUCTION, Values, helm, render
 from deploy.kubernetes.validate import Manifest, manifests_in
 
 Objects = dict[tuple[str, str], Mapping[str, Any]]
@@ -45,5 +46,7 @@ def objects(manifests: list[Manifest]) -> Objects:
 
 @cache
 def _read(example: str) -> list[Manifest]:
-    path = FOLDER / f"{example}.yaml"
-    return list(manifests_in(path.name, path.read_text()))
+    if helm() is None:
+        pytest.skip("needs helm")
+    (values,) = (each for each in ALL if each.name == example)
+    return list(manifests_in(example, render(values)))

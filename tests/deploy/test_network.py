@@ -1,4 +1,4 @@
-"""Who reaches whom once a file of deploy/kubernetes is applied, as it says."""
+"""Who reaches whom once the chart is installed with one of its examples."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from deploy.kubernetes.manifests import FOLDER
-from deploy.kubernetes.validate import Manifest
+from deploy.kubernetes.validate import FOLDER, Manifest
 from tests.deploy.manifests import made_by
 from tests.deploy.network import Direction, Party, Port, let_through, policies
+
+pytestmark = pytest.mark.usefixtures("starts_processes")
 
 GRIS, ELSEWHERE, PINOT = "gris", "elsewhere", "pinot"
 DNS = {(53, "UDP"), (53, "TCP"), (5353, "UDP"), (5353, "TCP")}
@@ -93,9 +94,9 @@ DIRECTIONS = pytest.mark.parametrize("direction", ["Ingress", "Egress"])
 EXAMPLES = pytest.mark.parametrize("example", list(EXPECTED))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def manifests() -> dict[str, list[Manifest]]:
-    """What each file has; where Pinot is in a namespace of its own, with the policy for that."""
+    """What each example makes; where Pinot is in a namespace of its own, with the policy for that."""
     made = {example: made_by(example) for example in EXPECTED}
     access = yaml.safe_load((FOLDER / "pinot-access.yaml").read_text())
     access["metadata"]["namespace"] = PINOT
@@ -105,7 +106,7 @@ def manifests() -> dict[str, list[Manifest]]:
 
 
 def pods(manifests: list[Manifest]) -> Iterator[Party]:
-    """Yield the pods that run: those of the file, and those that a user adds to try it."""
+    """Yield the pods that run: those of the example, and those that a user adds to try it."""
     for each in manifests:
         if each.content["kind"] == "Deployment":
             made = each.content["spec"]["template"]["metadata"]["labels"]

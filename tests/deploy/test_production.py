@@ -22,8 +22,7 @@ from budget_service.configuration.budget_file import load_configuration
 from budget_service.ledger.values import Account
 from budget_service.server.process import main as budget_service_main
 from deploy.kubernetes.chart import ROOT, helm, render
-from deploy.kubernetes.manifests import FOLDER
-from deploy.kubernetes.validate import faults, manifests_in
+from deploy.kubernetes.validate import FOLDER, faults, manifests_in
 from dp_service.queries.policy import read_policy
 from dp_service.server.process import main as dp_service_main
 from gris_gateway.configuration import GatewayConfiguration
@@ -40,6 +39,8 @@ from tests.support.processes import process
 from tests.support.redis_server import redis_server
 from tests.support.release_stores import key_file
 from tests.support.some import some
+
+pytestmark = pytest.mark.usefixtures("starts_processes")
 
 EXAMPLES = ROOT / "examples"
 # Each ConfigMap and its file.
@@ -88,7 +89,6 @@ def test_its_ledger_demands_tickets_under_a_key_that_its_pods_hold(tmp_path: Pat
     assert made in (ROOT / "docs" / "deploying.md").read_text()
 
 
-@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize(
     ("name", "main"), [("dp-service", dp_service_main), ("budget-service", budget_service_main)]
 )
@@ -110,7 +110,6 @@ def test_its_services_start_with_the_options_that_they_are_given(
     assert main([*moved, "--validate"]) == 0
 
 
-@pytest.mark.usefixtures("starts_processes")
 def test_a_restored_ledger_is_confirmed_with_what_its_service_has(tmp_path: Path) -> None:
     """The Job opens the same store, by the same configuration, with the same mark."""
     made = deployments("production")
@@ -133,7 +132,6 @@ def test_a_restored_ledger_is_confirmed_with_what_its_service_has(tmp_path: Path
     assert budget_service_main([*located(tmp_path, options), "--validate"]) == 0
 
 
-@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.skipif(helm() is None, reason="needs helm")
 @pytest.mark.parametrize("kind", [Production, SeveralGateways, Regions])
 def test_what_is_tried_on_a_cluster_is_this_example(
@@ -225,7 +223,6 @@ def test_a_gateway_whose_issuer_nobody_named_does_not_start(
     assert "replace it by your issuer's public keys" in said.err
 
 
-@pytest.mark.usefixtures("starts_processes")
 async def test_a_gateway_with_the_keys_of_an_issuer_starts(gateway: Path) -> None:
     """So nothing but these keys was missing."""
     issuer = Issuer(gateway.parent, key_id="yours")

@@ -24,6 +24,8 @@ from tests.deploy.manifests import charted, deployments, text_of
 from tests.deploy.test_production import located
 from tests.support.processes import process
 
+pytestmark = pytest.mark.usefixtures("starts_processes")
+
 EXAMPLES = ROOT / "examples"
 REGIONS = ("eu", "us")
 UNIT = "0123456789abcdef" * 2
@@ -35,19 +37,15 @@ def composed(name: str) -> Mapping[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("home", "region"),
-    [
-        (
-            text_of("regions", "gris-budget", "budget.yaml"),
-            text_of("regions", "gris-region-budget", "budget.yaml"),
-        ),
-        ((EXAMPLES / "regions" / "home.yaml").read_text(), (EXAMPLES / "budget.yaml").read_text()),
-    ],
-    ids=["kubernetes", "compose"],
-)
-def test_the_home_lends_what_its_regions_know(home: str, region: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["kubernetes", "compose"])
+def test_the_home_lends_what_its_regions_know(where: str, tmp_path: Path) -> None:
     """A region names the accounts of the home, with its limits, and lends nothing itself."""
+    if where == "kubernetes":
+        home, region = (
+            text_of("regions", name, "budget.yaml") for name in ("gris-budget", "gris-region-budget")
+        )
+    else:
+        home, region = ((EXAMPLES / name).read_text() for name in ("regions/home.yaml", "budget.yaml"))
     lending, borrowing = yaml.safe_load(home), yaml.safe_load(region)
     assert lending.pop("leases") == {"share_percent": 10, "outstanding_percent": 50, "seconds": 600}
     assert lending == borrowing
@@ -70,7 +68,6 @@ def test_a_region_of_its_own_cluster_knows_the_same_accounts() -> None:
         assert gateway["budget"]["address"] == "dns:///region-eu:50052"
 
 
-@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.skipif(helm() is None, reason="needs helm")
 def test_what_else_a_region_reads_is_given_by_values(tmp_path: Path) -> None:
     """What they do not state is the region's own default."""
@@ -109,7 +106,6 @@ def test_only_its_regions_may_borrow_from_a_home(where: str, tmp_path: Path) -> 
         assert region.tls.certificate_file is not None
 
 
-@pytest.mark.usefixtures("starts_processes")
 def test_regions_start_with_the_options_that_they_are_given(tmp_path: Path) -> None:
     """All files are mounted; the ledger is on a volume that one pod has at a time."""
     made = deployments("regions")
@@ -147,7 +143,6 @@ def test_only_the_ledgers_of_regions_meet_the_home() -> None:
         assert on[f"budget-{each}"] == {each, "wide-area"}
 
 
-@pytest.mark.usefixtures("starts_processes")
 async def test_the_ledgers_of_compose_lend_and_charge(tmp_path: Path) -> None:
     """With the options of compose.regions.yaml, but for addresses and folders, and TLS between home and region."""
     prepare(tmp_path)

@@ -58,7 +58,7 @@ class Deployed:
 
 
 def deployed(name: str) -> Deployed:
-    """Return what compose, a plain file or the chart makes of the gateway."""
+    """Return what compose or the chart makes of the gateway."""
     if name == "compose":
         return composed()
     if name == "everything" and helm() is None:
@@ -134,7 +134,7 @@ def test_several_gateways_share_a_database(name: str, tmp_path: Path) -> None:
 
 
 def test_every_deployment_is_looked_at() -> None:
-    """A new example says above how its gateways keep their releases, and has a plain file."""
+    """A new example says above how its gateways keep their releases."""
     examples = {each.stem for each in EXAMPLES.iterdir()}
     assert {"compose", *examples, "everything"} == {*ONE, *SEVERAL_GATEWAYS}
     assert examples == {each.name for each in ALL}

@@ -1,7 +1,6 @@
-"""A deployment in a namespace of its own: of a plain file by kubectl, or of the chart by helm.
+"""A deployment of the chart in a namespace of its own, with the example of values that GRIS_TEST_DEPLOYMENT names.
 
-GRIS_TEST_DEPLOYMENT says which: `plain` (that is trial.yaml), `chart` (the same values), `production`,
-`several-gateways` or `regions`.
+It is `trial`, `production`, `several-gateways` or `regions`.
 """
 
 from __future__ import annotations
@@ -158,60 +157,6 @@ class Deployment(Protocol):
 
     def uninstall(self, namespace: Namespace) -> None:
         """Remove what `install` has made; the namespace is somebody else's."""
-
-
-@dataclass(frozen=True)
-class Plain:
-    """The file trial.yaml with a kustomization beside it, as docs/deploying.md has it."""
-
-    folder: Path
-    secret: str | None = None
-    shown: tuple[str, ...] = ()
-    volumes: Volumes = field(default_factory=lambda: Volumes(RELEASES))
-
-    def install(self, namespace: Namespace, budgets: Path) -> None:
-        """Copy the files, describe what is the tests' own, and apply it."""
-        shutil.copy(FOLDER / "trial.yaml", self.folder)
-        (self.folder / "budget.yaml").write_text(budgets.read_text())
-        (self.folder / "kustomization.yaml").write_text(json.dumps(self._kustomization()))
-        self.volumes.make()
-        self.change_policy(namespace, ROOT / "examples" / "policy.yaml")
-
-    def change_policy(self, namespace: Namespace, policy: Path) -> None:
-        """Change the file and apply everything."""
-        (self.folder / "policy.yaml").write_text(policy.read_text())
-        kubectl("apply", "--kustomize", str(self.folder))
-
-    def uninstall(self, namespace: Namespace) -> None:
-        """Remove every object."""
-        kubectl("delete", "--ignore-not-found", "--kustomize", str(self.folder))
-        self.volumes.remove()
-
-    def _kustomization(self) -> dict[str, Any]:
-        images = {
-            f"gris-{name}": image(name) for name in ("dp-service", "budget-service", "gateway", "pinot")
-        }
-        redis, _, redis_tag = redis_image().rpartition(":")
-        images["redis"] = redis, redis_tag
-        own_class = f"- {{op: add, path: /spec/storageClassName, value: {STORAGE_CLASS}}}"
-        return {
-            "resources": ["trial.yaml"],
-            "namespace": NAMESPACE,
-            "images": [{"name": name, "newName": own, "newTag": tag} for name, (own, tag) in images.items()],
-            "configMapGenerator": [
-                {
-                    "name": f"gris-{name}",
-                    "namespace": "gris",
-                    "behavior": "replace",
-                    "files": [f"{name}.yaml"],
-                }
-                for name in ("policy", "budget")
-            ],
-            "generatorOptions": {"disableNameSuffixHash": True},
-            "patches": [{"target": {"kind": "PersistentVolumeClaim"}, "patch": own_class}]
-            if VOLUMES in os.environ
-            else [],
-        }
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Both services, the gateway, Redis and Pinot on the cluster of KUBECONFIG, in a namespace for the tests alone.
 
-Only `make kubernetes-test` collects what is here; it sets GRIS_TEST_KUBERNETES. GRIS_TEST_DEPLOYMENT=chart takes the
-Helm chart instead of the plain file trial.yaml; `production`, `several-gateways` and `regions` take the chart with
-these examples of values, the last one for the tests of regions alone. The images must be where the cluster finds
+Only `make kubernetes-test` collects what is here; it sets GRIS_TEST_KUBERNETES. It takes the chart
+with the example of values that GRIS_TEST_DEPLOYMENT names: `trial`, which is the default, `production`,
+`several-gateways`, or `regions` for the tests of regions alone. The images must be where the cluster finds
 them: those of `make images` under the tag `local`, or those that GRIS_TEST_IMAGES names (PREFIX:TAG).
 """
 
@@ -26,7 +26,6 @@ from tests.kubernetes.cluster import (
     Chart,
     Deployment,
     Namespace,
-    Plain,
     kubectl,
     pod,
 )
@@ -45,9 +44,8 @@ collect_ignore = [
     if "GRIS_TEST_KUBERNETES" not in os.environ
     or (path.stem == "test_regions") is not (os.environ.get(CHOSEN) == "regions")
 ]
-KNOWN: dict[str, type[Plain] | type[Chart]] = {
-    "plain": Plain,
-    "chart": Chart,
+KNOWN: dict[str, type[Chart]] = {
+    "trial": Chart,
     "production": Production,
     "several-gateways": SeveralGateways,
     "regions": Regions,
@@ -65,7 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
     """Return how everything is deployed."""
-    chosen = os.environ.get(CHOSEN, "plain")
+    chosen = os.environ.get(CHOSEN, "trial")
     if chosen not in KNOWN:
         raise ValueError(f"{CHOSEN}: expected one of {', '.join(KNOWN)}, and not {chosen!r}")
     return KNOWN[chosen](tmp_path_factory.mktemp("deployment"))

@@ -1,6 +1,6 @@
 {{/*
 Metadata of an object: (dict "root" $ "name" "dp-service"), and "annotations" where it has some. The namespace is said,
-so that a plain file shuts no other one.
+so that what `helm template` prints shuts no other one.
 */}}
 {{- define "gris.metadata" -}}
 name: {{ .name }}
