@@ -9,11 +9,6 @@ certificates delete the folder. Files that exist already are kept.
     python -m examples.certificates --folder certificates --regions eu us
 
 This makes those of a home of budgets, in `home`, and of regions that borrow from it, each in a folder of its name.
-
-    python -m examples.certificates --folder certificates --console
-
-This makes a certificate for a console, in `console`, a token that logs Ana in, `ana.token`, and the public key that it
-is checked with, `issuer/issuer.pem`. The key that signs it is not kept either.
 """
 
 from __future__ import annotations
@@ -28,7 +23,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFE = timedelta(days=365)
@@ -37,8 +32,6 @@ CLOCKS_DIFFER = timedelta(hours=1)
 GATEWAYS = ("gateway", "gateway.gris", "gateway.gris.svc", "localhost")
 CALLERS = ("ana", "eve")
 HOMES = ("home", "localhost")
-# What examples/console expects of a token.
-ISSUER, AUDIENCE = "https://login.gris.example", "gris-gateway"
 
 _SERVER, _CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
 
@@ -100,21 +93,6 @@ def make_regions(folder: Path, regions: Sequence[str]) -> None:
     authority.issue(folder / "home", "home", [x509.DNSName(each) for each in HOMES], _SERVER)
 
 
-def make_console(folder: Path) -> None:
-    """Write what a console is served with, a token, and whose it is; raises OSError where that cannot be done."""
-    import jwt  # noqa: PLC0415 - only tokens need it
-
-    if (folder / "console").exists():
-        return
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    claims = {"iss": ISSUER, "aud": AUDIENCE, "org": "demo", "sub": "ana", "iat": now, "exp": now + LIFE}
-    _write(folder / "ana.token", f"{jwt.encode(claims, key, 'ES256')}\n".encode(), mode=0o400)
-    (folder / "issuer").mkdir()
-    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    _write(folder / "issuer" / "issuer.pem", public, mode=0o444)
-    Authority.new().issue(folder / "console", "console", [x509.DNSName("localhost")], _SERVER)
-
-
 def _begun(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -142,14 +120,10 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser("python -m examples.certificates")
     parser.add_argument("--folder", type=Path, required=True, help="a folder that exists")
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--regions", nargs="+", metavar="NAME", help="for a home and these regions instead")
-    instead.add_argument("--console", action="store_true", help="for a console, and a token, instead")
+    parser.add_argument("--regions", nargs="+", metavar="NAME", help="for a home and these regions instead")
     chosen = parser.parse_args()
     if chosen.regions:
         make_regions(chosen.folder, chosen.regions)
-    elif chosen.console:
-        make_console(chosen.folder)
     else:
         make(chosen.folder)
 

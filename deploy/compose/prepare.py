@@ -1,4 +1,4 @@
-"""Makes the secrets and the folders that the compose files mount, and `.env`, which says whose they are.
+"""Makes the secrets and the folders that compose.yaml mounts, and `.env`, which says whose they are.
 
     python3 deploy/compose/prepare.py
 
@@ -16,10 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 IMAGE_USER = 10001
 KEY_BYTES = 32
 # What containers write: the ledger and, apart from it, its high-water mark, the gateway's releases and history, the
-# certificates of the gateway and two callers, and what the console has. And, apart from
-# the releases, the folder of their key.
-FOLDERS = ("redis", "mark", "history", "certificates", "releases", "console")
-# Of compose.regions.yaml: the ledgers of the home and both regions.
+# certificates of the gateway and two callers. Beside the releases is the folder of their key.
+FOLDERS = ("redis", "mark", "history", "certificates", "releases")
+# The ledgers of the home and both regions.
 REGIONS = ("certificates", "home", "eu", "us")
 
 _REDIS = """\

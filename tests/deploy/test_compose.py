@@ -12,17 +12,10 @@ import pytest
 import yaml
 
 from deploy.compose.prepare import prepare
-from examples import certificates
-from gris_console.process import HostedConsole, read_configuration
-from gris_serving.tokens import TokenVerifier
 from tests.support.some import some
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ("noise.key", "redis.conf", "store.address")
-ADDED = {
-    name: yaml.safe_load((ROOT / f"compose.{name}.yaml").read_text())["services"]
-    for name in ("regions", "console")
-}
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -95,6 +88,14 @@ def test_no_container_keeps_rights_or_takes_secrets_from_the_environment() -> No
             "load",
             "gris",
             "analyst",
+            "home",
+            "budget-eu",
+            "budget-us",
+            "dp-eu",
+            "dp-us",
+            "region-certificates",
+            "eu",
+            "us",
         )
     }
     for name, service in some(services.items()):
@@ -139,55 +140,20 @@ def test_an_analyst_meets_nothing_but_the_gateway() -> None:
 def test_every_folder_that_is_mounted_is_made_with_its_owner(tmp_path: Path) -> None:
     """Docker would make a missing one as root, and the container could not write to it."""
     prepare(tmp_path)
-    for services in ADDED.values():
-        for service in some(services.values()):
-            for volume in service.get("volumes", ()):
-                source = volume.partition(":")[0]
-                # Its subfolders are made by `certificates` and `log-in`.
-                made = tmp_path / (
-                    source.rpartition("/")[0]
-                    if "/certificates/" in source or "/console/" in source
-                    else source
-                )
-                assert made.is_dir() or source.startswith("./examples")
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    for service in some(services.values()):
+        for volume in service.get("volumes", ()):
+            source = volume.partition(":")[0]
+            # Its subfolders are made by `certificates` and `region-certificates`.
+            made = tmp_path / (source.rpartition("/")[0] if "/certificates/" in source else source)
+            assert made.is_dir() or source.startswith("./examples")
 
 
-def test_no_container_of_another_file_keeps_rights() -> None:
-    """None can gain a right or change a file of its image."""
-    for services in ADDED.values():
-        for service in some(each for each in services.values() if "image" in each):
-            assert service["read_only"]
-            assert service["cap_drop"] == ["ALL"]
-            assert service["security_opt"] == ["no-new-privileges:true"]
-            assert "environment" not in service or not any("KEY" in each for each in service["environment"])
-
-
-def test_a_console_and_its_gateway_trust_one_issuer(tmp_path: Path) -> None:
-    """Ana's token is hers to both, and the console's configuration can be served with what is made for it."""
-    folder = tmp_path / "console"
-    folder.mkdir()
-    certificates.make_console(folder)
-    certificates.make(tmp_path)
-    text = (ROOT / "examples" / "console" / "console.yaml").read_text()
-    places = {
-        "/run/console": folder / "console",
-        "/run/issuer": folder / "issuer",
-        "/run/gris": tmp_path / "ana",
-    }
-    for inside, outside in places.items():
-        text = text.replace(inside, str(outside))
-    (tmp_path / "console.yaml").write_text(text)
-    configuration = read_configuration(tmp_path / "console.yaml")
-    HostedConsole(configuration)
-    gateway = yaml.safe_load((ROOT / "examples" / "console" / "gateway.yaml").read_text())
-    known = gateway["identity"]["jwt"]
-    (rule,) = known.pop("accounts")
-    assert (
-        known
-        == yaml.safe_load((ROOT / "examples" / "console" / "console.yaml").read_text())["identity"]["jwt"]
-    )
-    claims = TokenVerifier(configuration.identity.jwt).claims((folder / "ana.token").read_text().strip())
-    assert (claims[rule["claim"]], claims[rule["append"]]) == (rule["equals"], "ana")
-    # All else is as without the console.
-    del gateway["identity"]["jwt"]
-    assert gateway == yaml.safe_load((ROOT / "examples" / "gateway.yaml").read_text())
+def test_regions_start_where_they_are_asked_for() -> None:
+    """All that an application of a region needs is of its profile, and of no other one."""
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    of_regions = {name for name, each in services.items() if each.get("profiles") == ["regions"]}
+    assert {"home", "eu", "us", "budget-eu", "dp-us", "region-certificates"} <= of_regions
+    for name, each in some(services.items()):
+        assert ({*each.get("depends_on", ())} <= of_regions) or name not in of_regions
+        assert of_regions.isdisjoint(each.get("depends_on", ())) or name in of_regions

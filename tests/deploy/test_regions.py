@@ -31,9 +31,9 @@ REGIONS = ("eu", "us")
 UNIT = "0123456789abcdef" * 2
 
 
-def composed(name: str) -> Mapping[str, Any]:
-    """Return the services of a compose file."""
-    found: Mapping[str, Any] = yaml.safe_load((ROOT / name).read_text())["services"]
+def composed() -> Mapping[str, Any]:
+    """Return the services of compose.yaml."""
+    found: Mapping[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
     return found
 
 
@@ -133,7 +133,7 @@ def test_regions_start_with_the_options_that_they_are_given(tmp_path: Path) -> N
 
 def test_only_the_ledgers_of_regions_meet_the_home() -> None:
     """An application is on the network of its region alone."""
-    services = composed("compose.regions.yaml")
+    services = composed()
     on = {name: set(each.get("networks", ())) for name, each in services.items()}
     assert {name for name, networks in on.items() if "wide-area" in networks} == {
         *("home", "budget-eu", "budget-us")
@@ -144,11 +144,11 @@ def test_only_the_ledgers_of_regions_meet_the_home() -> None:
 
 
 async def test_the_ledgers_of_compose_lend_and_charge(tmp_path: Path) -> None:
-    """With the options of compose.regions.yaml, but for addresses and folders, and TLS between home and region."""
+    """With the options of compose.yaml, but for addresses and folders, and TLS between home and region."""
     prepare(tmp_path)
     certificates.make_regions(tmp_path / ".gris" / "compose" / "regions" / "certificates", REGIONS)
     (tmp_path / "examples").symlink_to(EXAMPLES)
-    services = composed("compose.regions.yaml")
+    services = composed()
     home, region = (on_this_machine(tmp_path, services[name]) for name in ("home", "budget-eu"))
     with process("budget_service", home, tmp_path / "home.log") as lending:
         file = tmp_path / "eu.yaml"
