@@ -5,7 +5,6 @@ ENGINE ?= duckdb
 AGAINST ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 BUF_VERSION := 1.75.0
 AXE_VERSION := 4.14.1
-OIDC_PROVIDER_VERSION := 9.13.3
 MERMAID_VERSION := 11.17.2
 IFRAME_WORKER_VERSION := 1.0.4
 BIN := $(VENV)/bin
@@ -22,7 +21,7 @@ IMAGES := dp-service budget-service gateway gateway-catalogue tools
 LOCKS := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench bounded chaos check clean clients-check console-pictures demo demo-two-servers docs explore format fuzz fuzz-wires go-client help images kills kubernetes-test locks notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos release release-check rolling sensitivity simulate superset-check tenants test test-fast test-long test-servers
+.PHONY: agents audit audit-packages bench bounded chaos check clean clients-check demo demo-two-servers docs explore format fuzz fuzz-wires go-client help images kills kubernetes-test locks notices one-row pinot-check pinot-failures pinot-real-time pinot-stream properties protos release release-check rolling sensitivity simulate superset-check tenants test test-fast test-long test-servers
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -63,13 +62,9 @@ node_modules/.site/iframe-worker.js: Makefile
 	cd $(@D) && tar -xzOf iframe-worker-$(IFRAME_WORKER_VERSION).tgz package/shim/index.js >iframe-worker.js
 	@rm $(@D)/*.tgz
 
-console-pictures: $(VENV)/.dev ## make the pictures of docs/console.md, light, dark and on a phone; needs Chromium
-	$(BIN)/python -m tests.console.screenshots docs/figures
-
 # What is from npm, each at one version and all in one command: a second one would take away what the first has brought.
 node_modules/.bin/buf: Makefile
-	npm install --silent --no-save --no-package-lock @bufbuild/buf@$(BUF_VERSION) axe-core@$(AXE_VERSION) \
-		oidc-provider@$(OIDC_PROVIDER_VERSION)
+	npm install --silent --no-save --no-package-lock @bufbuild/buf@$(BUF_VERSION) axe-core@$(AXE_VERSION)
 	@touch $@
 
 demo: $(VENV)/.all ## ask private questions of real data; ENGINE=pinot: on a real Apache Pinot, yours (PINOT_BROKER, PINOT_CONTROLLER) or one that it starts
@@ -91,7 +86,7 @@ test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or 
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Docker is left to you: its daemon changes a machine more than a package does.
-test-servers: ## install what skipped parts of `make test` need (Redis, PostgreSQL, Java, Chromium, axe, oidc-provider), by apt, Homebrew or conda
+test-servers: ## install what skipped parts of `make test` need (Redis, PostgreSQL, Java, Chromium, axe), by apt, Homebrew or conda
 	@set -eu; if command -v apt-get >/dev/null; then \
 		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq; \
 		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
@@ -153,11 +148,11 @@ endif
 # One lock for each image, for every platform, with the hash of every file; the index is not written into it.
 LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 # What an operator's commands need; no pictures, frames or SQLAlchemy.
-TOOLS = dp budget store redis postgres postgres-wire pinot duckdb gateway console cli mcp
+TOOLS = dp budget store redis postgres postgres-wire pinot duckdb gateway page cli mcp
 locks: $(VENV)/.dev ## renew the pinned packages of the images
 	$(LOCK) --extra dp --extra telemetry --output-file deploy/locks/dp-service.txt
 	$(LOCK) --extra budget --extra redis --extra postgres --extra telemetry --output-file deploy/locks/budget-service.txt
-	$(LOCK) --extra gateway --extra mcp --extra postgres-wire --extra pinot --extra postgres --extra telemetry --output-file deploy/locks/gateway.txt
+	$(LOCK) --extra gateway --extra mcp --extra page --extra postgres-wire --extra pinot --extra postgres --extra telemetry --output-file deploy/locks/gateway.txt
 	$(LOCK) $(addprefix --extra ,$(TOOLS)) --output-file deploy/locks/tools.txt
 
 audit-packages: $(VENV)/.dev ## look the pinned packages of the images up among known vulnerabilities; needs PyPI

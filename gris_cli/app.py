@@ -16,7 +16,6 @@ from gris_cli.ask import ask
 from gris_cli.bound.command import bound
 from gris_cli.catalog import catalog
 from gris_cli.connection_options import read_connection_options
-from gris_cli.console import console
 from gris_cli.demo import demo
 from gris_cli.explain import explain
 from gris_cli.guarantee import guarantee
@@ -41,7 +40,7 @@ app = typer.Typer(
 app.callback()(read_connection_options)
 for each in (
     *(ask, bound, explain, catalog, remaining, history),
-    *(guarantee, shell, console, demo, serve, ticket_key),
+    *(guarantee, shell, demo, serve, ticket_key),
 ):
     app.command()(each)
 app.add_typer(budget.app, name="budget")

@@ -70,7 +70,7 @@ _EXTRAS = {
     "duckdb": "duckdb",
     "httpcore": "pinot",
     "httpx": "pinot",
-    "jinja2": "console",
+    "jinja2": "page",
     "jwt": "serving",
     "matplotlib": "plan",
     "mpmath": "dp",
@@ -80,8 +80,8 @@ _EXTRAS = {
     "pydantic": "serving",
     "pyspark": "spark",
     "scipy": "plan",
-    "starlette": "console",
-    "uvicorn": "console",
+    "starlette": "page",
+    "uvicorn": "page",
     "yaml": "serving",
 }
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.5
 # The ports that `gris ask` and `gris budget` expect.
 DP_PORT, BUDGET_PORT, ADMIN_PORT = 50051, 50052, 50053
-GATEWAY_PORT, CONSOLE_PORT = 50054, 50056
-FACE_PORTS = {"mcp": 50055, "broker": 50057, "postgres": 50058}
+GATEWAY_PORT = 50054
+FACE_PORTS = {"mcp": 50055, "page": 50056, "broker": 50057, "postgres": 50058}
 """Those of what a gateway serves beside gRPC, by the keys of its configuration."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

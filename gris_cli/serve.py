@@ -18,7 +18,6 @@ from gris_cli.flags import DEFAULT_DIRECTORY
 from gris_cli.local_services import (
     ADMIN_PORT,
     BUDGET_PORT,
-    CONSOLE_PORT,
     DP_PORT,
     FACE_PORTS,
     GATEWAY_PORT,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 LARGEST_PORT = 65535
 _SERVICE_PORTS = ("dp_port", "budget_port", "admin_port")
-_SHARED_PORTS = ("gateway_port", "console_port", *(f"{name}_port" for name in FACE_PORTS))
+_SHARED_PORTS = ("gateway_port", *(f"{name}_port" for name in FACE_PORTS))
 
 
 def _port(default: int, what: str) -> int:
@@ -67,7 +66,7 @@ class ServeFlags:
     )
     gateway_port: int = _port(GATEWAY_PORT, "the gateway")
     mcp_port: int = _port(FACE_PORTS["mcp"], "the gateway for agents")
-    console_port: int = _port(CONSOLE_PORT, "the console")
+    page_port: int = _port(FACE_PORTS["page"], "the page")
     broker_port: int = _port(FACE_PORTS["broker"], "the gateway for clients of Pinot")
     postgres_port: int = _port(FACE_PORTS["postgres"], "the gateway for clients of PostgreSQL")
 
@@ -141,7 +140,7 @@ def _serve_shared(
 
     served = ServedTables(files, tables, some_account(files.budget))
     faces = {name: getattr(flags, f"{name}_port") for name in FACE_PORTS}
-    others = Ports(flags.gateway_port, flags.console_port, faces)
+    others = Ports(flags.gateway_port, faces)
     serve_shared(services, served, flags.directory, others, as_json=as_json)
 
 

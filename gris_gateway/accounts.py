@@ -5,6 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from pinot_connector.audiences import Audience
 
@@ -74,3 +77,9 @@ def checked_segment(text: object) -> str:
     ):
         raise AccountError("expected segments in NFC without control or invisible characters")
     return text
+
+
+Prefix = Annotated[
+    list[Annotated[str, AfterValidator(checked_segment)]], Field(min_length=1, max_length=MAX_SEGMENTS)
+]
+"""An account of the configuration, from the root on."""

@@ -58,7 +58,17 @@ class Callers:
         """
         if isinstance(context, InProcessContext) and context.caller is not None:
             return context.caller
-        caller = self._identified(context)
+        return self._with_audience(self._identified(context))
+
+    def named(self, name: str, account: tuple[str, ...]) -> Caller:
+        """Return the caller of a name that something else has identified, and of this account.
+
+        Raises:
+            NoAccountError: The account has no audience, where there are any.
+        """
+        return self._with_audience(Caller(name, account))
+
+    def _with_audience(self, caller: Caller) -> Caller:
         return replace(caller, audience=_audience(self._audiences, caller.own)) if self._audiences else caller
 
     def _identified(self, context: Context) -> Caller:

@@ -21,6 +21,10 @@
     releases: {file: /var/lib/gris/releases.sqlite, key_file: releases.key}
     history: {retention_days: 35}
     mcp: {listen: 0.0.0.0:8444, hosts: [gateway.example.org]}
+    page:
+      listen: unix:/run/gris/page.sock
+      address: https://ask.example.org
+      proxy: {header: X-Forwarded-User, account: [app, acme]}
     limits: {per_second: 50, burst: 200, concurrent: 32, waiting: 64}
     timeouts: {engine: 45, budget_silence: 0.2}
 
@@ -37,7 +41,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gris_gateway.accounts import MAX_SEGMENTS, AccountError, checked_segment
+from gris_gateway.accounts import MAX_SEGMENTS, Prefix
 from gris_gateway.face_settings import (
     BrokerSettings,
     FaceSettings,
@@ -47,6 +51,7 @@ from gris_gateway.face_settings import (
     Tls,
 )
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
+from gris_gateway.page_settings import PageSettings
 from gris_gateway.rate_limits import CallerLimits
 from gris_serving.authorisation import CertificateName
 from gris_serving.documents import Strict
@@ -59,13 +64,6 @@ from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import InvalidQuestion
 
 _QUESTION = Timeouts()
-
-
-def _segment(text: str) -> str:
-    try:
-        return checked_segment(text)
-    except AccountError as error:
-        raise ValueError(str(error)) from None
 
 
 def _target(text: str) -> str:
@@ -86,9 +84,6 @@ def _url(text: str) -> str:
 
 
 Url = Annotated[str, AfterValidator(_url)]
-Prefix = Annotated[
-    list[Annotated[str, AfterValidator(_segment)]], Field(min_length=1, max_length=MAX_SEGMENTS)
-]
 
 
 class Service(Strict):
@@ -354,6 +349,7 @@ class GatewayConfiguration(Strict):
     mcp: McpSettings | None = None
     broker: BrokerSettings | None = None
     postgres: PostgresSettings | None = None
+    page: PageSettings | None = None
     limits: LimitSettings = LimitSettings()
     timeouts: TimeoutSettings = TimeoutSettings()
     reserve_first: bool = True
@@ -381,17 +377,25 @@ class GatewayConfiguration(Strict):
             "mcp": self.mcp,
             "broker": self.broker,
             "postgres": self.postgres,
+            "page": self.page,
         }
         return {name: each for name, each in settings.items() if each is not None}
 
     def tls_of(self, settings: FaceSettings) -> Tls | None:
         """Return the TLS of an address."""
+        if isinstance(settings, PageSettings) and settings.is_unix:
+            return None
         if settings.tls is None:
             return self.tls
         return settings.tls or None
 
     def _require_protected_face(self, name: str, settings: FaceSettings) -> None:
         tls = self.tls_of(settings)
+        if isinstance(settings, PageSettings):
+            is_over_tcp = settings.proxy is not None and not settings.is_unix
+            if is_over_tcp and (tls is None or tls.client_ca is None):
+                raise SecurityError(f"{name}.tls: expected client_ca: by its certificate the proxy is known")
+            return
         by_certificate = bool(self.identity.certificates) and tls is not None and tls.client_ca is not None
         if self.identity.jwt is None and not by_certificate:
             raise SecurityError(

@@ -10,6 +10,7 @@ from typing import Protocol
 from gris_gateway.face_admission import FaceAdmission
 from gris_gateway.face_settings import FaceSettings, HttpSettings, PostgresSettings
 from gris_gateway.limits import GatewayLimits
+from gris_gateway.page_settings import PageSettings
 from gris_serving.reloading_files import SecurityError
 
 # The modules that serve each key of the configuration, and the extra that brings their libraries.
@@ -17,6 +18,7 @@ _SERVED_BY = {
     "mcp": (("gris_mcp.http", "gris_gateway.http_faces"), "mcp"),
     "broker": (("gris_broker.application", "gris_gateway.http_faces"), "broker"),
     "postgres": (("gris_postgres.server",), "postgres-wire"),
+    "page": (("gris_page.rendering", "gris_gateway.http_faces"), "page"),
 }
 
 
@@ -64,10 +66,14 @@ def face_of(
         admitting: Admits its callers.
         limits: The limits and time-outs.
     """
-    if isinstance(settings, HttpSettings):
-        from gris_gateway.http_faces import HttpServer, application_of  # noqa: PLC0415 - an extra
+    if isinstance(settings, HttpSettings | PageSettings):
+        from gris_gateway.http_faces import HttpServer, application_of, page_of  # noqa: PLC0415 - an extra
 
-        return HttpServer(name, settings, tls, application_of(settings, admitting, limits), limits)
+        if isinstance(settings, HttpSettings):
+            application = application_of(settings, admitting, limits)
+        else:
+            application = page_of(settings, admitting, limits, is_secure=tls is not None)
+        return HttpServer(name, settings.listen, tls, application, limits)
     from gris_postgres.catalogue_process import programs  # noqa: PLC0415 - an extra
     from gris_postgres.server import PostgresServer  # noqa: PLC0415 - an extra
     from gris_postgres.wire import WireRules  # noqa: PLC0415 - an extra

@@ -19,11 +19,14 @@ from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers
 from gris_gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
 from gris_gateway.face_admission import FaceAdmission
+from gris_gateway.face_settings import FaceSettings
 from gris_gateway.faces import face_of, require_libraries
 from gris_gateway.history import History
 from gris_gateway.in_process import RegisteredMethods
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.offered_tables import ListingEngine, OfferedTables
+from gris_gateway.page_admission import PageAdmission
+from gris_gateway.page_settings import PageSettings
 from gris_gateway.rate_limits import Limiter
 from gris_gateway.release_stores import connection_of, release_store_of, store_keys_of
 from gris_gateway.rpc_errors import ORDINARY_REASONS
@@ -73,6 +76,8 @@ class Gateway:
         connection_of(configuration.releases)
         self.face_addresses: dict[str, str] = {}
         """Where callers are served beside gRPC, once they are, by the keys of the configuration."""
+        self.page_link: str | None = None
+        """The link that opens the page once, where it is served by one."""
         self._face_tls: dict[str, ssl.SSLContext | None] = {}
         for name, settings in configuration.faces.items():
             require_libraries(name)
@@ -176,15 +181,24 @@ class Gateway:
         """Serve beside gRPC what the configuration says, until what is yielded is closed or the block ends."""
         async with AsyncExitStack() as serving:
             for name, settings in self._configuration.faces.items():
-                own = self._configuration.limits.of_a_caller()
-                requests = Limiter(own, clock=time.monotonic, limits=self._limits)
-                most = settings.max_per_hour
-                admitting = FaceAdmission(
-                    name, self._callers, requests, methods, admission, max_per_hour=most
-                )
-                face = face_of(name, settings, self._face_tls[name], admitting, self._limits)
-                self.face_addresses[name] = await serving.enter_async_context(face.serving())
+                admitting = self._admission_of_face(name, settings, methods, admission)
+                tls = self._face_tls[name]
+                face = face_of(name, settings, tls, admitting, self._limits)
+                address = await serving.enter_async_context(face.serving())
+                self.face_addresses[name] = address
+                if isinstance(admitting, PageAdmission):
+                    self.page_link = admitting.link(address, is_secure=tls is not None)
             yield serving
+
+    def _admission_of_face(
+        self, name: str, settings: FaceSettings, methods: RegisteredMethods, admission: GatewayAdmission
+    ) -> FaceAdmission:
+        own = self._configuration.limits.of_a_caller()
+        requests = Limiter(own, clock=time.monotonic, limits=self._limits)
+        of = (name, self._callers, requests, methods, admission)
+        if isinstance(settings, PageSettings):
+            return PageAdmission(settings, *of, max_per_hour=settings.max_per_hour)
+        return FaceAdmission(*of, max_per_hour=settings.max_per_hour)
 
     @contextmanager
     def _watched_upstreams(

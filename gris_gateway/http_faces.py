@@ -1,11 +1,11 @@
-"""What a gateway serves over HTTP, in its own process and by its own calls: agents, and clients of Pinot."""
+"""What a gateway serves over HTTP, in its own process and by its own calls: agents, clients of Pinot, and a page."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Protocol
 
@@ -15,9 +15,11 @@ from starlette.types import Receive, Scope, Send
 from gris_gateway.face_admission import FaceAdmission
 from gris_gateway.face_settings import BrokerSettings, HttpSettings
 from gris_gateway.limits import GatewayLimits
+from gris_gateway.page_admission import PageAdmission
+from gris_gateway.page_settings import PageSettings
 from gris_serving.http_connections import timed_protocol
 from gris_serving.http_requests import HttpRules
-from gris_serving.listening import bound_socket
+from gris_serving.listening import UNIX, bound_socket
 from gris_serving.security import warn_of_missing_protection
 from gris_serving.tls import is_loopback
 
@@ -39,7 +41,7 @@ class HttpServer:
 
     Args:
         name: The key of the configuration that it is described by.
-        settings: Where to listen.
+        listen: Where to listen.
         tls: The TLS of the address; None: plain text.
         face: What it serves.
         limits: The limits and time-outs.
@@ -48,13 +50,13 @@ class HttpServer:
     def __init__(
         self,
         name: str,
-        settings: HttpSettings,
+        listen: str,
         tls: ssl.SSLContext | None,
         face: HttpFace,
         limits: GatewayLimits,
     ) -> None:
         self._name = name
-        self._listen = settings.listen
+        self._listen = listen
         self._limits = limits
         self._tls = tls
         self._face = face
@@ -67,8 +69,8 @@ class HttpServer:
             SecurityError: It cannot listen.
         """
         listening = bound_socket(self._name, self._listen)
-        port = listening.getsockname()[1]
-        if self._tls is None and not is_loopback(self._listen):
+        is_unix = self._listen.startswith(UNIX)
+        if self._tls is None and not is_unix and not is_loopback(self._listen):
             warn_of_missing_protection(self._listen, ["tls"])
         server = _Server(self._options())
 
@@ -79,7 +81,8 @@ class HttpServer:
 
         running = asyncio.create_task(serve())
         try:
-            yield f"{self._listen.rpartition(':')[0]}:{port}"
+            port = 0 if is_unix else listening.getsockname()[1]
+            yield self._listen if is_unix else f"{self._listen.rpartition(':')[0]}:{port}"
         finally:
             server.should_exit = True
             await asyncio.gather(running, return_exceptions=True)
@@ -106,7 +109,7 @@ class HttpServer:
 
 def application_of(settings: HttpSettings, admitting: FaceAdmission, limits: GatewayLimits) -> HttpFace:
     """Return what is served by these settings."""
-    rules = rules_of(settings, limits)
+    rules = rules_of(settings.hosts, settings.origins, limits)
     if isinstance(settings, BrokerSettings):
         from gris_broker.application import BrokerApplication  # noqa: PLC0415 - an extra
 
@@ -116,12 +119,25 @@ def application_of(settings: HttpSettings, admitting: FaceAdmission, limits: Gat
     return HttpApplication(admitting, rules)
 
 
-def rules_of(settings: HttpSettings, limits: GatewayLimits) -> HttpRules:
+def page_of(
+    settings: PageSettings, admitting: FaceAdmission, limits: GatewayLimits, *, is_secure: bool
+) -> HttpFace:
+    """Return the page."""
+    from gris_page.application import PageApplication  # noqa: PLC0415 - an extra
+
+    if not isinstance(admitting, PageAdmission):
+        raise AssertionError("the page has a way of its own to know who looks at it")
+    address = settings.address
+    rules = rules_of([] if address is None else [address.removeprefix("https://")], [], limits)
+    return PageApplication(admitting, rules, is_secure=is_secure or address is not None)
+
+
+def rules_of(hosts: Collection[str], origins: Collection[str], limits: GatewayLimits) -> HttpRules:
     """Return which requests are read."""
     usual = HttpRules()
     return HttpRules(
-        hosts=frozenset(settings.hosts) or usual.hosts,
-        origins=frozenset(settings.origins),
+        hosts=frozenset(hosts) or usual.hosts,
+        origins=frozenset(origins),
         request_bytes=limits.request_bytes,
         read_seconds=limits.caller_timeout_seconds,
         answer_seconds=limits.http_answer_seconds,

@@ -1,8 +1,8 @@
 """The process of the gateway.
 
 When it can serve it prints one line of JSON, `{"service": "gateway", "address": "127.0.0.1:PORT"}`, with the
-`metrics_address` and the `mcp_address` if there are any; its log goes to standard error. It exits with 2 if its options
-or configuration cannot be used.
+`metrics_address`, the `mcp_address` and the `page_link` if there are any; its log goes to standard error. It exits with
+2 if its options or configuration cannot be used.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ async def _run(
     async with gateway.serving(process_telemetry, drain_seconds) as address:
         ready = {"service": "gateway", "address": address, **process_telemetry.addresses}
         ready |= {f"{name}_address": address for name, address in gateway.face_addresses.items()}
+        if gateway.page_link is not None:
+            ready["page_link"] = gateway.page_link
         # Standard output has this line and nothing else, for the program that started the process.
         sys.stdout.write(json.dumps(ready) + "\n")
         sys.stdout.flush()

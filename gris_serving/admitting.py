@@ -16,10 +16,12 @@ class Sender:
     Attributes:
         authorization: The values of the header Authorization, as HTTP has it.
         certificate: The certificate (PEM) that TLS has verified on its connection; None: there is none.
+        shown: What it shows besides, by which alone somebody at a web page is known: a header, or a cookie.
     """
 
     authorization: tuple[str, ...] = field(default=(), repr=False)
     certificate: bytes | None = None
+    shown: tuple[str, ...] = field(default=(), repr=False)
 
 
 class Admitting(Protocol[Client_co]):

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import errno
 import socket
+import stat
+from contextlib import suppress
+from pathlib import Path
 
 from gris_serving.reloading_files import SecurityError
 
@@ -43,12 +46,19 @@ def require_free(listen: str) -> None:
         raise ListeningError((problem.strerror or "it cannot be used").lower())
 
 
+UNIX = "unix:"
+"""What the address of a Unix socket begins with, before its path."""
+_SOCKET_MODE = 0o660
+
+
 def bound_socket(name: str, listen: str) -> socket.socket:
-    """Return a socket that listens on HOST:PORT, for servers that gRPC has no part in.
+    """Return a socket that listens on HOST:PORT, or on a Unix socket, for servers that gRPC has no part in.
 
     Raises:
         SecurityError: It cannot; the message begins with the key of the configuration, `name`.
     """
+    if listen.startswith(UNIX):
+        return _unix_socket(name, listen)
     host, _, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -59,6 +69,24 @@ def bound_socket(name: str, listen: str) -> socket.socket:
     # Accepted connections inherit it. asyncio sets it only where a socket's protocol was named, and without it an
     # answer in two parts waits for the other side's delayed acknowledgement of the first: 40 ms on Linux.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
+
+
+def _unix_socket(name: str, listen: str) -> socket.socket:
+    """Return a socket that this user and its group may connect to; one that is left of an earlier process goes."""
+    path = Path(listen.removeprefix(UNIX))
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        with suppress(FileNotFoundError):
+            if stat.S_ISSOCK(path.stat().st_mode):
+                path.unlink()
+        listening.bind(str(path))
+        # Before it listens nobody can connect.
+        path.chmod(_SOCKET_MODE)
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        raise SecurityError(f"{name}.listen: cannot listen on {listen}: {error.strerror or error}") from None
     return listening
 
 

@@ -35,7 +35,7 @@ OWN_LOGGERS = (
     "pinot_connector",
     "gris_gateway",
     "gris_broker",
-    "gris_console",
+    "gris_page",
     "gris_mcp",
     "gris_postgres",
     "gris_serving",

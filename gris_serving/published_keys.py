@@ -17,14 +17,12 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-from gris_serving.https_client import FetchError, FetchLimits, SentForm, checked_url, fetch, trust
+from gris_serving.https_client import FetchError, FetchLimits, checked_url, fetch, trust
 from gris_serving.instrumentation import NOTHING, Instrumentation
 from gris_serving.public_keys import VerificationKey, keys_of_set
 from gris_serving.reloading_files import ReloadingFiles, SecurityError
@@ -68,7 +66,6 @@ DEFAULT_LIMITS = RefreshLimits()
 class _Fetched:
     keys: tuple[VerificationKey, ...]
     at: float
-    document: Mapping[str, Any]
 
 
 class PublishedKeys:
@@ -114,27 +111,6 @@ class PublishedKeys:
         fetched = self._in_force()
         return () if fetched is None else fetched.keys
 
-    def endpoint(self, name: str) -> str:
-        """Return an address that the issuer's discovery document names.
-
-        Raises:
-            FetchError: `discovery`: no document is in force, or it names none that is safe.
-        """
-        return _endpoint(self.document(), name)
-
-    def document(self) -> Mapping[str, Any]:
-        """Return the issuer's discovery document, which came with the keys in force; empty: there is none."""
-        fetched = self._in_force()
-        return {} if fetched is None else fetched.document
-
-    def send(self, url: str, sent: SentForm) -> bytes:
-        """Return what the issuer answers to a form.
-
-        Raises:
-            FetchError: As `fetch` (`https_client`).
-        """
-        return fetch(url, self._trust.value(), self._limits.fetch, sent)
-
     def _in_force(self) -> _Fetched | None:
         fetched = self._fetched
         if fetched is None or time.monotonic() - fetched.at > self.address.max_age_seconds:
@@ -148,13 +124,13 @@ class PublishedKeys:
     def refresh(self) -> tuple[float, float]:
         """Fetch the keys, and return after how many seconds there may be another refresh, and shall be one."""
         try:
-            document, keys = fetched_keys(self.address, self._trust.value(), self._limits.fetch)
+            keys = fetched_keys(self.address, self._trust.value(), self._limits.fetch)
         except FetchError as error:
             return self._failed(str(error))
         except Exception as error:
             # The thread goes on, whatever it is.
             return self._failed(type(error).__name__)
-        before, self._fetched = self._fetched, _Fetched(keys, time.monotonic(), document)
+        before, self._fetched = self._fetched, _Fetched(keys, time.monotonic())
         if self._failures or before is None or before.keys != keys:
             level = logging.INFO if keys else logging.ERROR
             fields = {"keys": len(keys)}
@@ -194,20 +170,18 @@ class PublishedKeys:
 
 def fetched_keys(
     address: KeyAddress, context: ssl.SSLContext, limits: FetchLimits
-) -> tuple[Mapping[str, Any], tuple[VerificationKey, ...]]:
-    """Return the discovery document of an issuer, empty where its keys are pinned, and the keys that it publishes now.
+) -> tuple[VerificationKey, ...]:
+    """Return the keys that an issuer publishes now.
 
     Raises:
         FetchError: As `fetch` (`https_client`); or `discovery`: the issuer's document is none, or names another issuer
             or no address of keys; or `keys`: what is there is no JWK set that is safe to use.
     """
     content = fetch(address.url, context, limits)
-    document: Mapping[str, Any] = {}
     if address.discover:
-        document = _document(content, address.issuer)
-        content = fetch(_endpoint(document, "jwks_uri"), context, limits)
+        content = fetch(_keys_url(content, address.issuer), context, limits)
     try:
-        return document, keys_of_set(content, address.url)
+        return keys_of_set(content, address.url)
     except SecurityError:
         raise FetchError("keys") from None
 
@@ -217,23 +191,15 @@ def discovery_url(issuer: str) -> str:
     return issuer.removesuffix("/") + DISCOVERY_PATH
 
 
-def _document(content: bytes, issuer: str) -> Mapping[str, Any]:
+def _keys_url(content: bytes, issuer: str) -> str:
+    """Return where the keys are by a discovery document; it may be another host, and is no less safe."""
     try:
-        document: Mapping[str, Any] = json.loads(content)
-        if document["issuer"] != issuer:
+        document = json.loads(content)
+        url = checked_url(document["jwks_uri"])
+        is_less_safe = urlsplit(url).scheme != "https" and urlsplit(issuer).scheme == "https"
+        if document["issuer"] != issuer or is_less_safe:
             raise ValueError
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise FetchError("discovery") from None
-    return document
-
-
-def _endpoint(document: Mapping[str, Any], name: str) -> str:
-    """Return an address in a discovery document; it may be of another host, and is no less safe."""
-    try:
-        url = checked_url(document[name])
-        if urlsplit(url).scheme != "https" and urlsplit(document["issuer"]).scheme == "https":
-            raise ValueError
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FetchError("discovery") from None
     return url
 

@@ -128,15 +128,15 @@ class TokenVerifier:
         """The issuer's server; None: its keys are in a file."""
         self._keys = _keys_in_file(settings) if self.published is None else self.published.value
         # A caller shows the same token with each call: its signature is verified once under the same keys.
-        self._verified: dict[tuple[bytes, str], _Verified] = {}
+        self._verified: dict[bytes, _Verified] = {}
 
     def start(self, instrumentation: Instrumentation = NOTHING) -> None:
         """Begin to fetch keys that are published, in the background, and report how that goes."""
         if self.published is not None:
             self.published.start(instrumentation)
 
-    def claims(self, token: str, *, audience: str = "") -> Mapping[str, Any]:
-        """Return the claims of a token; `audience`: whom it is for, if not for whom the settings say.
+    def claims(self, token: str) -> Mapping[str, Any]:
+        """Return the claims of a token.
 
         Raises:
             TokenError: It is not accepted.
@@ -144,7 +144,7 @@ class TokenVerifier:
         if len(token) > MAX_TOKEN_CHARACTERS:
             raise TokenError(f"expected a token of at most {MAX_TOKEN_CHARACTERS} characters")
         try:
-            return self._claims_once(token, audience or self._settings.audience)
+            return self._claims_once(token)
         except jwt.ExpiredSignatureError:
             raise TokenError("the token has expired") from None
         except jwt.InvalidAudienceError:
@@ -155,18 +155,18 @@ class TokenVerifier:
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError, UnsupportedAlgorithm):
             raise TokenError("the token is not valid") from None
 
-    def _claims_once(self, token: str, audience: str) -> Mapping[str, Any]:
-        shown, keys = (hashlib.sha256(token.encode()).digest(), audience), self._keys()
+    def _claims_once(self, token: str) -> Mapping[str, Any]:
+        shown, keys = hashlib.sha256(token.encode()).digest(), self._keys()
         known = self._verified.get(shown)
         if known is not None and known.keys is keys and time.time() < known.until:
             return known.claims
-        claims = self._claims(token, audience)
+        claims = self._claims(token)
         if len(self._verified) >= _MOST_VERIFIED:
             self._verified.clear()
         self._verified[shown] = _Verified(claims, keys, int(claims["exp"]) + self._settings.leeway_seconds)
         return claims
 
-    def _claims(self, token: str, audience: str) -> Mapping[str, Any]:
+    def _claims(self, token: str) -> Mapping[str, Any]:
         header = jwt.get_unverified_header(token)
         algorithm = header.get("alg")
         if algorithm not in self._settings.algorithms or "crit" in header:
@@ -175,7 +175,7 @@ class TokenVerifier:
             token,
             self._key(header.get("kid"), algorithm),
             algorithms=[algorithm],
-            audience=audience,
+            audience=self._settings.audience,
             issuer=self._settings.issuer,
             leeway=self._settings.leeway_seconds,
             options={"require": ["exp", "iss", "aud"]},

@@ -1,1 +1,1 @@
-"""What a first shared answer needs besides the services: identity, gateway, console, and what to paste where."""
+"""What a first shared answer needs besides the services: identity, gateway, and what to paste where."""

@@ -1,4 +1,4 @@
-"""The texts of `gateway.yaml` and `console.yaml`, in the folder of an identity."""
+"""The text of `gateway.yaml`, in the folder of an identity."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gris_cli.shared.identity import ALGORITHM, ANALYST, AUDIENCE, ISSUER, OWNER, ROLES
+from gris_cli.shared.identity import ALGORITHM, ANALYST, AUDIENCE, ISSUER, ROLES
 
-GATEWAY, CONSOLE = "gateway.yaml", "console.yaml"
+GATEWAY = "gateway.yaml"
 # On a machine that does other things, a ledger that is slow for a moment is not one that is gone.
 SILENCE_SECONDS = 5.0
 
@@ -23,7 +23,6 @@ class Ports:
     """
 
     gateway: int
-    console: int
     faces: Mapping[str, int]
 
 
@@ -33,7 +32,6 @@ class Upstream:
 
     dp: str
     budget: str
-    admin: str
 
 
 @dataclass(frozen=True)
@@ -62,39 +60,23 @@ engine:
   duckdb:
 {tables}
 identity:
-{_jwt()}    # Whose budget pays: that of the account that the token's claims lead to.
-    accounts:
-      - {{claim: {ROLES}, equals: {ANALYST}, prefix: {_text(list(shared.account))}}}
-releases: {{file: releases.sqlite, key_file: releases.key}}
-timeouts: {{budget_silence: {SILENCE_SECONDS}}}
-{"".join(_face(name, port) for name, port in ports.faces.items() if name in shared.faces)}"""
-
-
-def console_text(head: str, upstream: Upstream, ports: Ports, gateway: str) -> str:
-    """Return a `console.yaml` that begins with a comment; `gateway` is the gateway's URL."""
-    return f"""{head}listen: 127.0.0.1:{ports.console}
-gateway: {{address: "{gateway}", ca_file: credentials/ca.pem}}
-identity:
-{_jwt()}  owners: {{claim: {ROLES}, equals: {OWNER}}}
-owner:
-  dp: {{address: "{upstream.dp}"}}
-  budget: {{address: "{upstream.budget}"}}
-  budget_admin: {{address: "{upstream.admin}"}}
-"""
-
-
-def _jwt() -> str:
-    return f"""  jwt:
+  jwt:
     key_file: issuer.pem
     algorithms: [{ALGORITHM}]
     issuer: {ISSUER}
     audience: {AUDIENCE}
-"""
+    # Whose budget pays: that of the account that the token's claims lead to.
+    accounts:
+      - {{claim: {ROLES}, equals: {ANALYST}, prefix: {_text(list(shared.account))}}}
+releases: {{file: releases.sqlite, key_file: releases.key}}
+timeouts: {{budget_silence: {SILENCE_SECONDS}}}
+{"".join(_face(name, shared, port) for name, port in ports.faces.items() if name in shared.faces)}"""
 
 
-def _face(name: str, port: int) -> str:
+def _face(name: str, shared: Shared, port: int) -> str:
     # Programs of others trust no authority of ours, and nothing leaves this machine.
-    return f"{name}: {{listen: 127.0.0.1:{port}, tls: false}}\n"
+    link = f", link: {_text(list(shared.account))}" if name == "page" else ""
+    return f"{name}: {{listen: 127.0.0.1:{port}, tls: false{link}}}\n"
 
 
 def _text(value: object) -> str:

@@ -23,7 +23,7 @@ ISSUER = "gris"
 AUDIENCE = "gris-gateway"
 ALGORITHM = "ES256"
 ROLES = "gris_roles"
-ANALYST, OWNER = "analyst", "admin"
+ANALYST = "analyst"
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 _RENEWED = datetime.timedelta(days=7)
 """What ends sooner is made anew."""
@@ -31,11 +31,10 @@ _RENEWED = datetime.timedelta(days=7)
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with a token: the name in it, what it is kept as, and what its holder may do."""
+    """Somebody with a token: the name in it, and what it is kept as."""
 
     name: str
     file: str
-    roles: tuple[str, ...] = (ANALYST,)
 
 
 @dataclass(frozen=True)
@@ -249,7 +248,7 @@ def _token(identity: Identity, person: Person, days: int) -> bytes:
         "sub": person.name,
         "iat": now,
         "exp": now + datetime.timedelta(days=days),
-        ROLES: list(person.roles),
+        ROLES: [ANALYST],
     }
     try:
         return jwt.encode(claims, identity.issuer_key.read_bytes(), ALGORITHM).encode()

@@ -1,4 +1,4 @@
-"""What somebody pastes: the address for SQLAlchemy, that of the console, an agent's configuration, and a command."""
+"""What somebody pastes: the address for SQLAlchemy, a link to the page, an agent's configuration, and a command."""
 
 from __future__ import annotations
 
@@ -20,19 +20,17 @@ class Pasted:
 
     Attributes:
         person: Whose token programs and agents send.
-        visitor: Whose token logs in to the console.
         gateway: The gateway, gris://HOST:PORT.
         faces: HOST:PORT of what is served beside gRPC, by the keys of the gateway's configuration.
-        console: The URL of the console; empty: there is none.
+        page: The link that opens the page once; empty: there is none.
         question: A first question: options of `gris ask`.
     """
 
     identity: Identity
     person: Person
-    visitor: Person
     gateway: str
     faces: Mapping[str, str]
-    console: str
+    page: str
     question: str
 
     @property
@@ -79,10 +77,6 @@ class Pasted:
     def _token(self) -> Path:
         return self.identity.token(self.person)
 
-    @property
-    def _log_in(self) -> Path:
-        return self.identity.token(self.visitor)
-
     def plain(self) -> dict[str, Any]:
         """Return all of it in terms of JSON."""
         return {
@@ -91,9 +85,7 @@ class Pasted:
                 "url": self.sqlalchemy,
                 "GRIS_CREDENTIALS_DIR": str(self.identity.credentials.resolve()),
             },
-            "console": {"url": self.console, "token_file": str(self._log_in.resolve())}
-            if self.console
-            else None,
+            "page": self.page or None,
             "mcp": self.agent,
             "pinot": self.pinot or None,
             "postgres": self.postgres or None,
@@ -110,9 +102,9 @@ class Pasted:
         yield "SQLAlchemy", self.sqlalchemy
         yield "", f"with GRIS_CREDENTIALS_DIR={_word(self.identity.credentials)}"
         missing = "not served: pip install 'gris-dp[{}]'"
-        yield "console", self.console or missing.format("console")
-        if self.console:
-            yield "", f"log in with the token in {_word(self._log_in)}"
+        yield "a browser", self.page or missing.format("page")
+        if self.page:
+            yield "", "a link that works once"
         yield "agents", json.dumps(self.agent) if self.agent else missing.format("mcp")
         yield "Pinot", self.pinot or missing.format("broker")
         yield "PostgreSQL", self.postgres or missing.format("postgres-wire")

@@ -1,4 +1,4 @@
-"""Runs a gateway and a console beside embedded services."""
+"""Runs a gateway beside embedded services."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pinot_connector.child_processes import ChildProcess, end_all
 
 _OF_FACES = {
     "mcp": ("mcp", "h11", "uvicorn"),
+    "page": ("jinja2", "h11", "starlette", "uvicorn"),
     "broker": ("h11", "starlette", "uvicorn"),
     "postgres": ("pygwire",),
 }
-_OF_CONSOLE = ("jinja2", "h11", "starlette", "uvicorn")
 _OF_GATEWAY = {"cryptography": "gateway", "jwt": "gateway", "pydantic": "gateway", "duckdb": "duckdb"}
 
 
@@ -37,16 +37,11 @@ def possible_faces() -> list[str]:
     return [name for name, libraries in _OF_FACES.items() if all(map(find_spec, libraries))]
 
 
-def has_console() -> bool:
-    """Whether a console can be served."""
-    return all(map(find_spec, _OF_CONSOLE))
-
-
 class SharedProcesses:
-    """Runs a gateway and a console while the block runs.
+    """Runs a gateway while the block runs.
 
     Args:
-        folder: Where their configurations are, relative to which these name files; their logs are written there.
+        folder: Where its configuration is, relative to which that names files; its log is written there.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -68,14 +63,6 @@ class SharedProcesses:
             ServiceUnavailable: It does not start; with the last line of its log.
         """
         return self._started("gateway", ("gris_gateway", "--config", configuration))
-
-    def start_console(self, configuration: str) -> dict[str, Any]:
-        """Start it; return what it says: `address` and `url`.
-
-        Raises:
-            ServiceUnavailable: It does not start.
-        """
-        return self._started("console", ("gris_cli", "console", "--config", configuration, "--json"))
 
     def ensure_running(self) -> None:
         """Check that both run.

@@ -12,24 +12,19 @@ from gris_cli.examples import ServiceFiles
 from gris_cli.first_question import options_of_a_question
 from gris_cli.local_services import stop_event, until_stopped
 from gris_cli.shared.documents import (
-    CONSOLE,
     GATEWAY,
     Ports,
     Shared,
     Upstream,
-    console_text,
     gateway_text,
 )
-from gris_cli.shared.identity import ANALYST, OWNER, Identity, Person, make_identity, remove_ending
+from gris_cli.shared.identity import Identity, Person, make_identity, remove_ending
 from gris_cli.shared.pasting import Pasted
-from gris_cli.shared.running import SharedProcesses, has_console, possible_faces, require_gateway
+from gris_cli.shared.running import SharedProcesses, possible_faces, require_gateway
 from gris_data import private_files
 from pinot_connector.embedded import RELEASES_KEY_FILE, EmbeddedServices, ignored_by_git, secret_key
 
-# On one machine, the one who starts it asks and owns. What programs and agents are given only asks.
 _YOU = Person("you", "analyst")
-_YOU_AS_OWNER = Person("you", "owner", (ANALYST, OWNER))
-_PEOPLE = (_YOU, _YOU_AS_OWNER)
 _DAYS = 30
 _LOCALHOST = "localhost"
 _HEAD = "# Written anew by each `gris serve --gateway`: what you change here is lost.\n"
@@ -59,27 +54,24 @@ def serve_shared(
     if private_files.private_directory(directory):
         ignored_by_git(directory)
     _require_ours(directory)
-    remove_ending(identity, _PEOPLE)
-    make_identity(identity, _PEOPLE, _DAYS)
+    remove_ending(identity, (_YOU,))
+    make_identity(identity, (_YOU,), _DAYS)
     tables = {name: path.resolve() for name, path in served.tables.items()}
     account = tuple(served.account.split("/"))
     faces = possible_faces()
     shared = Shared(tables, account, faces)
     with services, SharedProcesses(directory) as processes:
         secret_key(directory / RELEASES_KEY_FILE)
-        upstream = Upstream(services.dp_address, services.budget_address, services.admin_address)
+        upstream = Upstream(services.dp_address, services.budget_address)
         private_files.replace(directory / GATEWAY, gateway_text(_HEAD, shared, upstream, ports))
         announced = processes.start_gateway(GATEWAY)
         gateway = f"gris://{_LOCALHOST}:{_port_of(announced['address'])}"
-        if console := has_console():
-            private_files.replace(directory / CONSOLE, console_text(_HEAD, upstream, ports, gateway))
         pasted = Pasted(
             identity=identity,
             person=_YOU,
-            visitor=_YOU_AS_OWNER,
             gateway=gateway,
             faces={name: announced[f"{name}_address"] for name in faces},
-            console=processes.start_console(CONSOLE)["url"] if console else "",
+            page=announced.get("page_link", ""),
             question=_question(served.files.policy, tables),
         )
         stopped = stop_event()

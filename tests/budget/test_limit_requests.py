@@ -34,7 +34,6 @@ from budget_service.stores.interface import Store
 from budget_service.stores.named_store import NamedStore
 from budget_service.tuning import DEFAULTS, Tuning
 from gris_cli.budget.ledger import requests_of
-from gris_console.services import OwnerAddresses, OwnerClient
 from gris_serving.instrumentation import NOTHING
 from gris_serving.security import Security, SecurityOptions
 from pinot_connector import Credentials, Endpoint
@@ -475,18 +474,13 @@ async def test_requests_are_listed_in_pages(servers: Servers) -> None:
         assert "page_size" in (await failure(page(size=size))).message
 
 
-async def test_the_command_line_and_the_console_follow_all_pages(
-    servers: Servers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_command_line_follows_all_pages(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many requests, of a page that is just full, and of none."""
     monkeypatch.setattr(serving_requests, "MOST_OF_PAGE", 2)
-    owner = OwnerClient(OwnerAddresses(servers.admin_address, servers.admin_address, servers.admin_address))
     for number in range(6):
         by_command = await asyncio.to_thread(requests_of, servers.admin_address)
         assert [f"sub:{each}" for each in range(number)] == sorted(each.asked_by for each in by_command)
-        assert by_command == await owner.requests()
         await servers.budget.RequestLimit(sent(asked_by=[f"sub:{number}"], request_id=f"{number}"))
-    await owner.close()
 
 
 def test_a_page_of_requests_with_the_longest_texts_is_a_message() -> None:

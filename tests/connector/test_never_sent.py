@@ -11,8 +11,8 @@ import pytest
 from gris_api.common.v1 import cost_pb2
 
 from gris_cli.app import run
-from gris_console.problems import problem_of
 from gris_mcp.failures import failure_of
+from gris_page.asking import Problem
 from pinot_connector import dbapi
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.channels import Timeouts
@@ -73,7 +73,7 @@ def says_that_nothing_was_charged(error: GrisError) -> None:
     """Look at what agents, people and programs are shown."""
     with pytest.raises(dbapi.Error) as raised, dbapi_error():
         raise error
-    texts = [failure_of(error).what_to_do, problem_of(error).advice, str(error), str(raised.value)]
+    texts = [failure_of(error).what_to_do, Problem.of(error).advice, str(error), str(raised.value)]
     assert "nothing was charged" in texts[0]
     assert "Nothing was charged" in texts[1]
     for text in texts:
@@ -131,4 +131,4 @@ async def test_a_question_that_left_may_have_been_charged() -> None:
     async with listening(takes_the_question) as address:
         error = await asked(AsyncGatewayClient(address))
     assert type(error) is OutcomeUnknown
-    assert "may have been charged" in problem_of(error).advice
+    assert "may have been charged" in Problem.of(error).advice

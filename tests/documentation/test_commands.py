@@ -65,7 +65,7 @@ def test_the_gateway_is_tried_as_its_page_says(folder: Path) -> None:
     """One command serves, and another asks as it is printed, on ports that are free."""
     serve, ask = blocks(section("gateway.md", "## Try it"), "sh")
     gateway, *others = (str(free_port()) for _ in range(8))
-    flags = zip(("dp", "budget", "admin", "mcp", "console", "broker", "postgres"), others, strict=True)
+    flags = zip(("dp", "budget", "admin", "mcp", "page", "broker", "postgres"), others, strict=True)
     ports = " ".join(f"--{name}-port {port}" for name, port in (*flags, ("gateway", gateway)))
     assert "50054" in ask
     ready = "until grep -q address .gris/console.ready; do sleep 0.1; done 2>/dev/null"

@@ -18,7 +18,6 @@ from budget_service.configuration.budget_file import Configuration
 from budget_service.server import process as budget_service
 from dp_service.queries.policy_schema import PolicySchema
 from dp_service.server import process as dp_service
-from gris_console.configuration import ConsoleConfiguration
 from gris_gateway import process as gateway
 from gris_gateway.configuration import GatewayConfiguration
 from gris_serving.authorisation import Access
@@ -73,7 +72,6 @@ def schemas(annotation: Any, placeholder: str) -> Iterator[tuple[str, type[BaseM
 REFERENCES = {
     "policy": Reference(section("policy-reference.md", "## Reference"), PolicySchema),
     "budget.yaml": Reference(section("budget.md", "## The configuration"), Configuration),
-    "console.yaml": Reference(section("console.md", "## `console.yaml`"), ConsoleConfiguration),
     "gateway.yaml": Reference(section("gateway-reference.md", "## `gateway.yaml`"), GatewayConfiguration),
     "access": Reference(section("security.md", "## Roles"), Access),
 }

@@ -154,7 +154,7 @@ async def test_a_connection_that_sends_no_whole_request_is_closed() -> None:
     limits = replace(DEFAULT_LIMITS, handshake_seconds=0.5, grace_seconds=1)
     settings = McpSettings(listen="127.0.0.1:0")
     face = application_of(settings, cast(FaceAdmission, Waiting()), limits)
-    server = HttpServer("mcp", settings, None, face, limits)
+    server = HttpServer("mcp", settings.listen, None, face, limits)
     refused = b"POST /mcp HTTP/1.1\r\nHost: elsewhere\r\nContent-Length: 0\r\n\r\n"
     async with server.serving() as address:
         port = int(address.rpartition(":")[2])

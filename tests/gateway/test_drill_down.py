@@ -19,9 +19,9 @@ from pinot_connector.errors import InvalidQuestion
 from pinot_connector.results import PrivateResult
 from pinot_connector.sqlalchemy import GrisDialect
 from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR
-from tests.console.sales import FAR, MEMBERS, SHOWN, TOTALS, running_sales
-from tests.console.stage import Stage
 from tests.support.rings import needs
+from tests.support.sales import FAR, MEMBERS, SHOWN, TOTALS, running_sales
+from tests.support.stage import Stage
 
 mpl.use("agg")
 from matplotlib import pyplot as plt

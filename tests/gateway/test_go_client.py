@@ -13,9 +13,9 @@ import pytest
 
 from dp_service.queries.policy import read_policy
 from pinot_connector import Credentials, Endpoint, GatewayClient
-from tests.console.sales import SHOWN, running_sales
 from tests.gateway.stage import ACCOUNT, COUNTS, Stage
 from tests.support.rings import needs
+from tests.support.sales import SHOWN, running_sales
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "examples" / "go"

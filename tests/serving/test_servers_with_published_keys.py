@@ -1,4 +1,4 @@
-"""Gateway, services and console know callers by keys that an issuer publishes."""
+"""Gateway and services know callers by keys that an issuer publishes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from typing import Any
 import grpc
 import pytest
 
-from gris_console.authentication import AuthenticationError
-from gris_console.configuration import ConsoleConfiguration
-from gris_console.process import HostedConsole
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.instrumentation import NOTHING
 from gris_serving.security import Security, SecurityOptions
@@ -144,23 +141,3 @@ async def test_a_service_keeps_fetched_keys_when_its_access_file_changes(tmp_pat
                     await becomes_answered()
         finally:
             await grpc_server.stop(10)
-
-
-def test_a_console_lets_people_in_by_published_keys(tmp_path: Path) -> None:
-    """From the time on that it serves."""
-    authority, key = Authority.new(tmp_path), Issuer(tmp_path, key_id="first")
-    with issuing(authority, key) as server:
-        gateway = {"address": "gris://127.0.0.1:1", "ca_file": str(authority.ca_file)}
-        stated = {"gateway": gateway, "identity": {"jwt": jwt_of(server, authority)}}
-        hosted = HostedConsole(ConsoleConfiguration.model_validate(stated))
-        token = key.token(AUDIENCE, iss=server.issuer, sub="ana")
-        assert [] == server.asked
-        authenticator = hosted.console(1).authenticator
-
-        def comes_in() -> bool:
-            try:
-                return "ana" == authenticator.person(token).name
-            except AuthenticationError:
-                return False
-
-        until(comes_in)

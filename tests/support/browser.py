@@ -1,8 +1,7 @@
-"""A real headless Chromium, by Playwright, and what everybody does in a console with it."""
+"""A real headless Chromium, by Playwright."""
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,20 +31,3 @@ def running_browser() -> Iterator[Any]:
             yield browser
         finally:
             browser.close()
-
-
-def log_in(page: Any, token: str) -> None:
-    """Log in by the page."""
-    page.goto("/sign-in")
-    page.get_by_label("Token").fill(token)
-    page.get_by_role("button", name="Log in").click()
-    page.get_by_role("heading", name="Ask a private question").wait_for()
-
-
-def price(page: Any, table: str = "feedback", by: str = "app", k: str = "3") -> None:
-    """Go to the price of a question."""
-    page.goto(f"/ask/{table}")
-    page.get_by_role("checkbox", name=re.compile(f"^{by} ")).check()
-    page.get_by_label("At most so many elements").fill(k)
-    page.get_by_role("button", name="See the price").click()
-    page.get_by_role("heading", name="Before you ask").wait_for()

@@ -7,7 +7,7 @@ PACKAGES = (
     "budget_service",
     "pinot_connector",
     "gris_gateway",
-    "gris_console",
+    "gris_page",
     "gris_serving",
     "gris_mcp",
     "gris_broker",

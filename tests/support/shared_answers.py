@@ -13,14 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import sqlalchemy as sa
 
 from pinot_connector.sqlalchemy import GrisDialect
 from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR
-from tests.console.people import PageSeen, Person
 from tests.support.agents import over_http
+from tests.support.web_page import PageSeen, opened
 
 GRIS = (sys.executable, "-m", "gris_cli")
 SECONDS = 60
@@ -79,23 +78,7 @@ async def asked_by_an_agent(said: dict[str, Any], **question: Any) -> dict[str, 
         return await agent.call("ask", **question)
 
 
-def token_of(said: dict[str, Any]) -> str:
-    """Return the token that is named for the console."""
-    return Path(said["console"]["token_file"]).read_text()
-
-
-async def shown_in_a_browser(said: dict[str, Any], **question: str) -> PageSeen:
-    """Log in to the console, see a price, agree, and return the page of the answer."""
-    page, _ = await shown_and_downloaded(said, **question)
-    return page
-
-
-async def shown_and_downloaded(said: dict[str, Any], **question: str) -> tuple[PageSeen, PageSeen]:
-    """Return the page of an answer, and its file for spreadsheets."""
-    async with httpx.AsyncClient(base_url=said["console"]["url"], timeout=SECONDS) as client:
-        person = Person(client)
-        page = await person.log_in(token_of(said))
-        assert page.status == 200, page.text
-        price = await person.priced(**question)
-        page = await person.send(price.form("/answer"))
-        return page, await person.get(f"{page.response.url.path}/answer.csv")
+async def shown_in_a_browser(said: dict[str, Any], sql: str) -> PageSeen:
+    """Open the link to the page, see a price, agree, and return the page with the answer."""
+    async with opened(said["page"]) as person:
+        return await person.asked(sql)

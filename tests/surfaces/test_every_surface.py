@@ -1,18 +1,17 @@
 """Every kind of answer on every surface: each has all rows, numbers and statements, and says the same.
 
 Each release here is a real one, asked through a gateway, and each text is what its reader gets. Surfaces are the two
-clients, agents, the console, the command line, notebooks, frames and DB-API.
+clients, agents, the page, the command line, notebooks, frames and DB-API.
 """
 
 from __future__ import annotations
 
 import asyncio
-import csv
 import html
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,9 +26,10 @@ from gris_api.app.v1 import app_pb2
 
 from gris_cli import terminal
 from gris_cli.app import run
-from gris_console.exports import csv_text, totals_csv_text
 from gris_gateway.messages import element_chunks, result_message
 from gris_mcp.tools import TOOLS
+from gris_page.asking import Form, seen_by
+from gris_page.rendering import rendered
 from pinot_connector import dbapi
 from pinot_connector.dbapi import Connection, connect_gateway
 from pinot_connector.endpoints import Credentials, Endpoint
@@ -43,20 +43,20 @@ from pinot_connector.questions import sql_question
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import Explanation, PrivateResult, Row, Total
 from pinot_connector.totals import TotalRow
-from tests.console.people import Visitors
-from tests.console.stage import BUDGET, Stage, running_stage
 from tests.support.agents import text_of
 from tests.support.clients import Counted, blocking_client_of
 from tests.support.rings import needs
+from tests.support.stage import BUDGET, Stage, running_stage
+from tests.support.web_page import PageSeen
 from tests.surfaces.kinds import KINDS, POLICY, TABLES, write_rows
 
-# "Nothing here shows a true count" stands on every page of the console, and is not about intervals.
+# "Nothing here shows a true count" stands on the page, and is not about intervals.
 UNBOUNDED = re.compile(r"\btruth\b|\btrue (?!count\.)|\bactual\b|\breal (?:count|number|sum)", re.IGNORECASE)
-PRICES = ("agent's price", "console's price", "gris explain", "explain")
+PRICES = ("agent's price", "page's price", "gris explain", "explain")
 # Agents and cursors leave out how numbers are made: the price says it.
 WITHOUT_METHOD = ("agent", "DB-API")
 # What has rows for people; agents and programs get numbers.
-WRITTEN = ("console", "gris ask", "notebook", "HTML")
+WRITTEN = ("page", "gris ask", "notebook", "HTML")
 # There cells have lines or brackets around them, and numbers commas between thousands.
 _PLAIN = str.maketrans("│();:", " " * 5, ",")
 
@@ -91,7 +91,6 @@ class Reader:
     """Somebody who reads the same release on every surface."""
 
     stage: Stage
-    visitors: Visitors
     credentials: Credentials
 
     async def read(self, sql: str) -> Seen:
@@ -103,19 +102,18 @@ class Reader:
             explanation = await client.explain(sql_question(sql))
         # A client reads one of the two, so both have to say it.
         assert json.loads(text_of(answer)) == answer.structured_content
-        person = await self.visitors.analyst("reader")
-        shown_price = await person.priced(sql=sql)
+        shown_price = await self.page("price", sql)
+        page = await self.page("ask", sql, explanation.worst_case_cost.information)
         ask, explain, as_json = [
             await asyncio.to_thread(self._printed, name, sql, *more)
             for name, *more in (["ask"], ["explain"], ["ask", "--json"])
         ]
         columns, rows, said = await asyncio.to_thread(self._of_cursor, sql)
-        page = await person.send(shown_price.form("/answer"))
         texts = {
             "agent": text_of(answer),
             "agent's price": text_of(price),
-            "console": page.text,
-            "console's price": shown_price.text,
+            "page": page.text,
+            "page's price": shown_price.text,
             "gris ask": ask,
             "gris explain": explain,
             "notebook": str(result),
@@ -124,13 +122,19 @@ class Reader:
             "explain": " ".join(await asyncio.to_thread(self._of_cursor_explaining, sql)),
         }
         lines = {surface: texts[surface].splitlines() for surface in ("gris ask", "notebook")}
-        for surface, source in (("console", page.html), ("HTML", result._repr_html_())):
+        for surface, source in (("page", page.html), ("HTML", result._repr_html_())):
             lines[surface] = [_without_tags(each) for each in _BLOCK.split(source)]
         texts = {surface: " ".join(html.unescape(text).split()) for surface, text in texts.items()}
         printed = json.loads(as_json)
         return Seen(
             result, explanation, texts, lines, answer.structured_content or {}, printed, columns, rows
         )
+
+    async def page(self, act: str, sql: str, most: int | None = None) -> PageSeen:
+        """Return the page once somebody has sent a question in its form."""
+        async with AsyncGatewayClient(Endpoint(self.stage.gateway, self.credentials)) as client:
+            seen = await seen_by(client, Form(act, sql, "reader", most))
+        return PageSeen(seen.status, rendered(seen))
 
     def _printed(self, command: str, sql: str, *more: str) -> str:
         code, printed = self.run(command, "--sql", sql, *more)
@@ -177,21 +181,13 @@ def _without_tags(source: str) -> str:
 
 
 @pytest.fixture
-async def visitors(stage: Stage) -> AsyncIterator[Visitors]:
-    """A console in this process, and people who come to it."""
-    made = Visitors(stage)
-    yield made
-    await made.close()
-
-
-@pytest.fixture
-async def reader(stage: Stage, visitors: Visitors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
+async def reader(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
     """Somebody whose token opens every surface, and whose terminal is wide enough for every cell."""
     monkeypatch.setenv("COLUMNS", "500")
     monkeypatch.setattr(terminal, "MAX_WIDTH", 500)
     token = tmp_path / "token"
     token.write_text(stage.token("reader"))
-    return Reader(stage, visitors, Credentials(ca_file=stage.authority.ca_file, token_file=token))
+    return Reader(stage, Credentials(ca_file=stage.authority.ca_file, token_file=token))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -209,19 +205,6 @@ async def test_every_surface_says_the_same(reader: Reader, kind: str) -> None:
     require_json(seen)
     require_messages(seen.result)
     require_same_by_own_services(reader.stage, KINDS[kind].sql, seen.result)
-
-
-async def test_a_page_draws_a_sum_when_asked_for(visitors: Visitors) -> None:
-    """By a link, with its own number beside each bar; an unknown number is that of the question."""
-    person = await visitors.analyst("drawer")
-    answer = await person.send((await person.priced(sql=KINDS["sums"].sql)).form("/answer"))
-    path = answer.response.url.path
-    drawn = [(await person.get(f"{path}?draw={place}")).html for place in ("0", "1", "x", "99")]
-    bars = [re.findall('class="bar-count">([^<]*)<', page) for page in drawn]
-    chosen = [re.findall(r'href="\?draw=(\d+)" aria-current="true"', page) for page in drawn]
-    assert chosen == [["0"], ["1"], ["0"], ["0"]]
-    assert bars[0] == bars[2] == bars[3] != bars[1]
-    assert all(re.search(f"<td[^>]*>{re.escape(number)}</td>", drawn[1]) for number in bars[1])
 
 
 def require_statements(seen: Seen) -> None:
@@ -344,7 +327,7 @@ def names_of(result: PrivateResult, *, prefix: str = "") -> list[str]:
 
 
 def require_program_numbers(seen: Seen) -> None:
-    """Assert that cursors, frames and spreadsheets have the result's own numbers under the same names."""
+    """Assert that cursors and frames have the result's own numbers under the same names."""
     result = seen.result
     names = [*(column.title for column in result.columns), *names_of(result)]
     rows = [
@@ -354,7 +337,6 @@ def require_program_numbers(seen: Seen) -> None:
     assert [column[0] for column in seen.columns] == table.column_names == list(frame.columns) == names
     assert [tuple(row.values()) for row in table.to_pylist()] == rows
     assert rows_of(frame) == rows
-    assert csv_text(result).partition("\r\n")[2] == csv_of(rows)
     assert seen.rows == [*rows, *rows_of_totals(result)]
 
 
@@ -363,15 +345,8 @@ def rows_of(frame: pandas.DataFrame) -> list[tuple[Any, ...]]:
     return list(frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None))
 
 
-def csv_of(rows: Iterable[Iterable[Any]]) -> str:
-    """Return rows as a spreadsheet has them behind its head."""
-    text = StringIO(newline="")
-    csv.writer(text).writerows(rows)
-    return text.getvalue()
-
-
 def rows_of_totals(result: PrivateResult) -> Iterator[tuple[Any, ...]]:
-    """Yield totals as SQL has them behind the rows, and assert that frames and spreadsheets have them apart."""
+    """Yield totals as SQL has them behind the rows, and assert that frames have them apart."""
     stated = result.parameters.totals
     if stated is None or result.totals is None:
         return
@@ -388,7 +363,6 @@ def rows_of_totals(result: PrivateResult) -> Iterator[tuple[Any, ...]]:
     assert table.column_names == [titles[place], *names_of(result), *names_of(result, prefix="other_")]
     assert [tuple(row.values()) for row in table.to_pylist()] == apart
     assert rows_of(result.to_pandas(totals=True)) == apart
-    assert totals_csv_text(result).partition("\r\n")[2] == csv_of(apart)
 
 
 def require_json(seen: Seen) -> None:
@@ -457,7 +431,7 @@ async def test_explain_in_sql_is_the_price_that_each_surface_shows(
         rows = list(explanation_rows(explanation))
         assert await asyncio.to_thread(reader.fetched, explained.replace("%", "%%")) == rows
         require_notebook(result, explanation)
-        await require_console(reader, explained, plain)
+        await require_page(reader, explained, plain)
         one_line = explained.splitlines()[1].removeprefix("/* Pinot's */ ")
         monkeypatch.setattr("sys.stdin", StringIO(f"{one_line}\n"))
         assert (await asyncio.to_thread(reader.run, "shell"))[1] == (
@@ -476,15 +450,16 @@ def require_notebook(result: PrivateResult, explanation: Explanation) -> None:
     assert all(each in str(result) for each in explanation.sentences)
 
 
-async def require_console(reader: Reader, explained: str, plain: str) -> None:
-    """Assert that the page of the price shows the same, also where somebody asks then."""
-    person = await reader.visitors.analyst("reader")
-    page, own = await person.priced(sql=explained), await person.priced(sql=plain)
-    asked = await person.send(page.form("/answer"))
-    price = own.text.partition("Costs at most")[2]
-    assert price
-    assert page.text.partition("Costs at most")[2] == price == asked.text.partition("Costs at most")[2]
-    assert "leave that word out" in asked.text
+async def require_page(reader: Reader, explained: str, plain: str) -> None:
+    """Assert that the page shows the price, also where somebody asks."""
+    pages = [
+        await reader.page("price", explained),
+        await reader.page("price", plain),
+        await reader.page("ask", explained, 0),
+    ]
+    prices = {each.text.partition("The price At most")[2] for each in pages}
+    assert len(prices) == 1
+    assert "" not in prices
 
 
 def require_untouched(stage: Stage, explained: str, plain: str) -> None:
@@ -527,7 +502,7 @@ async def test_what_is_wrong_under_explain_is_named_where_the_caller_wrote_it(
         said = [text_of(await TOOLS[name].called(client, {"sql": sql})) for name in ("ask", "explain")]
     code, printed = await asyncio.to_thread(reader.run, "ask", "--sql", sql)
     assert code in (2, 3)
-    page = await (await reader.visitors.analyst("reader")).priced(sql=sql)
+    page = await reader.page("price", sql)
     with pytest.raises(dbapi.Error) as refused:
         await asyncio.to_thread(reader.fetched, sql)
     assert [] == [each for each in (*said, printed, page.text, str(refused.value)) if place not in each]

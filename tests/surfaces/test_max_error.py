@@ -9,25 +9,18 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_cli.flags import QuestionFlags
 from gris_cli.question_arguments import question_of
-from gris_console import forms
 from gris_mcp.arguments import Question
 from gris_mcp.past_questions import arguments_of
-from pinot_connector.catalog import TableEntry
 from pinot_connector.errors import InvalidQuestion
-from pinot_connector.parameters import Consistency
 from pinot_connector.questions import structured_question
-
-TABLE = TableEntry("t", "m", (), None, Consistency.KEYED, ())
 
 
 def asked_on_every_surface(wanted: str) -> list[question_pb2.Question]:
     """Return the message that each surface sends for the five largest elements."""
-    fields = (("by", "a"), ("k", "5"), ("max_error", wanted))
     return [
         structured_question("t", "a", k=5, max_error=wanted),
         question_of(QuestionFlags(table="t", by=["a"], k=5, error=wanted)),
         Question.model_validate({"table": "t", "by": ["a"], "k": 5, "max_error": wanted}).message(),
-        forms.question_of(forms.Form(fields), TABLE),
     ]
 
 
