@@ -14,26 +14,19 @@ _SUFFIXES = (".png", ".svg")
 _WIDTH, _HEIGHT = 7.0, 4.5
 # A bar needs so much height, in inches.
 _BAR = 0.22
-_NO_COUNTS = "--plot draws counts, and the question is for none; leave out --plot"
 
 
-def require_drawable(path: Path | None, *, counts: bool, quantiles: bool) -> None:
+def require_drawable(path: Path | None) -> None:
     """Make sure that the plot can be drawn, before the answer is paid for.
 
     Args:
         path: Where to write it; None: no plot is wanted.
-        counts: Whether the question shows counts.
-        quantiles: Whether it is for quantiles, beside which there are no counts.
 
     Raises:
         typer.BadParameter: It cannot be drawn.
     """
     if path is None:
         return
-    if not counts:
-        raise typer.BadParameter("--plot draws counts, and --no-counts leaves them out")
-    if quantiles:
-        raise typer.BadParameter(_NO_COUNTS)
     if path.suffix not in _SUFFIXES:
         raise typer.BadParameter(f"--plot expects a file named .png or .svg, got {path.name}")
     if not path.parent.is_dir():
@@ -50,7 +43,7 @@ def require_counts(parameters: Parameters) -> None:
         typer.BadParameter: It will have none.
     """
     if parameters.noise_scale is None:
-        raise typer.BadParameter(_NO_COUNTS)
+        raise typer.BadParameter("--plot draws counts, and the question is for none; leave out --plot")
 
 
 def draw_answer(result: PrivateResult, path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from gris_cli import budget, domain, plan, policy
+from gris_cli import budget, domain, plan
 from gris_cli.ask import ask
 from gris_cli.bound.command import bound
 from gris_cli.catalog import catalog
@@ -20,10 +20,11 @@ from gris_cli.demo import demo
 from gris_cli.explain import explain
 from gris_cli.guarantee import guarantee
 from gris_cli.history import history
+from gris_cli.policy.check import check
+from gris_cli.policy.draft import draft
 from gris_cli.remaining import remaining
 from gris_cli.serve import serve
 from gris_cli.shell import shell
-from gris_cli.ticket_key import ticket_key
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 anything unexpected, or refused by an engine or a service, or a check found a fault; 2 "
@@ -38,15 +39,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.callback()(read_connection_options)
-for each in (
-    *(ask, bound, explain, catalog, remaining, history),
-    *(guarantee, shell, demo, serve, ticket_key),
+for command, about in (
+    (ask, "Ask a question and pay for it."),
+    (explain, "Show what a question would cost; takes the flags of ask."),
+    (shell, "Ask in SQL at a prompt, with the price before each question."),
+    (catalog, "Show what may be asked."),
+    (remaining, "Show what is left of a budget."),
+    (history, "Show past answers that a gateway keeps."),
+    (guarantee, "Show the privacy guarantee of all that an account is shown."),
+    (serve, "Run the services here; --gateway: for programs and people."),
+    (demo, "Ask private questions of real data."),
+    (draft, "Write a first policy for your tables."),
+    (check, "Show what a policy allows, and compare it with data."),
+    (bound, "Copy a table in which a member has few elements."),
 ):
-    app.command()(each)
-app.add_typer(budget.app, name="budget")
-app.add_typer(domain.app, name="domain")
-app.add_typer(plan.app, name="plan")
-app.add_typer(policy.app, name="policy")
+    app.command(short_help=about)(command)
+app.add_typer(domain.app, name="domain", short_help="Publish which elements of a column are safe to name.")
+app.add_typer(plan.app, name="plan", short_help="What budgets are worth: guarantee, solve, attacks.")
+app.add_typer(budget.app, name="budget", short_help="For operators: accounts, limits, charges, usage.")
 
 
 def _say_exit_codes(commands: typer.Typer) -> None:

@@ -25,7 +25,7 @@ def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
     if is_only_a_check(question):
         print_check(as_json=as_json)
         return
-    require_drawable(question.plot, counts=not question.no_counts, quantiles=bool(question.quantiles))
+    require_drawable(question.plot)
     with flags_named(question):
         asked = question_of(question)
         with connected(connection) as client:

@@ -20,19 +20,11 @@ if TYPE_CHECKING:
 class ConnectionOptions:
     """The authority to trust and the credentials to send; without any of them connections are in plain text."""
 
-    tls: bool = flag(
-        False, "Connect to the services with TLS. The next four options imply it.", envvar="GRIS_TLS"
-    )
-    ca_file: Path | None = flag(
-        None, "The authority that signs the services' certificates.", envvar="GRIS_CA_FILE", metavar="PEM"
-    )
-    certificate_file: Path | None = flag(
-        None, "The certificate of this client.", envvar="GRIS_CERTIFICATE_FILE", metavar="PEM"
-    )
-    key_file: Path | None = flag(None, "Its private key.", envvar="GRIS_KEY_FILE", metavar="PEM")
-    token_file: Path | None = flag(
-        None, "A file with the token to send.", envvar="GRIS_TOKEN_FILE", metavar="FILE"
-    )
+    tls: bool = flag(False, "Use TLS; the next four imply it.", envvar="GRIS_TLS")
+    ca_file: Path | None = flag(None, "Authority to trust.", envvar="GRIS_CA_FILE", metavar="PEM")
+    certificate_file: Path | None = flag(None, "Certificate.", envvar="GRIS_CERTIFICATE_FILE", metavar="PEM")
+    key_file: Path | None = flag(None, "Its key.", envvar="GRIS_KEY_FILE", metavar="PEM")
+    token_file: Path | None = flag(None, "Holds the token.", envvar="GRIS_TOKEN_FILE", metavar="FILE")
 
 
 _PLAIN = ConnectionOptions()

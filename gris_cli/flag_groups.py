@@ -38,6 +38,9 @@ def flag(default: _Value, text: str, *names: str, asks: str = "", **more: Any) -
         asks: The field of a question that it stands for, where that has another name.
         more: Further arguments of `typer.Option`.
     """
+    if variable := more.get("envvar"):
+        # In the sentence: typer would give the variable a line of its own.
+        text, more = f"{text.removesuffix('.')} (${variable}).", {**more, "show_envvar": False}
     metadata = {_Option: _Option(names, {"help": text, **more}, asks)}
     if isinstance(default, list):
         return field(default_factory=lambda: list(default), metadata=metadata)  # type: ignore[return-value]

@@ -30,12 +30,21 @@ def _named(context: typer.Context, parameter: typer.CallbackParam, account: str)
 
 
 BudgetFlag = Annotated[
-    str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="The address of budget_service.")
+    str,
+    typer.Option(
+        envvar="GRIS_BUDGET",
+        metavar="ADDRESS",
+        show_envvar=False,
+        help="That of budget_service ($GRIS_BUDGET).",
+    ),
 ]
 SparkFlag = Annotated[
     str,
     typer.Option(
-        envvar="GRIS_SPARK", metavar="URL", help="Spark: local[4], spark://.., yarn, or sc://.. for Connect."
+        envvar="GRIS_SPARK",
+        metavar="URL",
+        show_envvar=False,
+        help="Spark, such as local[4] or sc://.. ($GRIS_SPARK).",
     ),
 ]
 
@@ -55,87 +64,28 @@ class QuestionFlags:
     table: str = flag("", "A table of the policy.")
     by: list[str] = flag(
         [],
-        "Group by this column, or by a function in SQL, such as a funnel or retention: `gris catalog` has examples. "
-        "Repeatable; without it one total.",
+        "Group by this column, or a function in SQL; repeatable. Without it one total.",
         asks="dimensions",
     )
-    k: int | None = flag(None, "How many elements; by default all that may be shown.")
+    k: int | None = flag(None, "How many elements; without it all that may be shown.")
     where: list[str] = flag(
         [],
-        "A condition, repeatable: value in JSON, a list for any of several; != for none of them.",
+        "A condition, repeatable: value in JSON, a list for any of several; != for none.",
         metavar="COLUMN=VALUE",
         asks="filters",
     )
-    condition: str = flag("", "One more condition, in SQL, as behind WHERE.", metavar="SQL")
     since: str = flag("", "The first day or time of the period.", "--from", metavar="DAY", asks="time_range")
     until: str = flag("", "The first day or time after the period.", "--to", metavar="DAY", asks="time_range")
-    measure: str = flag(
+    count: str = flag(
         "",
-        "What is counted: distinct_members (the default), events, or the distinct values of a column.",
-        metavar="distinct_members|events|distinct:COLUMN",
+        "What is counted: distinct_members (the default), events, or distinct:COLUMN.",
+        metavar="WHAT",
+        asks="measure",
     )
-    no_counts: bool = flag(False, "Return only the order, which is cheaper.", asks="omit_counts")
-    sums: list[str] = flag(
-        [],
-        "Sum members' totals of this value column, too, with --measure events rows; repeatable.",
-        "--sum",
-        metavar="COLUMN",
-        asks="aggregates",
-    )
-    averages: list[str] = flag(
-        [],
-        "Average members' totals of this value column, too, with --measure events rows; repeatable.",
-        "--avg",
-        metavar="COLUMN",
-        asks="aggregates",
-    )
-    numbers: list[str] = flag(
-        [],
-        "A number in SQL, as behind SELECT, or of some rows: members, rows, sum:COLUMN or avg:COLUMN; repeatable.",
-        "--number",
-        metavar="SQL|'NUMBER where SQL'",
-        asks="aggregates",
-    )
-    quantiles: list[str] = flag(
-        [],
-        "Instead of counts: quantiles of this column, such as amount:0.25,0.5,0.75; also min and max.",
-        metavar="COLUMN:Q,Q,..",
-    )
-    order_by: str = flag(
-        "",
-        "Rank by this sum, average or number, which is asked for, instead of by the count.",
-        metavar="sum:COLUMN|avg:COLUMN",
-        asks="ordered_by",
-    )
-    bucket: str = flag(
-        "",
-        "Count by the day, week, month, quarter or year of the time column, in the order of time.",
-        metavar="LENGTH:COLUMN",
-        asks="dimensions",
-    )
-    ranked: bool = flag(False, "Rank a list by functions of time by the count instead.", asks="ranked")
-    having: list[str] = flag(
-        [],
-        "Show only what meets this, such as 'count >= 100' or 'sum:amount < 2500.50'; repeatable.",
-        metavar="CONDITION",
-    )
-    totals: str = flag(
-        "",
-        "With two columns of --by: totals by this one, too, and what the list leaves of each.",
-        metavar="COLUMN",
-        asks="totals_by",
-    )
-    error: str = flag(
-        "",
-        "How far a count may be off on average by its noise, as 16 or 10%: the lowest price that the policy allows "
-        "with which that is expected. What bounds cut of a count is not in it. In SQL, OPTION(max_error=16).",
-        metavar="COUNTS|PART%",
-        asks="max_error",
-    )
-    sql: str = flag("", "The question as SQL instead.", metavar="TEXT")
+    sql: str = flag("", "The question as SQL instead, which says all else.", metavar="TEXT")
     max_cost: int | None = flag(
         None,
-        "Refuse the question, before anything is asked, if it may cost more information units; explain, too.",
+        "Refuse the question if it may cost more information units.",
         metavar="UNITS",
     )
 
@@ -146,12 +96,12 @@ class AskFlags(QuestionFlags):
 
     plot: Path | None = flag(
         None,
-        "Draw the answer, too: bars with their intervals, or a line with a band for a series (.png, .svg).",
+        "Draw the answer, too (.png, .svg).",
         metavar="FILE",
     )
     confidence: float | None = flag(
         None,
-        "Of each interval, between 0.5 and 1; without it 0.95. Of a paid answer another one is free.",
+        "Of each interval, between 0.5 and 1; without it 0.95.",
         metavar="NUMBER",
     )
 
@@ -164,22 +114,21 @@ class ConnectionFlags:
     budget: BudgetFlag = DEFAULT_BUDGET
     gateway: str = flag(
         "",
-        "Ask a gateway, gris://HOST:PORT, instead of the services; it identifies the caller.",
+        "Ask a gateway, gris://HOST:PORT, instead of the services.",
         envvar="GRIS_GATEWAY",
         metavar="URL",
     )
     account: str = flag("", "The account that pays.", envvar="GRIS_ACCOUNT", metavar="A/B", callback=_named)
     audience: str = flag(
         "",
-        "As which audience of the policy, where it states some; KEY=VALUE for each value that it leaves open.",
+        "As which audience of the policy: NAME[,KEY=VALUE..].",
         envvar="GRIS_AUDIENCE",
-        metavar="NAME[,KEY=VALUE..]",
+        metavar="NAME",
     )
-    engine: EngineName = flag(EngineName.DUCKDB, "The engine that holds the data.")
+    engine: EngineName = flag(EngineName.DUCKDB, "duckdb, pinot or spark.", metavar="NAME")
     data: list[str] = flag(
         [],
-        "A file, folder or pattern for DuckDB (of a pairs copy manifest.json); for Spark a path, or catalog:NAME. "
-        "Repeatable.",
+        "A file, folder or pattern for DuckDB; for Spark a path or catalog:NAME. Repeatable.",
         metavar="TABLE=PATH",
     )
     spark: SparkFlag = DEFAULT_SPARK
@@ -187,58 +136,52 @@ class ConnectionFlags:
     pinot_controller: str = flag("", "Pinot's controller.", envvar="PINOT_CONTROLLER", metavar="URL")
     pinot_authorization_file: Path | None = flag(
         None,
-        'Holds the header "Authorization" for Pinot, such as "Basic ..." or "Bearer ...".',
+        'Holds the header "Authorization" for Pinot.',
         envvar="PINOT_AUTHORIZATION_FILE",
         metavar="FILE",
     )
     pinot_ca_file: Path | None = flag(
-        None, "The authority that signs Pinot's certificates.", envvar="PINOT_CA_FILE", metavar="PEM"
+        None, "Authority of Pinot's certificates.", envvar="PINOT_CA_FILE", metavar="PEM"
     )
     pinot_certificate_file: Path | None = flag(
         None,
-        "The certificate to show to Pinot, with its key.",
+        "The certificate for Pinot, with its key.",
         envvar="PINOT_CERTIFICATE_FILE",
         metavar="PEM",
     )
     pinot_server_admin: bool = flag(
         False,
-        "Ask each Pinot server, at its admin port, whether it has loaded all new segments.",
+        "Ask Pinot's servers whether they have loaded all segments.",
         envvar="PINOT_SERVER_ADMIN",
     )
     pinot_server_admin_port: int | None = flag(
         None,
-        "That port, for servers with TLS alone, whose port Pinot does not report.",
+        "Their admin port, where they have TLS alone.",
         envvar="PINOT_SERVER_ADMIN_PORT",
         metavar="PORT",
     )
     pinot_settle_seconds: float = flag(
         DEFAULT_SETTLE_SECONDS,
-        "The longest time that a Pinot server takes to load a segment.",
+        "How long a server takes to load a segment, at most.",
         envvar="PINOT_SETTLE_SECONDS",
         metavar="SECONDS",
     )
     releases: Path = flag(
         DEFAULT_RELEASES,
-        "What was paid for is kept here, encrypted, and given again for nothing.",
+        "Keeps what was paid for.",
         envvar="GRIS_RELEASES",
         metavar="FILE",
     )
     releases_key_file: Path | None = flag(
         None,
-        "The key of --releases; by default a file .key beside it, made with it.",
+        "Its key; by default a file beside it.",
         envvar="GRIS_RELEASES_KEY_FILE",
         metavar="FILE",
     )
-    embedded: bool = flag(
-        False, "Run both services on this machine: on the example data, or with --policy on yours."
-    )
-    policy: Path | None = flag(
-        None, "With --embedded: your policy, instead of that of the examples.", metavar="FILE"
-    )
-    budget_config: Path | None = flag(
-        None, "With --embedded: your budgets, instead of those of the examples.", metavar="FILE"
-    )
-    directory: Path = flag(DEFAULT_DIRECTORY, "Where --embedded keeps noise key, ledger and logs.")
+    embedded: bool = flag(False, "Run both services here, on the example data or your --policy.")
+    policy: Path | None = flag(None, "With --embedded: your policy.", metavar="FILE")
+    budget_config: Path | None = flag(None, "With --embedded: your budgets.", metavar="FILE")
+    directory: Path = flag(DEFAULT_DIRECTORY, "Where --embedded keeps its files.")
     examples: Path | None = flag(None, "The directory of the examples.")
 
     def require_used(self, context: typer.Context, names: Collection[str]) -> None:

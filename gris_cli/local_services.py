@@ -70,7 +70,7 @@ def require_kept(policy: Path, tables: dict[str, Path]) -> None:
     )
     if together is not None and not together.is_kept:
         raise typer.BadParameter(
-            f"--data: members are of more blocks, in all tables together, than the policy promises; gris policy check "
+            f"--data: members are of more blocks, in all tables together, than the policy promises; gris check "
             f"{policy} counts them, and docs/blocks.md has the SQL that divides them"
         )
     for table in found.tables:
@@ -79,7 +79,7 @@ def require_kept(policy: Path, tables: dict[str, Path]) -> None:
                 require_kept(table, tables[table.name], found.currency.blocks)
             except InputError as error:
                 raise typer.BadParameter(
-                    f"--data {table.name}: {error}; gris policy check {policy} --data {table.name}="
+                    f"--data {table.name}: {error}; gris check {policy} --data {table.name}="
                     f"{tables[table.name]} shows all of it"
                 ) from None
 

@@ -19,7 +19,6 @@ from gris_cli.inputs import shown
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.liveness import is_liveness_check
 from pinot_connector.questions import (
-    PLAIN_TEXTS,
     Condition,
     In,
     NotIn,
@@ -28,6 +27,7 @@ from pinot_connector.questions import (
     structured_question,
 )
 
+_BESIDE_SQL = ("max_cost", "confidence")
 _OPENS_JSON = ("[", "{", '"')
 _DAYS = re.compile(r"\[\s*\d{4}-\d\d-\d\d(\s*,\s*\d{4}-\d\d-\d\d)*\s*\]", re.ASCII)
 _IN_QUOTES_OF_SQL = re.compile(r"\s*'.*'\s*", re.DOTALL)
@@ -63,34 +63,17 @@ def question_of(flags: QuestionFlags) -> question_pb2.Question:
     if several := next((each for each in flags.by if _SEVERAL_NAMES.fullmatch(each)), ""):
         columns = " ".join(f"--by {each.strip()}" for each in several.split(","))
         raise typer.BadParameter(f"--by names one column; for several columns it is repeated: {columns}")
-    if not flags.by and not flags.bucket and (flags.k is not None or flags.no_counts):
-        raise typer.BadParameter(
-            "--k and --no-counts need --by or --bucket: without it the question is one total"
-        )
+    if not flags.by and flags.k is not None:
+        raise typer.BadParameter("--k needs --by: without it the question is one total")
     return structured_question(
         flags.table,
         flags.by,
         k=flags.k,
-        measure=flags.measure or "distinct_members",
+        measure=flags.count or "distinct_members",
         where=_conditions(flags.where),
-        condition=flags.condition,
         time_range=(_time_bound("--from", flags.since), _time_bound("--to", flags.until))
         if flags.since or flags.until
         else None,
-        counts=not flags.no_counts,
-        sums=flags.sums,
-        averages=flags.averages,
-        numbers=flags.numbers,
-        order_by=flags.order_by or None,
-        quantiles=_quantiles(flags.quantiles),
-        bucket=flags.bucket or None,
-        ranked=flags.ranked,
-        having=flags.having,
-        **{
-            each.asks: getattr(flags, each.name) or None
-            for each in flags_of(flags)
-            if each.asks in PLAIN_TEXTS
-        },
     )
 
 
@@ -116,9 +99,7 @@ def flags_named(flags: QuestionFlags) -> Iterator[None]:
         yield
     except InvalidQuestion as error:
         field_name, _, column = error.field.partition(".")
-        if field_name == "having":
-            column = ""
-        flag = _flag_of(field_name, flags) if not flags.sql or field_name == "max_cost" else ""
+        flag = _flag_of(field_name, flags) if not flags.sql or field_name in _BESIDE_SQL else ""
         if flag:
             error.args = (f"{flag}{f' {column}' if column else ''}: {_in_flags(error.problem)}",)
         raise
@@ -167,20 +148,6 @@ def _refuse_beside_sql(flags: QuestionFlags) -> None:
 _FIELDS = question_pb2.HistogramQuery.DESCRIPTOR.fields_by_name
 
 
-def _quantiles(texts: list[str]) -> dict[str, list[str]]:
-    """Return the quantiles of each column; a flag that is repeated adds to them."""
-    quantiles: dict[str, list[str]] = {}
-    for text in texts:
-        column, colon, wanted = text.partition(":")
-        listed = [each.strip() for each in wanted.split(",")]
-        if not colon or not column.strip() or not all(listed):
-            raise typer.BadParameter(
-                "--quantiles expects COLUMN:Q,Q,.. with numbers between 0 and 1, min or max: amount:0.25,0.5,0.75"
-            )
-        quantiles.setdefault(column.strip(), []).extend(listed)
-    return quantiles
-
-
 def _conditions(texts: list[str]) -> dict[str, Condition]:
     conditions: dict[str, Condition] = {}
     for text in texts:
@@ -189,7 +156,7 @@ def _conditions(texts: list[str]) -> dict[str, Condition]:
         column = column.removesuffix("!").strip()
         if not equals or not column:
             raise typer.BadParameter(
-                "--where expects COLUMN=VALUE or COLUMN!=VALUE; --condition takes every other condition in SQL"
+                "--where expects COLUMN=VALUE or COLUMN!=VALUE; --sql takes every other condition"
             )
         if column in conditions:
             raise typer.BadParameter(f"--where names the column {column} twice")

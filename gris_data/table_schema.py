@@ -1,4 +1,4 @@
-"""The columns of somebody's own table, for `gris policy draft` and `gris serve`: names and types, and never a row."""
+"""The columns of somebody's own table, for `gris draft` and `gris serve`: names and types, and never a row."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _of_header(policy: Policy) -> _Warnings:
             ("blocks",),
             "a promise that no question checks: over a window of the budget, all rows of a member are of "
             f"{blocks.times} {'blocks at most' if blocks.moves else 'block'}, in all tables together; "
-            "`gris policy check --data` counts whether the data keep it, and `gris serve` refuses files that do not",
+            "`gris check --data` counts whether the data keep it, and `gris serve` refuses files that do not",
         )
 
 
@@ -119,7 +119,7 @@ def _of_contributions(stated: Contributions, path: KeyPath) -> _Warnings:
         yield (
             (*path, "bound"),
             f"an assumed bound is a promise that nothing checks: no member has more than {stated.delta_0} elements in "
-            "any question; `gris policy check --data` counts whether the data keep it, and bound: in_query needs none",
+            "any question; `gris check --data` counts whether the data keep it, and bound: in_query needs none",
         )
     if stated.bounded_by is BoundedBy.PREPARED:
         yield (
@@ -152,7 +152,7 @@ def _of_buckets(table: Table, stated: Contributions, path: KeyPath) -> _Warnings
         yield (
             path,
             f"the assumed bound is about these buckets, too: no member counts in more than {stated.delta_0} of them, "
-            "nor of their combinations with columns, in any range of time; `gris policy check --data` does not count "
+            "nor of their combinations with columns, in any range of time; `gris check --data` does not count "
             "that, and bound: in_query needs no promise",
         )
 

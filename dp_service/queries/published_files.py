@@ -19,7 +19,9 @@ from dp_service.queries.policy_types import PublishedSchema
 from dp_service.queries.publications import Publication, publication_of
 from dp_service.queries.schema_errors import schema_error
 
-NOT_READ = "names a file, which a check of the text alone does not read: `gris policy check` reads it beside the policy"
+NOT_READ = (
+    "names a file, which a check of the text alone does not read: `gris check` reads it beside the policy"
+)
 
 _EXACT = re.compile(r"-?[0-9]{1,60}(/[1-9][0-9]{0,60})?")
 Text = Annotated[str, Field(min_length=1, max_length=256)]

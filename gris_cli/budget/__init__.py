@@ -24,6 +24,7 @@ from gris_cli.budget.seal import seal
 from gris_cli.budget.set_limit import set_limit
 from gris_cli.budget.show import show
 from gris_cli.budget.status import status
+from gris_cli.budget.ticket_key import ticket_key
 from gris_cli.budget.usage import usage
 from gris_cli.budget.verify import verify
 
@@ -33,7 +34,7 @@ app = typer.Typer(
 for each in (
     *(request, requests, approve, refuse),
     *(show, set_limit, new_currency, resume_clock, refund, close, reopen, move, forget),
-    *(seal, backup, charges, journal, usage, verify, status),
+    *(seal, backup, charges, journal, usage, verify, status, ticket_key),
 ):
     app.command()(each)
 

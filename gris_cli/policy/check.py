@@ -1,4 +1,4 @@
-"""`gris policy check`."""
+"""`gris check`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _content(file: Path) -> bytes:
         content = file.read_bytes()
     if content.startswith(PARQUET_MAGIC):
         raise typer.BadParameter(
-            f"FILE: {file} is a Parquet file, and a policy is YAML; gris policy draft --data {file} writes one "
+            f"FILE: {file} is a Parquet file, and a policy is YAML; gris draft --data {file} writes one "
             "for it"
         )
     return content

@@ -1,4 +1,4 @@
-"""What `gris policy check` prints of what was counted in a table's data."""
+"""What `gris check` prints of what was counted in a table's data."""
 
 from __future__ import annotations
 

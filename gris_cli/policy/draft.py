@@ -1,4 +1,4 @@
-"""`gris policy draft`."""
+"""`gris draft`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `gris policy draft` shows of a policy."""
+"""What `gris draft` shows of a policy."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _next(drafts: Sequence[Drafted], out: Path) -> Iterator[str]:
     policy = shlex.quote(str(out))
     located = [each.draft.table for each in drafts if each.draft.table.location]
     data = "".join(f" --data {shlex.quote(f'{each.name}={each.location}')}" for each in located)
-    yield f"gris policy check {policy}{data}"
+    yield f"gris check {policy}{data}"
     yield f"gris serve --policy {policy}{data}"
 
 

@@ -1,4 +1,4 @@
-"""What `gris policy check --json` prints."""
+"""What `gris check --json` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `gris policy check` prints: faults with their lines, or what a valid policy allows."""
+"""What `gris check` prints: faults with their lines, or what a valid policy allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `gris policy check` prints of a table of a valid policy."""
+"""What `gris check` prints of a table of a valid policy."""
 
 from __future__ import annotations
 

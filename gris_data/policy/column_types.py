@@ -1,4 +1,4 @@
-"""Whether the data have the types that a policy gives to columns: for `gris policy check --data`.
+"""Whether the data have the types that a policy gives to columns: for `gris check --data`.
 
 The unit of integers that stand for times is in no schema of DuckDB's. So the values themselves are looked at, which
 only the owner of the data may do.

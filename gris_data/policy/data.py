@@ -1,4 +1,4 @@
-"""Which rows no question sees, and whether the data keep a policy's promises: counts for `gris policy check --data`.
+"""Which rows no question sees, and whether the data keep a policy's promises: counts for `gris check --data`.
 
 They are true counts, of the owner's data and for the owner alone. No service imports this.
 """

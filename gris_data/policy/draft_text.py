@@ -21,7 +21,7 @@ TAU = 5
 
 # A paragraph a line.
 _HEAD = (
-    "A first policy, made by `gris policy draft`. Whatever it does not list cannot be asked about.\n"
+    "A first policy, made by `gris draft`. Whatever it does not list cannot be asked about.\n"
     "DECIDE marks what only you can know."
 )
 _READ = (
@@ -36,7 +36,7 @@ _UNREAD = (
     "so anyone may read it. It is safe as it stands, whatever the data are. Answers are better with `contributions`, "
     "and `values` and `quantiles` need it: a draft of a file has them."
 )
-_THEN = "Then: gris policy check THIS_FILE --data TABLE=PATH"
+_THEN = "Then: gris check THIS_FILE --data TABLE=PATH"
 _CURRENCY = (
     "What an analyst's budget buys. One information unit pays for epsilon_per: a smaller one means more noise "
     "in every count{noise}. delta is what one call adds to the chance "
@@ -83,7 +83,7 @@ _TAU_OF_DATA = (
 _MEASURES_OF_PINOT = "Pinot counts clipped rows from version 1.0 on; for an older one, remove `events`."
 _DISTINCT = (
     "Distinct values of a column may be counted, too: of each member so many count in one element. DECIDE: a larger "
-    "number leaves out fewer values, and the noise grows with it; `gris policy check --data` says how many are left."
+    "number leaves out fewer values, and the noise grows with it; `gris check --data` says how many are left."
 )
 _MOST_VALUES = 16
 """A start, for it may not follow from the data."""
@@ -97,7 +97,7 @@ _COLUMNS = (
 _DELTA = (
     "\n  delta: how many values of the column one member can have. Without it any number, which is always true. "
     "DECIDE: state `delta: 1` only where more is impossible by what the column means, such as the year of "
-    "birth. If it is false, so is the guarantee; `gris policy check --data` compares it with your data."
+    "birth. If it is false, so is the guarantee; `gris check --data` compares it with your data."
 )
 
 

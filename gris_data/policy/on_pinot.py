@@ -1,4 +1,4 @@
-"""Whether the tables of a Pinot are what a policy says, by their schemas: for `gris policy check --pinot`.
+"""Whether the tables of a Pinot are what a policy says, by their schemas: for `gris check --pinot`.
 
 A question that names another column than Pinot has is refused when it is asked; this says so before anybody asks.
 """

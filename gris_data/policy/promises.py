@@ -1,4 +1,4 @@
-"""Whether the data behind an engine keep a policy's promises: for `gris policy check` on Apache Pinot and Spark.
+"""Whether the data behind an engine keep a policy's promises: for `gris check` on Apache Pinot and Spark.
 
 Each promise takes a query for each column that it is about, whose answer is one number. The engine checks it as the
 answer of any question: columns, version and completeness, within its own time-out. They are true counts, of the owner's

@@ -1,4 +1,4 @@
-"""The rows of members as `gris policy check --data` counts them."""
+"""The rows of members as `gris check --data` counts them."""
 
 from __future__ import annotations
 

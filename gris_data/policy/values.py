@@ -1,4 +1,4 @@
-"""What the data have in columns that are summed, or have quantiles: for `gris policy check --data`.
+"""What the data have in columns that are summed, or have quantiles: for `gris check --data`.
 
 Members' totals are those of questions, by the same SQL; but of all elements of a member, before it is bounded. They are
 true counts, of the owner's data and for the owner alone.

@@ -113,8 +113,8 @@ def test_the_check_that_a_connection_lives_asks_no_service(
 
 def test_explaining_needs_no_account(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """The price and the sentences, before anything is asked."""
-    code, reported = _json(capsys, "explain", *QUESTION, "--no-counts", "--dp", world.dp)
-    assert (code, reported["worst_case_cost"]["information"]) == (0, 6)
+    code, reported = _json(capsys, "explain", *QUESTION, "--dp", world.dp)
+    assert (code, reported["worst_case_cost"]["information"]) == (0, 11)
     assert main(["explain", "--sql", ARTICLES, "--dp", world.dp]) == 0
     assert "costs at most" in capsys.readouterr().out
 
@@ -177,7 +177,6 @@ def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
         (("--sql", ARTICLES, "--max-cost", "3"), 2, "invalid_question"),
         (("--by", "app"), 2, "usage"),
         (("--table", "feedback", "--k", "3"), 2, "usage"),
-        (("--table", "feedback", "--no-counts"), 2, "usage"),
         ((*QUESTION, "--no-such-flag"), 2, "usage"),
         ((*QUESTION, "--account", "stranger"), 2, "account_unknown"),
         ((*QUESTION, "--account", "poor/analyst"), 4, "budget_exhausted"),
@@ -242,7 +241,7 @@ def test_what_is_wrong_with_a_question_is_said_of_the_flag(
         (("--k", "five"), "Invalid value for '--k': expected a whole number, got 'five'\n"),
         (
             ("--where", "score>1"),
-            "--where expects COLUMN=VALUE or COLUMN!=VALUE; --condition takes every other",
+            "--where expects COLUMN=VALUE or COLUMN!=VALUE; --sql takes every other",
         ),
         (("--data", "feedback.parquet"), "--data expects TABLE=PATH, such as feedback=feedback.parquet, got"),
         *(
@@ -307,14 +306,13 @@ def test_another_service_at_an_address_is_told_from_one_that_refuses(
         ("--where", "score=1"),
         ("--from", "2019-01-01"),
         ("--to", "2019-01-01"),
-        ("--measure", "distinct_members"),
-        ("--no-counts",),
+        ("--count", "distinct_members"),
     ],
 )
 def test_a_flag_beside_sql_is_named_instead_of_ignored(
     world: World, capsys: pytest.CaptureFixture[str], flag: tuple[str, ...]
 ) -> None:
-    """If it were ignored, a caller with --no-counts beside SQL would pay for counts."""
+    """If it were ignored, a caller with --k beside SQL would pay for more."""
     for command in ("ask", "explain"):
         code, reported = _json(capsys, command, "--sql", ARTICLES, *flag, *_connection(world))
         assert (code, reported["error"]["code"]) == (2, "usage")
@@ -440,9 +438,9 @@ def test_help_loads_neither_grpc_nor_an_engine() -> None:
         (["budget", "show", "--account", "a", "--budget", "127.0.0.1:1"], 5, "no answer at 127.0.0.1:1"),
         (["plan", "guarantee", "--quick"], 0, ""),
         (["plan", "found"], 0, ""),
-        (["policy", "check", "examples/policy.yaml"], 0, ""),
+        (["check", "examples/policy.yaml"], 0, ""),
         (
-            ["policy", "check", "examples/policy.yaml", "--data", "cofacts_feedback=examples/policy.yaml"],
+            ["check", "examples/policy.yaml", "--data", "cofacts_feedback=examples/policy.yaml"],
             2,
             "gris-dp[duckdb]",
         ),

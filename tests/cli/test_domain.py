@@ -298,7 +298,7 @@ def test_a_ledger_that_demands_tickets_gets_one_made_with_the_noise_key(
         (folder / name).write_bytes(content)
         (folder / name).chmod(0o400)
     assert 0 == main(
-        ["ticket-key", "--key-file", str(folder / "noise.key"), "--out", str(folder / "ticket.key")]
+        ["budget", "ticket-key", "--key-file", str(folder / "noise.key"), "--out", str(folder / "ticket.key")]
     )
     demanding = f"{BUDGET}charge_tickets: {{key_file: {folder / 'ticket.key'}}}\n"
     with service(folder, f"sqlite:{folder}/ledger.db", configuration=demanding) as running:

@@ -37,7 +37,7 @@ def write_sales(folder: Path) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({rows}) TO '{folder / 'sales.parquet'}' (FORMAT parquet)")
     draft = ("--names-only", "--data", str(folder / "sales.parquet"), "--out", str(folder / "policy.yaml"))
-    assert main(["policy", "draft", *draft]) == 0
+    assert main(["draft", *draft]) == 0
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +213,7 @@ def test_a_question_without_columns_prints_one_total(
     assert shown["parameters"]["clipped"] is True
     assert main([*asked, *rows[:2]]) == 0
     assert "At most 5 rows of a member count in each" in capsys.readouterr().out
-    assert main(["explain", *asked[1:], "--table", "sales", "--measure", "events"]) == 0
+    assert main(["explain", *asked[1:], "--table", "sales", "--count", "events"]) == 0
     assert "COALESCE(" in capsys.readouterr().out
 
 
@@ -311,7 +311,7 @@ def test_a_file_that_holds_no_table_is_named_by_every_command(
     """With what to do about it, as by `gris ask`."""
     (sales / "sales.txt").write_text("client,product\n1,p1\n")
     policy, data = str(sales / "policy.yaml"), f"sales={sales / file}"
-    flags = {"serve": ("serve", "--policy", policy), "check": ("policy", "check", policy)}[command]
+    flags = {"serve": ("serve", "--policy", policy), "check": ("check", policy)}[command]
     assert main([*flags, "--data", data]) == 2
     assert expected.format(path=sales / file) in " ".join(capsys.readouterr().err.split())
 
@@ -339,8 +339,8 @@ def test_a_folder_of_files_is_drafted_checked_and_asked_about_as_one_table(
         divided = rows.project("*, CASE WHEN client < 4000 THEN 'x y' ELSE 'z' END AS part")
         divided.write_parquet(str(parts), partition_by=["part"])
     policy, data = str(sales / "shop.yaml"), str(parts / pattern)
-    assert main(["policy", "draft", "--names-only", "--data", data, "--out", policy]) == 0
-    assert main(["policy", "check", policy, "--data", f"shop={data}"]) == 0
+    assert main(["draft", "--names-only", "--data", data, "--out", policy]) == 0
+    assert main(["check", policy, "--data", f"shop={data}"]) == 0
     capsys.readouterr()
     own = ("--embedded", "--policy", policy, "--data", f"shop={data}", "--directory", str(sales / "of-shop"))
     found = run_json(capsys, "ask", *own, "--table", "shop", "--by", "part", "--k", "2")["rows"]
@@ -405,7 +405,7 @@ def test_data_of_another_shape_are_not_served(sales: Path, capsys: pytest.Captur
 
 
 def test_data_that_break_a_promise_are_not_served(sales: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Too little noise would hide a member who has more; how many there are is for `gris policy check` to say."""
+    """Too little noise would hide a member who has more; how many there are is for `gris check` to say."""
     policy, other = sales / "policy.yaml", sales / "other.parquet"
     promised = policy.read_text().replace("product: {type: string,", "product: {type: string, delta: 1,")
     policy.write_text(promised)
@@ -415,7 +415,7 @@ def test_data_that_break_a_promise_are_not_served(sales: Path, capsys: pytest.Ca
     assert main(["serve", "--policy", str(policy), "--data", f"sales={other}"]) == 2
     said = capsys.readouterr().err
     assert "--data sales: members have more than the policy promises (columns.product.delta)" in said
-    assert f"gris policy check {policy} --data sales={other}" in said
+    assert f"gris check {policy} --data sales={other}" in said
 
 
 @pytest.mark.usefixtures("starts_processes")
@@ -500,7 +500,7 @@ def test_the_first_question_that_serve_prints_names_the_copy_too(copied: Path) -
 def test_people_are_told_that_a_copy_answers_and_of_which_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
 ) -> None:
-    """By `gris explain`, with what a condition on a changed attribute means, and by `gris policy check`."""
+    """By `gris explain`, with what a condition on a changed attribute means, and by `gris check`."""
     rows = [*pairs_copies.random_rows(2000, 7), ("m01", "e0", "XX", pairs_copies.START)]
     visits = pairs_copies.write(tmp_path / "visits.parquet", rows)
     pairs_copies.make(visits, tmp_path / "copy", replace(pairs_copies.asked(), first_attributes=True))
@@ -517,13 +517,13 @@ def test_people_are_told_that_a_copy_answers_and_of_which_values(
         printed = run_text(capsys, "explain", *own, question[0], question[1].format(condition))
         assert "The prepared copy visits_pairs answers for visits" in printed
         assert (first in printed) is is_of_attribute
-    printed = run_text(capsys, "policy", "check", policy)
+    printed = run_text(capsys, "check", policy)
     assert (
         "visits_pairs has a row for each member, what and month before 2024-07-01, with country, each the first"
         in printed
     )
     assert "string, attribute" in printed
-    (table,) = run_json(capsys, "policy", "check", policy)["tables"]
+    (table,) = run_json(capsys, "check", policy)["tables"]
     assert table["prepared"]["attributes"] == [
         each["name"] for each in table["columns"] if each.get("attribute")
     ]

@@ -1,4 +1,4 @@
-"""`gris policy check`: every fault with its line, and of a sound policy what it allows."""
+"""`gris check`: every fault with its line, and of a sound policy what it allows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def written(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_a_sound_policy_is_told_for_people(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Measures, time, and for each column the mechanism it leads to and the filters; exit code 0."""
-    assert main(["policy", "check", str(written)]) == 0
+    assert main(["check", str(written)]) == 0
     printed = capsys.readouterr()
     reported = " ".join(printed.out.split())
     assert printed.err == ""
@@ -72,7 +72,7 @@ def test_a_sound_policy_is_told_for_people(written: Path, capsys: pytest.Capture
 
 def test_a_sound_policy_is_told_as_json(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One object, in which programs find the same."""
-    reported = run_json(capsys, "policy", "check", written)
+    reported = run_json(capsys, "check", written)
     assert reported["currency"] == {
         "epsilon_per": "3/20",
         "delta": "1/10000000000",
@@ -96,7 +96,7 @@ def test_a_sound_policy_is_told_as_json(written: Path, capsys: pytest.CaptureFix
 
 def test_warnings_do_not_change_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     """The examples promise two things, and say so."""
-    warnings = run_json(capsys, "policy", "check", EXAMPLE)["warnings"]
+    warnings = run_json(capsys, "check", EXAMPLE)["warnings"]
     lines = EXAMPLE.read_text().splitlines()
     assert ["delta", "events"] == [warning["key"].rpartition(".")[2] for warning in warnings]
     assert ["delta: 1", "events: {tau"] == [
@@ -108,13 +108,13 @@ def test_warnings_do_not_change_the_exit_code(capsys: pytest.CaptureFixture[str]
 def test_every_fault_is_told_with_its_line(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On standard error for people, with the line itself; as JSON with line, key and message; exit code 2."""
     written.write_text(POLICY.replace("domain: [a, b]", "domain: [a, 1]").replace("[in]", "[range]"))
-    assert main(["policy", "check", str(written)]) == 2
+    assert main(["check", str(written)]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert f"{written}:10: tables.visits.columns.page.filter: range: expected" in printed.err
     assert "    10 |       page: {type: string" in printed.err
     assert f"{written}:11: tables.visits.columns.app.domain.1: expected a value of type string" in printed.err
-    error = run_json(capsys, "policy", "check", written, code=2)["error"]
+    error = run_json(capsys, "check", written, code=2)["error"]
     assert error["code"] == "policy"
     assert sorted((each["line"], each["key"]) for each in error["problems"]) == [
         (10, "tables.visits.columns.page.filter"),
@@ -136,12 +136,12 @@ def test_whatever_cannot_be_served_is_a_fault(
 ) -> None:
     """What is no YAML, empty, no text, or leaves no noise that can be drawn."""
     written.write_bytes(content)
-    (problem,) = run_json(capsys, "policy", "check", written, code=2)["error"]["problems"]
+    (problem,) = run_json(capsys, "check", written, code=2)["error"]["problems"]
     assert problem["line"] == line
     assert message in problem["message"]
 
 
-@pytest.mark.parametrize("arguments", [["policy"], ["policy", "check"], ["policy", "check", "/nowhere.yaml"]])
+@pytest.mark.parametrize("arguments", [["policy"], ["check"], ["check", "/nowhere.yaml"]])
 def test_a_wrong_command_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """No command, no file, or one that is not there: exit code 2 and one message."""
     error = run_json(capsys, *arguments, code=2)["error"]
@@ -152,7 +152,7 @@ def test_a_wrong_command_is_a_usage_error(arguments: list[str], capsys: pytest.C
 def test_what_drives_a_terminal_is_not_repeated(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file from elsewhere is looked at before it is trusted."""
     written.write_text(POLICY.replace("member: m", 'member: "\\e[31m"'))
-    assert main(["policy", "check", str(written)]) == 2
+    assert main(["check", str(written)]) == 2
     assert "\x1b" not in capsys.readouterr().err
 
 
@@ -176,7 +176,7 @@ def test_of_a_long_line_the_part_around_the_fault_is_quoted(
         (f"{long}\n", f"| {long[:120]} ..\n"),
     ):
         written.write_text(policy)
-        assert main(["policy", "check", str(written)]) == 2
+        assert main(["check", str(written)]) == 2
         said = capsys.readouterr().err
         assert shown in said
         assert max(map(len, said.splitlines())) <= 300
@@ -192,7 +192,7 @@ def _check_data(
     )
     path = written.parent / "visits.parquet"
     write_rows(path, rows)
-    return run_json(capsys, "policy", "check", written, "--data", f"visits={path}")["data"]
+    return run_json(capsys, "check", written, "--data", f"visits={path}")["data"]
 
 
 def test_the_owner_is_told_which_rows_of_the_data_are_left_out(
@@ -224,9 +224,7 @@ def test_of_sound_data_nothing_is_left_out(written: Path, capsys: pytest.Capture
             "kept_values": [],
         }
     ]
-    assert (
-        main(["policy", "check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 0
-    )
+    assert main(["check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 0
     assert "visits: 1 row; true counts, for the owner alone" in capsys.readouterr().out
 
 
@@ -242,7 +240,7 @@ def test_the_owner_is_told_how_many_distinct_values_are_kept(
     )
     rows = [{"m": f"m{i % 3}", "page": f"p{i % 8}", "app": f"a{i % 2}"} for i in range(60)]
     write_rows(path, [*rows, {"m": "m9", "page": "null", "app": "a9"}])
-    found = run_json(capsys, "policy", "check", policy, "--data", path)["data"][0]["kept_values"]
+    found = run_json(capsys, "check", policy, "--data", path)["data"][0]["kept_values"]
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE visits AS FROM '{path}'")
         for each, by in zip(found, ("", "app"), strict=True):
@@ -251,7 +249,7 @@ def test_the_owner_is_told_how_many_distinct_values_are_kept(
             kept = sum(count for *_, count in connection.execute(render(resolution, "duckdb")).fetchall())
             assert each == {"distinct_of": "page", "column": by, "values": 8, "kept": kept}
     assert 2 < found[0]["kept"] < 8
-    printed = run_text(capsys, "policy", "check", policy, "--data", path)
+    printed = run_text(capsys, "check", policy, "--data", path)
     assert f"{found[0]['kept']} of 8 values of page" in " ".join(printed.split())
 
 
@@ -271,7 +269,7 @@ def test_data_that_cannot_be_examined_are_wrong_usage(
     written: Path, data: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit code 2, and what was expected."""
-    assert main(["policy", "check", str(written), "--data", data]) == 2
+    assert main(["check", str(written), "--data", data]) == 2
     assert expected in capsys.readouterr().err
 
 
@@ -280,9 +278,7 @@ def test_data_of_another_shape_than_the_policys_are_refused(
 ) -> None:
     """A column that is missing is named."""
     write_rows(written.parent / "visits.parquet", [{"m": "m1", "page": "p"}])
-    assert (
-        main(["policy", "check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 2
-    )
+    assert main(["check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 2
     assert "expected a column app in the data of visits; it lists" in capsys.readouterr().err
 
 
@@ -304,12 +300,12 @@ def test_a_misspelt_member_or_time_column_is_named_once_there_are_data(
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({row}) TO '{path}' (FORMAT parquet)")
     written.write_text(policy)
-    assert main(["policy", "check", str(written), "--data", str(path)]) == 0
+    assert main(["check", str(written), "--data", str(path)]) == 0
     assert "not checked" not in capsys.readouterr().out
     written.write_text(policy.replace(old, misspelt))
-    said = run_text(capsys, "policy", "check", written)
+    said = run_text(capsys, "check", written)
     assert "not checked whether the data of visits have these columns (member and time too)" in said
-    assert main(["policy", "check", str(written), "--data", str(path)]) == 2
+    assert main(["check", str(written), "--data", str(path)]) == 2
     assert expected in " ".join(capsys.readouterr().err.split())
     (table,) = parse_policy(written.read_text()).tables
     with (
@@ -330,7 +326,7 @@ def test_the_owner_is_told_how_many_rows_clipping_cuts(
         (each["column"], each["rows"], each["cut"]) for each in reported["clipped"]
     ]
     data = f"visits={written.parent / 'visits.parquet'}"
-    said = run_text(capsys, "policy", "check", written, "--data", data)
+    said = run_text(capsys, "check", written, "--data", data)
     assert "clipped 1 of 6 rows (16.7 %) left out of events counted by app" in said
 
 
@@ -340,10 +336,10 @@ def test_a_table_given_as_a_policy_is_named_and_not_printed(
     """Neither the rows of a Parquet file nor other bytes that are no text reach a terminal."""
     path = written.parent / "visits.parquet"
     write_rows(path, [{"m": "secret"}])
-    assert main(["policy", "check", str(path)]) == 2
-    assert "is a Parquet file, and a policy is YAML; gris policy draft --data" in capfd.readouterr().err
+    assert main(["check", str(path)]) == 2
+    assert "is a Parquet file, and a policy is YAML; gris draft --data" in capfd.readouterr().err
     path.write_bytes(b"secret\xff")
-    assert main(["policy", "check", str(path)]) == 2
+    assert main(["check", str(path)]) == 2
     said = capfd.readouterr().err
     assert "expected a text in UTF-8" in said
     assert "secret" not in said
@@ -359,7 +355,7 @@ def test_a_member_of_a_type_that_one_row_can_break_is_told(
     row = f"SELECT NULL::{type_} AS m, 'p' AS page, 'a' AS app, DATE '2024-01-01' AS day"
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({row}) TO '{path}' (FORMAT parquet)")
-    assert main(["policy", "check", str(written), "--data", f"visits={path}"]) == 2
+    assert main(["check", str(written), "--data", f"visits={path}"]) == 2
     assert "expected the column m to be of a type that members can have" in capsys.readouterr().err
 
 
@@ -368,8 +364,8 @@ def test_what_was_published_is_told_with_its_price(
 ) -> None:
     """It counts towards every guarantee."""
     policy = policy_of(tmp_path, domain_file("one", "1/10", "1e-9"))
-    assert "published at rho 0.1, delta 1e-09" in run_text(capsys, "policy", "check", policy)
-    (column,) = run_json(capsys, "policy", "check", policy)["tables"][0]["columns"]
+    assert "published at rho 0.1, delta 1e-09" in run_text(capsys, "check", policy)
+    (column,) = run_json(capsys, "check", policy)["tables"][0]["columns"]
     assert {"rho": "1/10", "delta": "1/1000000000"} == column["published"]
 
 
@@ -399,7 +395,7 @@ def _promises(
             f"COPY (SELECT m::BIGINT AS m, born::VARCHAR AS born, kept::BIGINT AS kept, 'a' AS app "  # noqa: S608
             f"FROM (VALUES {rows}) AS rows(m, born, kept)) TO '{data}' (FORMAT parquet)"
         )
-    command = ["policy", "check", str(policy), "--data", f"visits={data}"]
+    command = ["check", str(policy), "--data", f"visits={data}"]
     code = main([*command, "--json"])
     reported = json.loads(capsys.readouterr().out)["data"][0]["promises"]
     assert main(command) == code
@@ -490,7 +486,7 @@ def test_an_assumed_bound_of_contributions_is_counted(
             f"COPY (SELECT m::BIGINT AS m, page, kind::BIGINT AS kind, size::BIGINT AS size "  # noqa: S608
             f"FROM (VALUES {rows}) AS rows(m, page, kind, size)) TO '{data}' (FORMAT parquet)"
         )
-    command = ["policy", "check", str(policy), "--data", f"visits={data}"]
+    command = ["check", str(policy), "--data", f"visits={data}"]
     assert main([*command, "--json"]) == (0 if found <= 3 else 1)
     reported = {each.pop("key"): each for each in json.loads(capsys.readouterr().out)["data"][0]["promises"]}
     assert reported["contributions.delta_0"] == {
@@ -558,7 +554,7 @@ def test_flags_that_count_nothing_are_refused(
     written: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], expected: str
 ) -> None:
     """Each says what it needs."""
-    assert main(["policy", "check", str(written), *flags]) == 2
+    assert main(["check", str(written), *flags]) == 2
     assert expected in " ".join(capsys.readouterr().err.split())
 
 
@@ -609,7 +605,7 @@ def _check_time(written: Path, time: str, value: str) -> int:
     row = f"""SELECT 'm1' AS m, 'p' AS page, 'a' AS app, {value} AS "at\""""
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({row}) TO '{path}' (FORMAT parquet)")
-    return main(["policy", "check", str(written), "--data", f"visits={path}"])
+    return main(["check", str(written), "--data", f"visits={path}"])
 
 
 @pytest.mark.slow
@@ -682,10 +678,10 @@ def test_what_audiences_are_offered_is_told(written: Path, capsys: pytest.Captur
     stated = "{staff: {}, some: {tables: {visits: {columns: [page], where: {app: [a, $app]}}}}}"
     policy = POLICY.replace("app: {type: string,", "app: {type: string, filter: [in],")
     written.write_text(f"{policy}audiences: {stated}\n")
-    said = run_text(capsys, "policy", "check", written)
+    said = run_text(capsys, "check", written)
     assert "audience staff: all tables, as they are" in said
     assert "audience some: visits (page; only rows with app a, $app)" in said
-    found = run_json(capsys, "policy", "check", written)["audiences"]
+    found = run_json(capsys, "check", written)["audiences"]
     assert found == {
         "staff": {},
         "some": {"tables": {"visits": {"columns": ["page"], "where": {"app": ["a", "$app"]}}}},

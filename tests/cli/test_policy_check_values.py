@@ -1,4 +1,4 @@
-"""`gris policy check --data` for columns that are summed: what is left out, what bounds change, and stated sizes."""
+"""`gris check --data` for columns that are summed: what is left out, what bounds change, and stated sizes."""
 
 # ruff: noqa: S608  (the SQL is these tests' own)
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _check(
     policy.write_text(POLICY)
     columns = dict(zip(("m", "shop", "amount", "pieces"), map(list, zip(*rows, strict=True)), strict=True))
     pq.write_table(pa.table(columns), data)
-    command = ["policy", "check", str(policy), "--data", f"spending={data}"]
+    command = ["check", str(policy), "--data", f"spending={data}"]
     code = main([*command, "--json"])
     (reported,) = json.loads(capsys.readouterr().out)["data"]
     assert main(command) == code
@@ -127,9 +127,7 @@ def test_totals_by_month_are_compared_with_the_bounds_of_months(
     )
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({rows}) TO '{data}' (FORMAT parquet)")
-    reported = run_json(capsys, "policy", "check", str(policy), "--data", f"spending={data}")["data"][0][
-        "clamped"
-    ]
+    reported = run_json(capsys, "check", str(policy), "--data", f"spending={data}")["data"][0]["clamped"]
     found = {each["by"]: (each["counted"], each["above"]) for each in reported if each["column"] == "amount"}
     # Two rows are of January and add up to 4; one is of February, and one of March.
     assert found == {None: (4, 0), "": (1, 0), "shop": (1, 0), "month": (3, 1)}
@@ -144,7 +142,7 @@ def test_a_column_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.Ca
     begins = held.dictionary_page_offset or held.data_page_offset
     content[begins : begins + held.total_compressed_size] = b"\xff" * held.total_compressed_size
     data.write_bytes(content)
-    assert main(["policy", "check", str(tmp_path / "policy.yaml"), "--data", f"spending={data}"]) == 2
+    assert main(["check", str(tmp_path / "policy.yaml"), "--data", f"spending={data}"]) == 2
     said = capsys.readouterr().err
     assert "--data spending: expected values of the column pieces that can be read and compared" in said
 
@@ -211,7 +209,7 @@ def test_a_value_column_that_cannot_be_summed_is_named(
     policy, data = tmp_path / "policy.yaml", tmp_path / "spending.parquet"
     policy.write_text(POLICY)
     pq.write_table(pa.table(columns), data)
-    assert main(["policy", "check", str(policy), "--data", f"spending={data}"]) == 2
+    assert main(["check", str(policy), "--data", f"spending={data}"]) == 2
     assert expected in " ".join(capsys.readouterr().err.split())
 
 
@@ -248,7 +246,7 @@ def test_the_owner_sees_what_a_grid_changes(
     policy.write_text(QUANTILES.replace("RULE", rule))
     columns = dict(zip(("m", "shop", "amount", "pieces"), map(list, zip(*ROWS, strict=True)), strict=True))
     pq.write_table(pa.table(columns), data)
-    stated = run_json(capsys, "policy", "check", policy, "--data", f"spending={data}")
+    stated = run_json(capsys, "check", policy, "--data", f"spending={data}")
     assert stated["tables"][0]["quantiles"][0]["grid"]["cells"] == 5
     (reported,) = stated["data"]
     found = [tuple(each[key] for key in ("by", "counted", "below", "above")) for each in reported["clamped"]]
@@ -282,7 +280,7 @@ def test_days_are_shown_as_days_and_what_bounds_are_for(
         "seen": days,
     }
     pq.write_table(pa.table(columns), data)
-    command = ["policy", "check", str(policy), "--data", f"spending={data}"]
+    command = ["check", str(policy), "--data", f"spending={data}"]
     assert main(command) == 0
     text = " ".join(capsys.readouterr().out.split())
     for line in (

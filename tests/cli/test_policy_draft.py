@@ -1,4 +1,4 @@
-"""`gris policy draft`: a first policy that is sound, safe, and says nothing about the rows."""
+"""`gris draft`: a first policy that is sound, safe, and says nothing about the rows."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def write(path: Path, columns: str = COLUMNS, rows: str = "range(3)") -> Path:
 
 def drafted(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[Policy, str, dict[str, Any]]:
     """Draft a policy; return it, its text, and what is reported of the first table."""
-    reported = run_json(capsys, "policy", "draft", *flags)
+    reported = run_json(capsys, "draft", *flags)
     return parse_policy(reported["policy"]), reported["policy"], reported["tables"][0]
 
 
 def refused(capsys: pytest.CaptureFixture[str], *flags: str) -> str:
     """Return why no policy can be drafted."""
-    assert main(["policy", "draft", *flags]) == 2
+    assert main(["draft", *flags]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     return printed.err
@@ -179,7 +179,7 @@ def test_a_list_is_not_called_by_the_type_of_its_values(
 
 
 def test_a_file_without_its_flag_is_given_the_flag(capsys: pytest.CaptureFixture[str]) -> None:
-    """gris policy check takes a file so, and draft does not."""
+    """gris check takes a file so, and draft does not."""
     assert "--data events.parquet names a table's file" in refused(capsys, "events.parquet")
 
 
@@ -408,9 +408,9 @@ def test_decisions_of_the_owner_are_never_written_over(
 ) -> None:
     """And what comes next is printed as commands that can be copied."""
     data, out = write(tmp_path / "sales.parquet"), tmp_path / "policy.yaml"
-    assert main(["policy", "draft", "--data", str(data), "--out", str(out)]) == 0
+    assert main(["draft", "--data", str(data), "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert f"  gris policy check {out} --data sales={data}\n" in printed
+    assert f"  gris check {out} --data sales={data}\n" in printed
     assert "customer_id, by its name: is it the person?" in printed
     written = out.read_text()
     assert "is there already" in refused(capsys, "--data", str(data), "--out", str(out))
@@ -477,7 +477,7 @@ def test_a_timestamp_of_pinot_is_drafted_with_its_own_null_value(
     with fake.serving():
         policy, text, _ = drafted(capsys, "--pinot", fake.url, "--table", "visits")
         path.write_text(text)
-        assert main(["policy", "check", str(path), "--pinot", fake.url]) == 0
+        assert main(["check", str(path), "--pinot", fake.url]) == 0
     column = policy.table("visits").column("seen")
     assert isinstance(column.null_value, datetime.datetime)
     assert stated == column.null_value.isoformat()
@@ -507,8 +507,8 @@ def test_a_policy_is_compared_with_the_schemas_of_pinot(
     fake.replies["/tables/visits/schema"] = SCHEMA
     path = tmp_path / "policy.yaml"
     with fake.serving():
-        assert main(["policy", "draft", "--pinot", fake.url, "--table", "visits", "--out", str(path)]) == 0
-        check = ["policy", "check", str(path), "--pinot", fake.url]
+        assert main(["draft", "--pinot", fake.url, "--table", "visits", "--out", str(path)]) == 0
+        check = ["check", str(path), "--pinot", fake.url]
         assert main([*check, "--json"]) == 0
         capsys.readouterr()
         fields = [{"name": "userId", "dataType": "LONG"}, {"name": "page", "dataType": "BOOLEAN"}]

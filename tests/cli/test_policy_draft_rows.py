@@ -1,4 +1,4 @@
-"""`gris policy draft` by what rows hold: what it leaves out, and what it lets a table be asked."""
+"""`gris draft` by what rows hold: what it leaves out, and what it lets a table be asked."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write(path: Path, columns: str = ORDERS, rows: int = 4000) -> str:
 
 def drafted(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[Table, str, dict[str, Any]]:
     """Draft a policy of one table; return the table, the text, and what is reported of it."""
-    reported = run_json(capsys, "policy", "draft", *flags)
+    reported = run_json(capsys, "draft", *flags)
     return parse_policy(reported["policy"]).tables[0], reported["policy"], reported["tables"][0]
 
 
@@ -215,7 +215,7 @@ def test_a_table_of_ids_alone_has_no_draft(
 ) -> None:
     """Exit code 1, with the reason of each column."""
     data = write(tmp_path / "t.parquet", "i % 50 AS user_id, uuid() AS session_id")
-    assert main(["policy", "draft", "--data", data, *(["--json"] if as_json else [])]) == 1
+    assert main(["draft", "--data", data, *(["--json"] if as_json else [])]) == 1
     printed = capsys.readouterr()
     said = printed.out if as_json else printed.err
     assert "nothing of t could be asked about. session_id: its name says" in said
@@ -229,7 +229,7 @@ def test_what_a_draft_offers_is_answered(
     """A list, a series with sums, an average of rows, a median and bins, each by the policy as it was written."""
     data = write(tmp_path / "orders.parquet", ORDERS.replace("% 300", "% 3000"), rows=30_000)
     policy = str(tmp_path / "policy.yaml")
-    run_json(capsys, "policy", "draft", "--data", data, "--out", policy)
+    run_json(capsys, "draft", "--data", data, "--out", policy)
     text = " ".join(Path(policy).read_text().replace("#", "").split())
     (bins,) = re.findall(r"GROUP BY (FLOOR\(price / \d+\) \* \d+)", text)
     own = (
@@ -344,7 +344,7 @@ def test_lists_of_fifty_are_planned_for(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_an_empty_folder_has_no_draft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 1; one with files is a table."""
-    assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 1
+    assert main(["draft", "--data", f"t={tmp_path}"]) == 1
     assert "could be asked about: it has no files" in capsys.readouterr().err
     write(tmp_path / "a.parquet")
-    assert main(["policy", "draft", "--data", f"t={tmp_path}"]) == 0
+    assert main(["draft", "--data", f"t={tmp_path}"]) == 0

@@ -51,7 +51,7 @@ def test_a_policy_is_sound_beside_the_copy_that_it_names(
 ) -> None:
     """Made with the same arguments."""
     data = f"visits={folder / 'bounded2.parquet'}"
-    assert main(["policy", "check", str(folder / "policy.yaml"), "--data", data]) == 0
+    assert main(["check", str(folder / "policy.yaml"), "--data", data]) == 0
     assert "true counts, for the owner alone" in capsys.readouterr().out
 
 
@@ -62,7 +62,7 @@ def test_a_file_that_is_no_such_copy_is_wrong_usage(
     """For the check and for services that start, by the table, the file and what differs."""
     policy, data = str(folder / "policy.yaml"), f"visits={folder / file}"
     budget = ("--budget-config", str(folder / "budget.yaml"))
-    for command in (("policy", "check", policy), ("serve", "--policy", policy, *budget)):
+    for command in (("check", policy), ("serve", "--policy", policy, *budget)):
         assert main([*command, "--data", data]) == 2
         said = " ".join(capsys.readouterr().err.split())
         assert "--data visits: " in said

@@ -34,11 +34,11 @@ def ended_unread(*arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("policy", "check", POLICY), 0),
-        (("policy", "check", POLICY, "--json"), 0),
+        (("check", POLICY), 0),
+        (("check", POLICY, "--json"), 0),
         (("--help",), 0),
         # A failure stays one.
-        (("policy", "check", "nowhere.yaml", "--json"), 2),
+        (("check", "nowhere.yaml", "--json"), 2),
         (("ask", "--json"), 2),
     ],
 )

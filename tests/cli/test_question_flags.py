@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import typer
-from gris_api.dp.v1 import question_pb2
 
 from gris_cli.clients import audience_of
 from gris_cli.flag_groups import flags_of
@@ -14,28 +13,12 @@ from pinot_connector.audiences import Audience
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.questions import MEASURES, Measure, measure_text
 
-# Fields that no flag stands for, with the reason.
-WITHOUT_FLAG = {
-    "distinct_of": "--measure says it: distinct:COLUMN",
-}
-
-
-def _asked() -> set[str]:
-    return {each.asks for each in flags_of(QuestionFlags)}
-
-
-def test_every_field_of_a_question_has_a_flag_or_a_reason() -> None:
-    """A new field cannot be forgotten: it would be one that nobody can ask by flags."""
-    fields = set(question_pb2.HistogramQuery.DESCRIPTOR.fields_by_name)
-    assert fields == (_asked() & fields) | WITHOUT_FLAG.keys()
-    assert _asked() - fields == {"sql", "max_cost"}
-
 
 @pytest.mark.parametrize("measure", Measure)
 def test_everything_that_is_counted_has_a_name_in_the_flag(measure: Measure) -> None:
     """They are no type of the flags, for the message takes too long to load for `gris --help`."""
     named = measure_text(measure, "page")
-    asked = question_of(QuestionFlags(table="t", measure=named)).structured
+    asked = question_of(QuestionFlags(table="t", count=named)).structured
     assert (asked.measure, asked.distinct_of) == (MEASURES[measure], "page" if ":" in named else "")
 
 
@@ -43,15 +26,12 @@ def test_a_measure_that_there_is_not_is_named() -> None:
     """Nor are distinct values counted without their column."""
     for wrong in ("distinct:", "members", "events:page"):
         with pytest.raises(InvalidQuestion, match="distinct:COLUMN"):
-            question_of(QuestionFlags(table="t", measure=wrong))
+            question_of(QuestionFlags(table="t", count=wrong))
 
 
 def test_a_flag_sets_the_field_that_it_stands_for() -> None:
     """Of a question with as many flags as one can have together."""
-    flags = QuestionFlags(
-        table="t", by=["a"], k=3, where=["b=1"], condition="b < 2", since="2019-01-01", measure="events",
-        sums=["c"], averages=["d"], order_by="sum:c", having=["count >= 1"], bucket="day:day",
-    )  # fmt: skip
+    flags = QuestionFlags(table="t", by=["a"], k=3, where=["b=1"], since="2019-01-01", count="events")
     given = {each.asks for each in flags_of(QuestionFlags) if getattr(flags, each.name) != each.default}
     assert given == {field.name for field, _ in question_of(flags).structured.ListFields()}
 

@@ -1,4 +1,4 @@
-"""`gris ticket-key`, and a ledger that demands dp_service's word on every charge."""
+"""`gris budget ticket-key`, and a ledger that demands dp_service's word on every charge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def ticket_key_of(folder: Path) -> Path:
     """Make a noise key in a folder and derive its ticket key by the command."""
     out = folder / "ticket.key"
     folder.mkdir(exist_ok=True)
-    assert 0 == main(["ticket-key", "--key-file", str(noise_key(folder)), "--out", str(out), "--json"])
+    assert 0 == main(
+        ["budget", "ticket-key", "--key-file", str(noise_key(folder)), "--out", str(out), "--json"]
+    )
     return out
 
 
@@ -83,9 +85,9 @@ def test_a_noise_key_that_is_none_is_a_usage_error(
     spoil(key)
     assert (
         "key file"
-        in run_json(capsys, "ticket-key", "--key-file", key, "--out", str(tmp_path / "t"), code=2)["error"][
-            "message"
-        ]
+        in run_json(capsys, "budget", "ticket-key", "--key-file", key, "--out", str(tmp_path / "t"), code=2)[
+            "error"
+        ]["message"]
     )
 
 
@@ -93,7 +95,7 @@ def test_an_existing_file_is_not_overwritten(tmp_path: Path, capsys: pytest.Capt
     """A ticket key that a ledger uses must not change by accident."""
     out = ticket_key_of(tmp_path)
     before = out.read_text()
-    again = ["ticket-key", "--key-file", str(noise_key(tmp_path)), "--out", str(out), "--json"]
+    again = ["budget", "ticket-key", "--key-file", str(noise_key(tmp_path)), "--out", str(out), "--json"]
     assert 2 == main(again)
     assert before == out.read_text()
     assert "exists" in capsys.readouterr().out

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from gris_api.dp.v1 import question_pb2
 
-from gris_cli.flags import QuestionFlags
-from gris_cli.question_arguments import flags_named, question_of
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.questions import structured_question
 
@@ -55,13 +53,10 @@ def test_one_text_is_one_condition() -> None:
     ],
 )
 def test_what_is_no_condition_is_refused_with_what_is_expected(text: str) -> None:
-    """By the name of the field, and on a command line by that of the flag."""
+    """By the name of the field."""
     with pytest.raises(InvalidQuestion, match="conditions such as count >= 100") as refused:
         conditions(text)
     assert refused.value.field == "having"
-    flags = QuestionFlags(table="t", by=["c"], having=[text])
-    with pytest.raises(InvalidQuestion, match=r"^--having: expected conditions"), flags_named(flags):
-        question_of(flags)
 
 
 @pytest.mark.parametrize("name", ["sum:y", "x", "avg:", "Count", "max:x"])

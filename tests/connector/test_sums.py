@@ -600,11 +600,12 @@ def test_explain_and_the_catalogue_say_what_a_sum_is(client: PrivateClient) -> N
 
 
 def test_the_command_line_asks_for_sums(services: EmbeddedServices, file: Path, tmp_path: Path) -> None:
-    """`gris ask --sum --avg` shows what the library does."""
+    """`gris ask --sql` shows what the library does."""
     options = ["--dp", services.dp_address, "--budget", services.budget_address, "--data", f"t={file}"]
     account = new_account()
     flags = ["--account", account, "--releases", str(tmp_path / "releases.sqlite")]
-    question = ["--table", "t", "--by", "text", "--sum", "number", "--avg", "number", "--json"]
+    sql = "SELECT text, COUNT(DISTINCT member), SUM(number), AVG(number) FROM t GROUP BY text"
+    question = ["--sql", sql, "--json"]
     outcome = CliRunner().invoke(app, ["ask", *options, *flags, *question])
     assert outcome.exit_code == 0, outcome.output
     stated = json.loads(outcome.output)

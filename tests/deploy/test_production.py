@@ -206,7 +206,7 @@ def ticket_key(noise_key: bytes) -> tuple[bytes, int]:
         given, made = Path(folder, "noise.key"), Path(folder, "ticket.key")
         given.write_bytes(noise_key)
         given.chmod(0o400)
-        words = ["ticket-key", "--key-file", str(given), "--out", str(made)]
+        words = ["budget", "ticket-key", "--key-file", str(given), "--out", str(made)]
         subprocess.run([sys.executable, "-m", "gris_cli", *words], check=True, capture_output=True)
         return made.read_bytes(), made.stat().st_mode
 

@@ -48,7 +48,7 @@ def test_a_sound_policy_has_tables_warnings_and_defaults() -> None:
 
 
 def test_every_fault_has_its_line_and_key() -> None:
-    """All of them at once, as `gris policy check` prints them."""
+    """All of them at once, as `gris check` prints them."""
     member, odd = "      member_id: {type: string}\n", "      member_id: {type: text}\n      a b: 3\n"
     text = TEXT.replace(member, odd, 1)
     found = checked(text)

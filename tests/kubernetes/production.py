@@ -99,6 +99,6 @@ def make_certificates(folder: Path, authority: Authority) -> None:
 def ticket_key(folder: Path) -> Path:
     """Make the ticket key of the noise key in a folder, as docs/deploying.md does."""
     made = folder / "ticket.key"
-    words = ["ticket-key", "--key-file", str(folder / "noise.key"), "--out", str(made)]
+    words = ["budget", "ticket-key", "--key-file", str(folder / "noise.key"), "--out", str(made)]
     subprocess.run([sys.executable, "-m", "gris_cli", *words], check=True, capture_output=True)
     return made

@@ -1,4 +1,4 @@
-"""`gris policy check --pinot-broker`: a real Pinot finds what DuckDB finds in the same rows."""
+"""`gris check --pinot-broker`: a real Pinot finds what DuckDB finds in the same rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_promises_of_a_policy_are_counted_on_pinot(
     """Exit code 1, because some are broken; what is kept and what is not is what the Parquet file says too."""
     path = tmp_path / "policy.yaml"
     path.write_text(POLICY)
-    check = ["policy", "check", str(path), "--json"]
+    check = ["check", str(path), "--json"]
     assert main([*check, "--data", f"cofacts_feedback={TABLES['cofacts_feedback']}"]) == 1
     in_file = json.loads(capsys.readouterr().out)["data"][0]["promises"]
     urls = ("--pinot", loaded_pinot.controller_url, "--pinot-broker", loaded_pinot.broker_url)
@@ -77,7 +77,7 @@ def test_an_assumed_bound_of_several_columns_is_counted_on_pinot(
     """Articles and scores together, which Pinot counts as one text; more than articles alone."""
     path = tmp_path / "policy.yaml"
     path.write_text(ASSUMED)
-    check = ["policy", "check", str(path), "--json"]
+    check = ["check", str(path), "--json"]
     assert main([*check, "--data", f"cofacts_feedback={TABLES['cofacts_feedback']}"]) == 1
     (in_file,) = json.loads(capsys.readouterr().out)["data"][0]["promises"]
     urls = ("--pinot", loaded_pinot.controller_url, "--pinot-broker", loaded_pinot.broker_url)

@@ -7,8 +7,6 @@ from decimal import Decimal
 import pytest
 from gris_api.dp.v1 import question_pb2
 
-from gris_cli.flags import QuestionFlags
-from gris_cli.question_arguments import question_of
 from gris_mcp.arguments import Question
 from gris_mcp.past_questions import arguments_of
 from pinot_connector.errors import InvalidQuestion
@@ -19,7 +17,6 @@ def asked_on_every_surface(wanted: str) -> list[question_pb2.Question]:
     """Return the message that each surface sends for the five largest elements."""
     return [
         structured_question("t", "a", k=5, max_error=wanted),
-        question_of(QuestionFlags(table="t", by=["a"], k=5, error=wanted)),
         Question.model_validate({"table": "t", "by": ["a"], "k": 5, "max_error": wanted}).message(),
     ]
 

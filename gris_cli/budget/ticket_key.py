@@ -1,4 +1,4 @@
-"""`gris ticket-key`."""
+"""`gris budget ticket-key`."""
 
 from __future__ import annotations
 
