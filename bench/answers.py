@@ -15,7 +15,7 @@ What is right is the answer of all rows, before bounds and noise. Each line has 
 the guarantee that the services tell for the account; the last one has cheaper lists and cheaper numbers. What is
 refused of one slice, or of lists, may not be of others: a month ends when 20 questions in a row are refused.
 
-Bounds of lists are those that `gris_lab.bound` proposes, of the same rows; those of numbers are powers of two that
+Bounds of lists are those that `research/lab/bound` proposes, of the same rows; those of numbers are powers of two that
 leave nearly all as it is. FOLDER has Parquet files with the columns member,
 item, slice (one of a member), tag, day and amount. Such numbers tell of the data: they are for the owner.
 """
@@ -38,25 +38,21 @@ import duckdb
 import numpy as np
 
 from bench.workloads import MONTHS, WEEKS, WORKLOADS, Asked, Rows, workloads_for
-from dp_service.accounting.solving import Split, Target, information_for
 from dp_service.mechanisms import Currency
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import read_policy
 from gris_data.bound.source import Columns
-from gris_data.caching import cache_directory
-from gris_lab.bound.contributions import DataFile, counts_of_file
-from gris_lab.bound.looks import Question
-from gris_lab.bound.proposal import policy_block, proposal, trade_off
-from gris_lab.simulation import Draws
-from gris_lab.tables import table_beyond
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted
+from research.lab.bound.contributions import DataFile, counts_of_file
+from research.lab.bound.looks import Question
+from research.lab.bound.proposal import policy_block, proposal, trade_off
+from research.lab.simulation import Draws
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-EPSILON_PER, SLACK = Fraction("0.15"), Fraction("1e-9")
-PROMISE = Target(Fraction("33.79"), Fraction("7e-9"), gaussian=True)
+EPSILON_PER = Fraction("0.15")
 UNITS, PAPERS_CALLS = 3000, 30
 IN_A_ROW = 20
 K, D_BAR, TRIALS = 50, 1000, 20
@@ -79,10 +75,7 @@ RETAIL = (
 
 @dataclass(frozen=True)
 class Setting:
-    """What a line measures: a currency, an account, and what its policy says; `list_units` are those to choose from.
-
-    With `has_table` guarantees count Gaussian steps, by a table.
-    """
+    """What a line measures: a currency, an account, and what its policy says; `list_units` are those to choose from."""
 
     name: str
     delta: str
@@ -91,7 +84,6 @@ class Setting:
     list_units: tuple[int, ...] = (20,)
     number_units: int = 5
     has_blocks: bool = False
-    has_table: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,16 +124,11 @@ def _files(folder: Path, further: Path | None) -> Iterator[tuple[str, Path]]:
 
 
 def settings() -> Iterator[Setting]:
-    """Yield what is measured, each with one thing more; what tells the same guarantee for more units is asked for."""
+    """Yield what is measured, each with one thing more."""
     yield Setting("the paper's pair", "1e-10", PAPERS_CALLS)
     more = Setting("300 calls", "1e-11", 300)
     yield more
     more = replace(more, name="and blocks", has_blocks=True)
-    yield more
-    split = Split(Fraction(more.delta), SLACK)
-    steps = table_beyond(PROMISE, split, EPSILON_PER)
-    information = information_for(PROMISE, split, epsilon_per=EPSILON_PER, table=steps)
-    more = replace(more, name=f"and {information} units", information=information, has_table=True)
     yield more
     yield replace(more, name="and cheaper settings", list_units=CHEAPER, number_units=2)
 
@@ -237,7 +224,6 @@ def _services(
                 policy=folder / "policy.yaml",
                 budget_config=folder / "budget.yaml",
                 directory=state,
-                adaptive_tables=cache_directory() if setting.has_table else None,
             )
         )
 

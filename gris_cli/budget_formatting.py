@@ -7,17 +7,9 @@ import math
 from pinot_connector import formats
 from pinot_connector.budgets import Cost, Share
 from pinot_connector.errors import Shortfall
-from pinot_connector.guarantees import AccountGuarantee, Bound, Guarantee, Sharing
+from pinot_connector.guarantees import AccountGuarantee, Guarantee, Sharing
 from pinot_connector.parameters import Consistency
 from pinot_connector.results import Explanation
-
-_BOUNDS = {
-    Bound.BASIC: "basic composition",
-    Bound.DONG_DURFEE_ROGERS: "bounded-range composition",
-    Bound.DURFEE_ROGERS: "composition of the kind of Durfee and Rogers",
-    Bound.ZCDP: "zero-concentrated composition",
-    Bound.ADAPTIVE: "the smallest bound for adaptive choice",
-}
 
 
 def format_share(share: Share) -> str:
@@ -98,10 +90,7 @@ def _format_privacy(guarantee: Guarantee) -> str:
         if guarantee.times > 1
         else ""
     )
-    return (
-        f"({epsilon:.2f}, {delta})-differentially private for every member, "
-        f"by {_BOUNDS[guarantee.bound]}{published}"
-    )
+    return f"({epsilon:.2f}, {delta})-differentially private for every member{published}"
 
 
 def _format_limit(limit: Cost) -> str:

@@ -17,7 +17,6 @@ from gris_cli.examples import copies_of, find_examples, locations_of, require_ta
 from gris_cli.failures import OWNED_LEDGER
 from gris_cli.flags import ConnectionFlags, EngineName
 from gris_cli.inputs import named_by, parts_of
-from gris_data.caching import cache_directory
 from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_engine, spark_engine
 from gris_data.input_files import require_table_file
 from pinot_connector.audiences import Audience, asked_as
@@ -263,7 +262,6 @@ def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
         policy=files.policy,
         budget_config=files.budget,
         directory=flags.directory,
-        adaptive_tables=cache_directory(),
     )
     with ExitStack() as stack:
         try:

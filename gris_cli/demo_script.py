@@ -12,7 +12,6 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_cli.demo_report import ANALYST, SMALL_ANALYST, DemoQuestion, DemoReport, NoiseKey
 from gris_cli.examples import COFACTS, Examples
-from gris_data.caching import cache_directory
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import BudgetExhausted
@@ -73,7 +72,6 @@ class DemoScript:
                 policy=self._examples.policy,
                 budget_config=self._examples.budget,
                 directory=folder,
-                adaptive_tables=cache_directory(),
             ) as services:
                 with self._client(services, ANALYST) as client:
                     identical = self._ask_all(client)

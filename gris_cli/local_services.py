@@ -27,14 +27,12 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def embedded(files: ServiceFiles, directory: Path, ports: Ports) -> EmbeddedServices:
     """Return services that are not started yet."""
-    from gris_data.caching import cache_directory
     from pinot_connector.embedded import EmbeddedServices
 
     return EmbeddedServices(
         policy=files.policy,
         budget_config=files.budget,
         directory=directory,
-        adaptive_tables=cache_directory(),
         ports=ports,
     )
 

@@ -51,7 +51,6 @@ class EmbeddedServices:
         policy: dp_service's policy file.
         budget_config: budget_service's configuration file.
         directory: where key, ledger and logs are kept; created, with a `.gitignore`, if it does not exist.
-        adaptive_tables: tables of the adaptive bound; by default none is used.
         ports: where the services listen; by default on free ports, without the administrator's service.
 
     Raises:
@@ -65,13 +64,11 @@ class EmbeddedServices:
         policy: Path | str,
         budget_config: Path | str,
         directory: Path | str,
-        adaptive_tables: Path | str | None = None,
         ports: Ports = ANY_PORTS,
     ) -> None:
         self._policy = Path(policy)
         self._budget_config = Path(budget_config)
         self._directory = Path(directory)
-        self._tables = () if adaptive_tables is None else ("--adaptive-tables", str(adaptive_tables))
         self._ports = ports
         self._processes: list[ChildProcess] = []
         self._services: Services | None = None
@@ -91,7 +88,7 @@ class EmbeddedServices:
         atexit.register(self._stop_at_exit)
         try:
             policy = ("--policy", str(self._policy), "--key-file", str(key))
-            dp = self._start(Service.DP, *policy, *self._tables, *_listen(self._ports.dp))
+            dp = self._start(Service.DP, *policy, *_listen(self._ports.dp))
             store = f"sqlite:{self._directory / LEDGER_FILE}"
             ledger = ("--config", str(self._budget_config), "--store", store)
             budget = self._start(Service.BUDGET, *ledger, *_listen(self._ports.budget), *self._admin())

@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
 from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
-from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import formats
 from pinot_connector.budgets import Cost
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
-from pinot_connector.views import called, meanings, numbers, read_by, view
-
-
-class Bound(Enum):
-    """How the privacy losses of many releases were added up."""
-
-    BASIC = "basic"
-    DONG_DURFEE_ROGERS = "dong_durfee_rogers"
-    DURFEE_ROGERS = "durfee_rogers"
-    ZCDP = "zcdp"
-    ADAPTIVE = "adaptive"
-
+from pinot_connector.views import called, read_by, view
 
 # Beyond it the exponential overflows; below it a guess is right more than 999 times in 1000.
 _LARGEST_EXPONENT = 700
 _HARDLY = 0.001
-_BOUNDS = meanings(Bound, dp_pb2.CompositionBound.DESCRIPTOR)
 
 
 class Sharing(Enum):
@@ -61,29 +46,16 @@ class PublishedDomain:
     delta: Fraction | str
 
 
-def _composed(message: dp_pb2.DescribeGuaranteeResponse | dp_pb2.BudgetWorth) -> Mapping[Bound, float]:
-    composed = {_BOUNDS[each.bound]: each.epsilon for each in message.composed if each.bound in _BOUNDS}
-    return MappingProxyType(composed)
-
-
-def _composed_messages(composed: Mapping[Bound, float]) -> Iterator[dp_pb2.ComposedEpsilon]:
-    stated = numbers(Bound, dp_pb2.CompositionBound.DESCRIPTOR)
-    return (dp_pb2.ComposedEpsilon(bound=stated[each], epsilon=found) for each, found in composed.items())
-
-
 @dataclass(frozen=True)
 class Guarantee:
     """All that a budget pays for is (epsilon, delta)-differentially private for every member; both are rounded up.
 
-    `bound` says how epsilon was found, `composed` what every way of adding up gives that holds, without those
-    that this version does not know. `domain_count` is how many published domains and bounds are counted, `times`
-    how often the budget is, as a member may be of so many blocks.
+    `domain_count` is how many published domains and bounds are counted, `times` how often the budget is, as a member
+    may be of so many blocks.
     """
 
     epsilon: float
     delta: float
-    bound: Bound
-    composed: Mapping[Bound, float] = field(metadata=read_by(_composed, _composed_messages))
     domain_count: int = 0
     times: int = 1
 
@@ -133,8 +105,7 @@ class AccountGuarantee:
     which depends on what others were shown: `shared`, of the widest such level, is the guarantee of all that the
     account is shown, and never less than `own`. Else that is `own`, and `shared` is None.
 
-    `epsilon`, `delta`, `bound` and `composed` are those of all that the account is shown; infinite, 1, None and empty
-    where nothing bounds it.
+    `epsilon` and `delta` are those of all that the account is shown; infinite and 1 where nothing bounds it.
     """
 
     account: tuple[str, ...] = field(
@@ -160,16 +131,6 @@ class AccountGuarantee:
     def delta(self) -> float:
         """The delta of all that the account is shown, rounded up."""
         return 1.0 if self.holds.guarantee is None else self.holds.guarantee.delta
-
-    @property
-    def bound(self) -> Bound | None:
-        """How the epsilon was found."""
-        return None if self.holds.guarantee is None else self.holds.guarantee.bound
-
-    @property
-    def composed(self) -> Mapping[Bound, float]:
-        """What every way of adding up gives that holds."""
-        return MappingProxyType({}) if self.holds.guarantee is None else self.holds.guarantee.composed
 
     def to_dict(self) -> dict[str, Any]:
         """Returns it in terms of JSON: `guarantee` is null where nothing bounds what is shown."""
@@ -210,8 +171,6 @@ def _plain(described: BudgetGuarantee) -> dict[str, Any]:
         else {
             "epsilon": found.epsilon,
             "delta": found.delta,
-            "bound": found.bound.value,
-            "composed": {bound.value: epsilon for bound, epsilon in found.composed.items()},
             "domain_count": found.domain_count,
             "times": found.times,
         },

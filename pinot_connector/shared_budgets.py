@@ -155,7 +155,7 @@ class Budgets:
         limit = self._own(budget)
         if response is not None and limit is not None:
             path = self.own_path if budget is None else self.account
-            own = BudgetGuarantee(path, limit, view(Guarantee, response))
+            own = BudgetGuarantee(path, limit, view(Guarantee, response.worth))
         return AccountGuarantee(self.account, own, self._shared(own, response), self.sharing)
 
     def _own(self, budget: Cost | None) -> Cost | None:

@@ -18,7 +18,7 @@ LINES_OF_A_FUNCTION = 70
 KINDS = "dp_service/releases/kinds/"
 FUNCTIONS = "dp_service/queries/functions/"
 # Mechanisms stand below kinds; `parameters.py` reads a message of one of several kinds.
-MAY_ASK_FOR_A_KIND = (KINDS, "dp_service/mechanisms/", "gris_lab/", "pinot_connector/parameters.py")
+MAY_ASK_FOR_A_KIND = (KINDS, "dp_service/mechanisms/", "pinot_connector/parameters.py")
 MAY_ASK_FOR_A_FUNCTION = (
     FUNCTIONS,
     "dp_service/queries/render/expressions.py",
@@ -86,7 +86,7 @@ def test_only_the_kinds_room_imports_the_module_of_one_kind() -> None:
     importing = {
         (path, names[name])
         for path, tree in product().items()
-        if not path.startswith((KINDS, "gris_lab/"))
+        if not path.startswith(KINDS)
         for name in imported(tree) & set(names)
     }
     assert importing <= MAY_IMPORT_A_KIND

@@ -7,12 +7,11 @@ as an interval, whose upper end is the bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability, require_units
-from dp_service.accounting.rounding import INTERVALS, interval, rounded_up
+from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_units
+from dp_service.accounting.rounding import INTERVALS, interval
 from dp_service.noise.gaussian_price import rho_of_units
 from dp_service.noise.interval_arithmetic import Interval
 
@@ -45,24 +44,8 @@ def dong_durfee_rogers(portion: Portion, slack: Fraction) -> Interval:
     Source: Dong, Durfee and Rogers 2020; lemma 2.1 of Rogers et al. 2020. Theorem 2 of the latter prints exp(+e); then
     x is negative and has no logarithm.
     """
-    deviation = _deviation(interval(portion.information * portion.epsilon_per**2), slack)
-    return portion.information * _drift(portion.epsilon_per) + deviation
-
-
-def durfee_rogers(portions: Sequence[Portion], slack: Fraction) -> float:
-    """Return the epsilon of lemma 4.4 of Durfee and Rogers 2019, rounded up; the mechanisms' epsilons may differ.
-
-    It is the smaller of sum e_i and sum e_i tanh(e_i / 2) + sqrt(sum e_i^2 / 2 ln(1 / slack)). The lemma's third
-    expression, with e_i^2 / 2 in place of e_i tanh(e_i / 2), is never smaller.
-
-    Raises:
-        ValueError: `slack` is not a Fraction strictly between 0 and 1.
-    """
-    require_probability("slack", slack)
-    adding = sum(each.information * each.epsilon_per for each in portions)
-    squares = sum(each.information * each.epsilon_per**2 for each in portions)
-    drift = sum((each.information * _tanh_drift(each.epsilon_per) for each in portions), interval(0))
-    return min(rounded_up(interval(adding)), rounded_up(drift + _deviation(interval(squares), slack)))
+    squares = interval(portion.information * portion.epsilon_per**2)
+    return portion.information * _drift(portion.epsilon_per) + deviation(squares, slack)
 
 
 def rho_of(portion: Portion) -> Fraction:
@@ -82,13 +65,6 @@ def _drift(epsilon_per: Fraction) -> Interval:
     return ratio - 1 - INTERVALS.log(ratio)
 
 
-def _tanh_drift(epsilon_per: Fraction) -> Interval:
-    """Return e (exp(e) - 1) / (exp(e) + 1), the largest expected privacy loss of an e-DP mechanism."""
-    e = interval(epsilon_per)
-    grown = INTERVALS.exp(e)
-    return e * (grown - 1) / (grown + 1)
-
-
-def _deviation(sum_of_squares: Interval, slack: Fraction) -> Interval:
+def deviation(sum_of_squares: Interval, slack: Fraction) -> Interval:
     """Return sqrt(sum e_i^2 / 2 ln(1 / slack)): Azuma and Hoeffding's bound for steps of lengths e_i."""
     return INTERVALS.sqrt(-sum_of_squares / 2 * INTERVALS.log(interval(slack)))

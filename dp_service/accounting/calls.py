@@ -40,37 +40,25 @@ questions are calls. For any set S of transcripts
 Pay what you get. The u units of an answer are not known beforehand, but they are drawn one after the other, and each is
 known to be a unit before it is drawn: UnkGumb's index, each choice, each count. What an answer costs is how many were
 drawn, and the ledger reserves the most that can be. So Q and Q' are a strategy of at most k units in the sense of
-`docs/proofs/adaptive-accounting.md`, whose bound takes the place of (epsilon, slack) above; `docs/proofs/calls.md`
-writes this proof out in full.
+`docs/proofs/calls.md`, which writes this proof out in full.
 
 `tests/accounting/test_calls.py` enumerates compositions of the real mechanisms: l delta is kept, and nearly reached.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
 from fractions import Fraction
 
 from dp_service.accounting.rounding import INTERVALS, interval, rounded_up
 
 
-class CallRule(StrEnum):
-    """How calls are counted in delta: by the argument of this module (`ONCE`), or twice, as published (`TWICE`).
+def delta_of_calls(delta: Fraction, calls: int) -> Fraction:
+    """Return what all calls together add to delta, exactly: 2 l delta, which is more than the argument needs.
 
-    Twice is more than the argument needs. Epsilon grows by k ln(1 + delta) by both: the published argument, which adds
-    nothing, has a gap (`docs/proofs/adaptive-accounting.md`, section 8).
+    Source: Rogers et al. 2020, theorem 2; Durfee and Rogers 2019, lemmas 7.2 and 7.3. Their argument adds nothing to
+    epsilon, and has a gap (`docs/proofs/calls.md`).
     """
-
-    TWICE = "twice"
-    ONCE = "once"
-
-
-def delta_of_calls(rule: CallRule, delta: Fraction, calls: int) -> Fraction:
-    """Return what all calls together add to delta, exactly.
-
-    Source: Rogers et al. 2020, theorem 2; Durfee and Rogers 2019, lemmas 7.2 and 7.3, for 2 l delta.
-    """
-    return (2 if rule is CallRule.TWICE else 1) * calls * delta
+    return 2 * calls * delta
 
 
 def epsilon_with_calls(epsilon: float, delta: Fraction, *, information: int, calls: int) -> float:

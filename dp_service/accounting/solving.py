@@ -8,7 +8,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dp_service.accounting.accuracy import GumbelThreshold
@@ -20,18 +20,11 @@ from dp_service.accounting.checks import (
     require_units,
 )
 from dp_service.accounting.composition import PublishedDomain, guarantee
-from dp_service.accounting.epsilon_table import AdaptiveEpsilons
 
 _SIGNIFICANT_DIGITS = 6
 _SMALLEST_EPSILON_PER = Fraction(1, 10**12)
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _SEARCH_STEPS = 14
-# Epsilon grows with epsilon_per at least in proportion, and by zCDP alone at most with its square.
-_USUAL_POWER = 1.25
-_POWERS = (1.0, 2.5)
-# A larger epsilon_per is looked for until epsilon is this close to the target. Tables hold epsilon in steps, which are
-# less than half of this for budgets of more than a few units.
-_CLOSE = 4e-5
 
 
 class UnreachableError(ValueError):
@@ -42,7 +35,7 @@ class UnreachableError(ValueError):
 class Target:
     """The guarantee to be reached, and what is fixed beforehand.
 
-    `gaussian` and `domains` are those of `composition.guarantees`.
+    `gaussian` and `domains` are those of `composition.guarantee`.
 
     Raises:
         ValueError: Epsilon is not positive, or delta not strictly between 0 and 1; the message names the argument.
@@ -105,20 +98,13 @@ def split_of(target: Target, calls: int, *, share: Fraction) -> Split:
     return Split(delta=_rounded_down(per_call), slack=_rounded_down((1 - share) * target.delta_left))
 
 
-def epsilon_per_for(
-    target: Target, split: Split, *, information: int, table: AdaptiveEpsilons | None = None
-) -> Fraction:
+def epsilon_per_for(target: Target, split: Split, *, information: int) -> Fraction:
     """Return the largest epsilon_per of six decimal digits with which the budget's guarantee is within the target.
-
-    By the adaptive bound each epsilon_per has a table of its own, so it is asked of one epsilon_per only, or by
-    `larger_epsilon_per`.
 
     Args:
         target: The guarantee to be reached.
         split: How delta is divided.
         information: The information units of the budget.
-        table: The epsilons of one currency by the adaptive bound. Its epsilon_per is returned if it is larger than what
-            the other bounds allow, and within the target by this one.
 
     Raises:
         UnreachableError: No epsilon_per from 10^-12 on is small enough.
@@ -128,9 +114,6 @@ def epsilon_per_for(
     def fits(epsilon_per: Fraction) -> bool:
         return _epsilon(target, epsilon_per, split, information) <= target.epsilon
 
-    if table is not None and _epsilon(target, table.epsilon_per, split, information, table) <= target.epsilon:
-        without = epsilon_per_for(target, split, information=information)
-        return max(without, table.epsilon_per)
     _require_more_than_domains(target, _SMALLEST_EPSILON_PER, split)
     if not fits(_SMALLEST_EPSILON_PER):
         raise UnreachableError("epsilon must be larger for any epsilon_per to reach it")
@@ -142,49 +125,7 @@ def epsilon_per_for(
     return unit * _last_that(lambda digits: fits(digits * unit), 10**_SIGNIFICANT_DIGITS)
 
 
-def larger_epsilon_per(
-    target: Target,
-    split: Split,
-    *,
-    information: int,
-    least: Fraction,
-    worked_out: Callable[[Fraction], AdaptiveEpsilons],
-    most_often: int,
-) -> Fraction:
-    """Return an epsilon_per whose guarantee is within the target, nearly the largest one, with the adaptive bound.
-
-    The logarithm of epsilon is nearly linear in that of epsilon_per, so secants find it in a few steps. Whatever is
-    returned was worked out, except `least`.
-
-    Args:
-        target: The guarantee to be reached.
-        split: How delta is divided.
-        information: The information units of the budget.
-        least: An epsilon_per whose guarantee is within the target, by any bound.
-        worked_out: Returns the epsilons of an epsilon_per by the adaptive bound, for as many units.
-        most_often: How often that may be called.
-    """
-    best, candidate, power = least, least, _USUAL_POWER
-    tried: dict[Fraction, float] = {}
-    while candidate not in tried and len(tried) < most_often:
-        epsilon = _epsilon(target, candidate, split, information, worked_out(candidate))
-        best = max(best, candidate) if epsilon <= target.epsilon else best
-        missing = float(target.epsilon) / epsilon if epsilon else math.inf
-        if 1 <= missing <= 1 + _CLOSE or missing == math.inf:
-            break
-        if tried:
-            other, reached = next(reversed(tried.items()))
-            steepness = math.log(epsilon / reached) / math.log(candidate / other)
-            power = min(max(steepness, _POWERS[0]), _POWERS[1])
-        tried[candidate] = epsilon
-        aimed = candidate * Fraction((missing * (1 - _CLOSE / 2)) ** (1 / power))
-        candidate = max(best, min(_rounded_down(aimed), Fraction(MAX_EPSILON_PER)))
-    return best
-
-
-def best_epsilon_per(
-    target: Target, *, information: int, calls: int, d_bar: int, table: AdaptiveEpsilons | None = None
-) -> Solution:
+def best_epsilon_per(target: Target, *, information: int, calls: int, d_bar: int) -> Solution:
     """Return the split of delta whose threshold is lowest, with its epsilon_per.
 
     A larger share for the calls lowers ln(d_bar / delta), a smaller one allows a larger epsilon_per. What an element
@@ -196,7 +137,6 @@ def best_epsilon_per(
         information: The information units of the budget.
         calls: The calls of the budget.
         d_bar: How many elements of an unknown domain are fetched.
-        table: As in `epsilon_per_for`. The split is chosen by the other bounds.
 
     Raises:
         UnreachableError: As `epsilon_per_for`.
@@ -215,33 +155,23 @@ def best_epsilon_per(
             # Too little slack for what the domains take of epsilon; a smaller share for the calls leaves more.
             return math.inf
 
-    found = solution(_lowest(height, -4.0, 4.0))
-    if table is None:
-        return found
-    return replace(
-        found, epsilon_per=epsilon_per_for(target, found.split, information=information, table=table)
-    )
+    return solution(_lowest(height, -4.0, 4.0))
 
 
-def information_for(
-    target: Target, split: Split, *, epsilon_per: Fraction, table: AdaptiveEpsilons | None = None
-) -> int:
+def information_for(target: Target, split: Split, *, epsilon_per: Fraction) -> int:
     """Return the largest number of information units whose guarantee is within the target.
 
     Args:
         target: The guarantee to be reached.
         split: How delta is divided.
         epsilon_per: What one unit buys.
-        table: The epsilons of this currency by the adaptive bound, which allows for more units as far as it goes.
 
     Raises:
         UnreachableError: The published domains alone exceed the target.
     """
     require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
     _require_more_than_domains(target, epsilon_per, split)
-    return _last_that(
-        lambda k: _epsilon(target, epsilon_per, split, k, table) <= target.epsilon, MAX_UNITS + 1
-    )
+    return _last_that(lambda k: _epsilon(target, epsilon_per, split, k) <= target.epsilon, MAX_UNITS + 1)
 
 
 def _require_more_than_domains(target: Target, epsilon_per: Fraction, split: Split) -> None:
@@ -264,13 +194,7 @@ def calls_for(target: Target, split: Split) -> int:
     return min(MAX_UNITS, math.floor(left / (2 * split.delta)))
 
 
-def _epsilon(
-    target: Target,
-    epsilon_per: Fraction,
-    split: Split,
-    information: int,
-    table: AdaptiveEpsilons | None = None,
-) -> float:
+def _epsilon(target: Target, epsilon_per: Fraction, split: Split, information: int) -> float:
     return guarantee(
         epsilon_per,
         split.delta,
@@ -280,7 +204,6 @@ def _epsilon(
         slack=split.slack,
         gaussian=target.gaussian,
         domains=target.domains,
-        table=table,
     ).epsilon
 
 

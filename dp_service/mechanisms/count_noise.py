@@ -5,8 +5,8 @@ Source: Canonne, Kamath and Steinke 2020 for the discrete Gaussian; Bun and Stei
 Why both are private. A member moves a count by at most tau. Laplace noise of scale 2 tau / e makes each
 count (e / 2)-DP, hence e-BR and (e^2 / 8)-zCDP. Gaussian noise of variance 4 tau^2 / e^2 makes it (e^2 / 8)-zCDP as
 well, and with 1/11 more (e / 2)-GDP (`gaussian_price`), at 71 % of the standard deviation. But it is neither e-BR nor
-e-DP for any e: a unit of information pays for it **only where the guarantee is accounted in zCDP or by the adaptive
-bound with Gaussian steps**, and a policy whose budget is accounted otherwise must not offer it.
+e-DP for any e: a unit of information pays for it **only where the guarantee is accounted in zCDP**, and a policy whose
+budget is accounted otherwise must not offer it.
 """
 
 from fractions import Fraction

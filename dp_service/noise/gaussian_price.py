@@ -3,7 +3,7 @@
 Noise N_Z(0, s^2) in every integer coordinate of something that neighbours move by at most D in squared l2 distance is
 rho-zCDP for s^2 = D / (2 rho) (Canonne, Kamath and Steinke 2020), but it is not as private as normal noise of that
 variance. With 1/11 more it is: mu-Gaussian differentially private with mu^2 = 2 rho, and rho-zCDP as before.
-`docs/proofs/gaussian-accounts.md` proves it, for every s^2; without the 1/11 it is false.
+`research/docs/gaussian-accounts.md` proves it, for every s^2; without the 1/11 it is false.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def _of_header(policy: Policy) -> _Warnings:
     if policy.count_noise is CountNoise.GAUSSIAN:
         yield (
             ("count_noise",),
-            "gaussian: only zCDP and the adaptive bound with Gaussian steps hold, for every account",
+            "gaussian: the guarantee of every account is by zCDP alone, for few units too",
         )
 
     if (blocks := policy.currency.blocks) is not None:

@@ -14,8 +14,7 @@ from fractions import Fraction
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.accounting.checks import MAX_UNITS, require_probability
-from dp_service.accounting.composition import Bound, Guarantee, PublishedDomain, guarantee, guarantees
-from dp_service.accounting.epsilon_table import EpsilonTable
+from dp_service.accounting.composition import PublishedDomain, guarantee
 from dp_service.accounting.solving import (
     Split,
     Target,
@@ -30,7 +29,6 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.policy_types import exact_decimal
 from dp_service.queries.publications import Publication, publications_in
 from dp_service.server.errors import RequestError, UnitMismatchError
-from dp_service.server.messages import COUNT_NOISES, numbers
 from dp_service.terms import CountNoise
 
 DEFAULT_SLACK = "1e-9"
@@ -42,15 +40,11 @@ _PLACES = 10**40
 # A price as a catalogue shows it, within what the file of a domain can state.
 _RATIO = re.compile(r"[0-9]{1,60}/[1-9][0-9]{0,59}")
 
-_BOUNDS = numbers(Bound, dp_pb2.CompositionBound.DESCRIPTOR)
-
 
 def describe_guarantee(
-    request: dp_pb2.DescribeGuaranteeRequest, policy: Policy, table: EpsilonTable | None = None
+    request: dp_pb2.DescribeGuaranteeRequest, policy: Policy
 ) -> dp_pb2.DescribeGuaranteeResponse:
-    """Return the guarantee of a budget by every bound that applies, rounded up, and that of a shared budget if given.
-
-    The adaptive bound is one of them as far as `table`, of the policy's currency, goes.
+    """Return the guarantee of a budget, rounded up, and that of a shared budget if given.
 
     Raises:
         RequestError: A number is malformed or out of range; `field` names it.
@@ -64,90 +58,41 @@ def describe_guarantee(
         raise RequestError("slack", "expected a decimal number strictly between 0 and 1, such as 1e-9")
     more = _domains(request.domains)
     seen = policy.publications | _stated("policy_statements", request.policy_statements)
-    own = _Worth.of(request, "", policy, slack, [*_priced(seen), *more], table=table)
-    response = dp_pb2.DescribeGuaranteeResponse(
-        epsilon=own.best.epsilon,
-        delta=own.best.delta,
-        bound=_BOUNDS[own.best.bound],
-        composed=own.composed(),
-        epsilon_per=str(currency.epsilon_per),
-        delta_per_call=str(currency.delta),
-        slack=str(slack),
-        count_noise=COUNT_NOISES[policy.count_noise],
-        domain_count=own.domain_count,
-        times=own.times,
-    )
+    own = _worth(request, "", policy, slack, [*_priced(seen), *more])
+    response = dp_pb2.DescribeGuaranteeResponse(worth=own)
     if request.HasField("shared"):
         shared_seen = seen | _stated("shared.policy_statements", request.shared.policy_statements)
-        shared = _Worth.of(
-            request.shared, "shared.", policy, slack, [*_priced(shared_seen), *more], table=table
-        )
-        response.shared.CopyFrom(shared.message())
+        shared = _worth(request.shared, "shared.", policy, slack, [*_priced(shared_seen), *more])
+        response.shared.CopyFrom(shared)
     return response
 
 
-@dataclass(frozen=True)
-class _Worth:
-    """The guarantees of a budget by each bound, the number of published domains, and how often they count it."""
-
-    found: Sequence[Guarantee]
-    domain_count: int
-    times: int
-
-    @classmethod
-    def of(
-        cls,
-        budget: dp_pb2.DescribeGuaranteeRequest | dp_pb2.SharedBudget,
-        prefix: str,
-        policy: Policy,
-        slack: Fraction,
-        domains: Sequence[PublishedDomain],
-        *,
-        table: EpsilonTable | None,
-    ) -> _Worth:
-        """Return the guarantees of a budget in the policy's currency; errors put `prefix` before its fields."""
-        # A member is in so many blocks at most, each of which may take the whole budget.
-        times = policy.currency.times
-        for field, units in (("information", budget.information), ("calls", budget.calls)):
-            if not 0 <= times * units <= MAX_UNITS:
-                most = (
-                    "2^53 units" if times == 1 else f"2^53 / {times} units, as a member is in {times} blocks"
-                )
-                raise RequestError(f"{prefix}{field}", f"expected 0 to {most}")
-        found = guarantees(
-            policy.currency.epsilon_per,
-            policy.currency.delta,
-            information=times * budget.information,
-            calls=times * budget.calls,
-            slack=slack,
-            gaussian=policy.count_noise is CountNoise.GAUSSIAN,
-            domains=domains,
-            table=table,
-        )
-        return cls(found, len(domains), times)
-
-    @property
-    def best(self) -> Guarantee:
-        """The smallest guarantee; all of them hold."""
-        return min(self.found, key=lambda each: each.epsilon)
-
-    def composed(self) -> list[dp_pb2.ComposedEpsilon]:
-        """Return the epsilon of each bound."""
-        return [
-            dp_pb2.ComposedEpsilon(bound=_BOUNDS[each.bound], epsilon=each.epsilon) for each in self.found
-        ]
-
-    def message(self) -> dp_pb2.BudgetWorth:
-        """Return the guarantee of a shared budget."""
-        best = self.best
-        return dp_pb2.BudgetWorth(
-            epsilon=best.epsilon,
-            delta=best.delta,
-            bound=_BOUNDS[best.bound],
-            composed=self.composed(),
-            domain_count=self.domain_count,
-            times=self.times,
-        )
+def _worth(
+    budget: dp_pb2.DescribeGuaranteeRequest | dp_pb2.SharedBudget,
+    prefix: str,
+    policy: Policy,
+    slack: Fraction,
+    domains: Sequence[PublishedDomain],
+) -> dp_pb2.BudgetWorth:
+    """Return the guarantee of a budget in the policy's currency; errors put `prefix` before its fields."""
+    # A member is in so many blocks at most, each of which may take the whole budget.
+    times = policy.currency.times
+    for field, units in (("information", budget.information), ("calls", budget.calls)):
+        if not 0 <= times * units <= MAX_UNITS:
+            most = "2^53 units" if times == 1 else f"2^53 / {times} units, as a member is in {times} blocks"
+            raise RequestError(f"{prefix}{field}", f"expected 0 to {most}")
+    found = guarantee(
+        policy.currency.epsilon_per,
+        policy.currency.delta,
+        information=times * budget.information,
+        calls=times * budget.calls,
+        slack=slack,
+        gaussian=policy.count_noise is CountNoise.GAUSSIAN,
+        domains=domains,
+    )
+    return dp_pb2.BudgetWorth(
+        epsilon=found.epsilon, delta=found.delta, domain_count=len(domains), times=times
+    )
 
 
 def _stated(field: str, statements: Sequence[str]) -> frozenset[Publication]:
@@ -193,12 +138,9 @@ def _domain(message: dp_pb2.PublishedDomain, field: str) -> PublishedDomain:
 
 
 def solve_parameters(
-    request: dp_pb2.SolveParametersRequest, policy: Policy, table: EpsilonTable | None = None
+    request: dp_pb2.SolveParametersRequest, policy: Policy
 ) -> dp_pb2.SolveParametersResponse:
     """Return parameters whose guarantee, including all publications, is within the requested one.
-
-    The adaptive bound counts where epsilon_per is that of `table`, and as far as the table goes. An epsilon_per that is
-    computed is that of `table` where the bound allows for it, and is found by the other bounds elsewhere.
 
     The results are rounded to the private side.
 
@@ -217,7 +159,7 @@ def solve_parameters(
     asked.CopyFrom(request)
     asked.information, asked.calls = times * request.information, times * request.calls
     try:
-        solved = _solved(asked, policy, domains, table)
+        solved = _solved(asked, policy, domains)
         worth = guarantee(
             solved.epsilon_per,
             solved.split.delta,
@@ -226,7 +168,6 @@ def solve_parameters(
             slack=solved.split.slack,
             gaussian=policy.count_noise is CountNoise.GAUSSIAN,
             domains=domains,
-            table=_of_currency(table, solved.epsilon_per),
         )
     except ValueError as error:
         # The messages of the accounting begin with the name of the argument.
@@ -239,7 +180,6 @@ def solve_parameters(
         slack=str(solved.split.slack),
         epsilon=worth.epsilon,
         delta=worth.delta,
-        bound=_BOUNDS[worth.bound],
         domain_count=len(domains),
         times=times,
     )
@@ -253,15 +193,10 @@ class _Solved:
     split: Split
 
 
-def _of_currency(table: EpsilonTable | None, epsilon_per: Fraction) -> EpsilonTable | None:
-    return table if table is not None and table.epsilon_per == epsilon_per else None
-
-
 def _solved(
     request: dp_pb2.SolveParametersRequest,
     policy: Policy,
     domains: tuple[PublishedDomain, ...],
-    table: EpsilonTable | None,
 ) -> _Solved:
     target = Target(
         _decimal("epsilon", request.epsilon),
@@ -270,12 +205,11 @@ def _solved(
         domains=domains,
     )
     if request.calls == 0:
-        return _solved_for_calls(request, target, policy, table)
+        return _solved_for_calls(request, target, policy)
     split = papers_split(target, request.calls)
     if request.information == 0:
         epsilon_per = _decimal("epsilon_per", request.epsilon_per)
-        known = _of_currency(table, epsilon_per)
-        information = information_for(target, split, epsilon_per=epsilon_per, table=known)
+        information = information_for(target, split, epsilon_per=epsilon_per)
         return _Solved(epsilon_per, information, request.calls, split)
     if request.d_bar:
         best = best_epsilon_per(
@@ -283,23 +217,19 @@ def _solved(
             information=request.information,
             calls=request.calls,
             d_bar=request.d_bar,
-            table=table,
         )
         return _Solved(best.epsilon_per, request.information, request.calls, best.split)
-    epsilon_per = epsilon_per_for(target, split, information=request.information, table=table)
+    epsilon_per = epsilon_per_for(target, split, information=request.information)
     return _Solved(epsilon_per, request.information, request.calls, split)
 
 
-def _solved_for_calls(
-    request: dp_pb2.SolveParametersRequest, target: Target, policy: Policy, table: EpsilonTable | None
-) -> _Solved:
+def _solved_for_calls(request: dp_pb2.SolveParametersRequest, target: Target, policy: Policy) -> _Solved:
     given = request.delta_per_call
     per_call = _decimal("delta_per_call", given) if given else policy.currency.delta
     require_probability("delta_per_call", per_call)
     split = Split(delta=per_call, slack=target.delta_left / 2)
     epsilon_per = _decimal("epsilon_per", request.epsilon_per)
-    known = _of_currency(table, epsilon_per)
-    if information_for(target, split, epsilon_per=epsilon_per, table=known) < request.information:
+    if information_for(target, split, epsilon_per=epsilon_per) < request.information:
         raise UnreachableError(
             "epsilon must be larger for this epsilon_per and information, whatever the calls"
         )

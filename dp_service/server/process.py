@@ -23,12 +23,10 @@ from grpc_reflection.v1alpha import reflection
 from dp_service.queries.errors import PolicyError
 from dp_service.releases.keys import KeySet
 from dp_service.releases.kinds import UnusableParametersError
-from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.errors import DOMAIN
 from dp_service.server.key_file import read_key_files
 from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
-from dp_service.terms import CountNoise
 from gris_serving import health, logs
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
@@ -91,7 +89,6 @@ class Options:
     policy: Path
     key_file: Path
     previous_key_file: list[Path]
-    adaptive_tables: Path | None
     listen: str
     reflection: bool
     validate: bool
@@ -123,7 +120,6 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         policy=options.policy,
         key_file=options.key_file,
         previous_key_file=options.previous_key_file,
-        adaptive_tables=options.adaptive_tables,
         listen=options.listen,
         reflection=options.reflection,
         validate=options.validate,
@@ -149,12 +145,6 @@ def _add_file_options(parser: argparse.ArgumentParser) -> None:
         help="another live key, whose plans are accepted: the previous one, or the next one before it becomes "
         "current; repeatable",
     )
-    parser.add_argument(
-        "--adaptive-tables",
-        type=Path,
-        metavar="FOLDER",
-        help="tables of the adaptive bound: guarantees are smaller once there is one",
-    )
 
 
 def key_set_service(keys: KeySet) -> str:
@@ -174,7 +164,6 @@ async def serve(
     keys: KeySet,
     served: ServedPolicy,
     watch: PolicyFileWatch,
-    tables: AdaptiveTables | None,
     security: Security,
     telemetry: Telemetry,
 ) -> None:
@@ -186,7 +175,6 @@ async def serve(
         keys: The live keys, for the name of a health check.
         served: The policy that is served.
         watch: What reloads the policy file.
-        tables: What looks for the table of the adaptive bound.
         security: TLS, authentication and roles.
         telemetry: Metrics, traces and logs.
     """
@@ -209,8 +197,6 @@ async def serve(
     for component in ("server", "policy_file"):
         telemetry.instrumentation.report(component, serving=True)
     watching = [asyncio.create_task(_watch(watch, served, health_servicer, telemetry.instrumentation))]
-    if tables is not None:
-        watching.append(asyncio.create_task(_poll_tables(tables)))
     async with AsyncExitStack() as others:
         addresses = dict(telemetry.addresses)
         if options.security.health_listen is not None:
@@ -277,16 +263,6 @@ async def _watch(
             instrumentation.report("policy_file", serving=watch.is_served)
 
 
-async def _poll_tables(tables: AdaptiveTables) -> None:
-    """Look for the table of the adaptive bound for ever. Nothing waits for it."""
-    while True:
-        try:
-            await asyncio.to_thread(tables.poll)
-        except Exception as error:
-            log_internal_error(_log, "The table of the adaptive bound could not be checked.", error)
-        await asyncio.sleep(POLL_SECONDS)
-
-
 def _announce(listen: str, port: int, keys: KeySet, policy_id: str, addresses: Mapping[str, str]) -> None:
     """Print one line of JSON when the service is ready: its address, and the names of its keys and its policy."""
     host = listen.rpartition(":")[0]
@@ -319,18 +295,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         content = options.policy.read_bytes()
         keys = read_key_files(options.key_file, options.previous_key_file)
         served = ServedPolicy(usable_policy(content, str(options.policy), keys.current))
-        currency = served.content.policy.currency
-        tables = (
-            AdaptiveTables(
-                options.adaptive_tables,
-                currency.epsilon_per,
-                gaussian=currency.count_noise is CountNoise.GAUSSIAN,
-            )
-            if options.adaptive_tables
-            else None
-        )
         environment = Environment(time.time, os.urandom)
-        servicer = DpServicer(served, keys, environment, tables=tables)
+        servicer = DpServicer(served, keys, environment)
         security = Security(options.security, METHODS)
         security.require_safe(options.listen)
         if not options.validate:
@@ -342,7 +308,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     keys=keys,
                     served=served,
                     watch=watch,
-                    tables=tables,
                     security=security,
                     telemetry=seen,
                 )

@@ -11,7 +11,6 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
-from dp_service.accounting.epsilon_table import EpsilonTable
 from dp_service.queries.answer_columns import CELL_COLUMN
 from dp_service.queries.read_columns import bins_read, quantiles_read, values_read
 from dp_service.queries.render.dialects import DIALECTS
@@ -22,7 +21,6 @@ from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan, signing_
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.server import responses
-from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_expected_error, status_of
@@ -88,13 +86,11 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         keys: KeySet,
         environment: Environment,
         admission: Admission | None = None,
-        tables: AdaptiveTables | None = None,
     ) -> None:
         self._served = served
         self._keys = keys
         self._environment = environment
         self._admission = admission or Admission()
-        self._tables = tables
         self._sql_admission = SqlAdmission()
         self._questions = QuestionCache()
 
@@ -123,16 +119,14 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     ) -> dp_pb2.DescribeGuaranteeResponse:
         """Return the guarantee of a budget."""
         return await self._in_thread(
-            context, lambda: describe_guarantee(request, self._served.content.policy, self._table())
+            context, lambda: describe_guarantee(request, self._served.content.policy)
         )
 
     async def SolveParameters(  # noqa: N802 - the contract's name
         self, request: dp_pb2.SolveParametersRequest, context: Context
     ) -> dp_pb2.SolveParametersResponse:
         """Return the currency or budget that reaches a guarantee."""
-        return await self._in_thread(
-            context, lambda: solve_parameters(request, self._served.content.policy, self._table())
-        )
+        return await self._in_thread(context, lambda: solve_parameters(request, self._served.content.policy))
 
     async def AddNoiseUnary(  # noqa: N802 - the contract's name
         self, request: dp_pb2.AddNoiseUnaryRequest, context: Context
@@ -182,9 +176,6 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         """Return what is wrong with the text of a policy."""
         currency = self._served.content.policy.currency
         return await self._in_thread(context, lambda: check_policy(request, currency))
-
-    def _table(self) -> EpsilonTable | None:
-        return None if self._tables is None else self._tables.table
 
     def _asked(self, question: question_pb2.Question) -> CachedQuestion:
         # The policy is read once: it may be replaced at any time.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.accounting.calls import CallRule
-from dp_service.accounting.composition import Bound, Guarantee, PublishedDomain, guarantees
+from dp_service.accounting.composition import Guarantee, PublishedDomain, guarantee
 from dp_service.accounting.solving import (
     Solution,
     Split,
@@ -18,13 +17,6 @@ from dp_service.accounting.solving import (
     papers_split,
 )
 from gris_data.sheets import Column, Sheet, plainly, upwards
-
-_BOUNDS = {
-    Bound.BASIC: "adding up",
-    Bound.DONG_DURFEE_ROGERS: "Dong, Durfee and Rogers 2020, the paper's",
-    Bound.DURFEE_ROGERS: "Durfee and Rogers 2019, lemma 4.4",
-    Bound.ZCDP: "zCDP, converted tightly",
-}
 
 
 @dataclass(frozen=True)
@@ -38,16 +30,15 @@ class Budget:
     slack: Fraction
     gaussian: bool = False
     domains: tuple[PublishedDomain, ...] = ()
-    call_rule: CallRule = CallRule.TWICE
     times: int = 1
 
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        """Return its worth by each bound that may be used.
+    def guarantee(self) -> Guarantee:
+        """Return its worth.
 
         Raises:
             ValueError: An argument is out of range, or the delta of all together reaches 1; the message names it.
         """
-        found = guarantees(
+        found = guarantee(
             self.epsilon_per,
             self.delta,
             information=self.times * self.information,
@@ -55,9 +46,8 @@ class Budget:
             slack=self.slack,
             gaussian=self.gaussian,
             domains=self.domains,
-            call_rule=self.call_rule,
         )
-        if any(each.delta >= 1 for each in found):
+        if found.delta >= 1:
             # Even publishing all data is (0, 1)-differentially private.
             raise ValueError(
                 f"delta of {plainly(self.delta)}, with {self.calls} calls, a slack of {plainly(self.slack)} and "
@@ -66,42 +56,16 @@ class Budget:
             )
         return found
 
-    def guarantee(self) -> Guarantee:
-        """Return the best of them."""
-        return min(self.guarantees(), key=lambda each: each.epsilon)
-
 
 def guarantee_sheet(budget: Budget) -> Sheet:
-    """Return what a budget is worth by each bound."""
-    best = budget.guarantee()
-    rows = [
-        (each.bound.value, _BOUNDS[each.bound], each.epsilon, each.delta, each is best or each == best)
-        for each in budget.guarantees()
-    ]
-    is_covered_by_few = budget.gaussian or budget.domains
-    only = "bounds that cover neither Gaussian noise nor domains are left out" if is_covered_by_few else ""
+    """Return what a budget is worth."""
+    found = budget.guarantee()
+    private = f"({upwards(found.epsilon)}, {plainly(found.delta)})-DP for every member, rounded up"
+    blocks = f"counted {budget.times} times, as a member may be of so many blocks" if budget.times > 1 else ""
     return Sheet(
-        (
-            Column("bound", "bound", is_text=True),
-            Column("by", "by", is_text=True),
-            Column("epsilon", "epsilon", upwards),
-            Column("delta", "delta"),
-            Column("best", "best"),
-        ),
-        rows,
-        (
-            (
-                "guarantee",
-                f"({upwards(best.epsilon)}, {plainly(best.delta)})-DP for every member, rounded up",
-            ),
-            ("", only),
-            (
-                "",
-                f"counted {budget.times} times, as a member may be of so many blocks"
-                if budget.times > 1
-                else "",
-            ),
-        ),
+        (Column("epsilon", "epsilon", upwards), Column("delta", "delta")),
+        [(found.epsilon, found.delta)],
+        (("guarantee", private), ("", blocks)),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from gris_cli.flag_groups import flag, with_flags
+from gris_cli.flag_groups import with_flags
 from gris_cli.inputs import named_errors
 from gris_cli.plan.flags import (
     CALLS,
@@ -38,13 +38,9 @@ def guarantee(
     gaussian: GaussianFlag = False,
     domains: DomainsFlag = NO_DOMAINS,
     policy: PolicyFlag = None,
-    once: bool = flag(
-        False, "Count delta once for each call, by Gris's own proof, not twice.", "--delta-once"
-    ),
     as_json: bool,
 ) -> None:
-    """Show what a budget is worth, by each composition bound."""
-    from dp_service.accounting.calls import CallRule
+    """Show what a budget is worth."""
     from gris_cli.plan.budgets import Budget, guarantee_sheet
     from gris_cli.sheets import print_sheets
     from gris_data.policies import policy_of
@@ -61,8 +57,7 @@ def guarantee(
         slack,
         gaussian or is_gaussian(named),
         domains_of(named, domains),
-        CallRule.ONCE if once else CallRule.TWICE,
-        times=times_of(named),
+        times_of(named),
     )
     with named_errors():
         sheet = guarantee_sheet(budget)

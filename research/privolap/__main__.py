@@ -40,7 +40,7 @@ RUNS, LONG_RUNS = 4, 20
 Needed = tuple[System, str | Path]
 
 SYSTEMS: tuple[Needed, ...] = (
-    (Gris(), "gris_lab"),
+    (Gris(), "research.lab"),
     (Gris(planned=True), "scipy"),
     (OpenDP(), "opendp"),
     (OpenDP(tuned=True), "opendp"),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from gris_lab.plots import COLOURS, drawn
+from research.lab.plots import COLOURS, drawn
 from research.privolap.questions import System
 from research.privolap.results import Results, Setting, mean_and_error
 

@@ -1,4 +1,4 @@
-(* Theorem A of docs/proofs/adaptive-accounting.md: whatever an analyst asks, and however they choose it by what they
+(* Theorem A of research/docs/adaptive-accounting.md: whatever an analyst asks, and however they choose it by what they
    were shown, if no course of the interaction costs more than K units, then P(S) <= exp(epsilon) P'(S) + V K (exp epsilon)
    for every event S.
 

@@ -1,4 +1,4 @@
-(* What a unit buys: section 6 of docs/proofs/adaptive-accounting.md. Noisy counts and choices are bounded-range steps, and
+(* What a unit buys: section 6 of research/docs/adaptive-accounting.md. Noisy counts and choices are bounded-range steps, and
    UnkGumb is an interaction of them whose price is the number of its steps. *)
 Require Import Reals Lra Lia List.
 From Gris Require Import adaptive.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +11,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dp_service.accounting.composition import PublishedDomain, guarantee
-from dp_service.accounting.epsilon_table import BudgetEpsilons
 from dp_service.accounting.solving import (
     Split,
     Target,
@@ -21,7 +19,6 @@ from dp_service.accounting.solving import (
     calls_for,
     epsilon_per_for,
     information_for,
-    larger_epsilon_per,
     papers_split,
     split_of,
 )
@@ -74,98 +71,6 @@ def test_epsilon_per_is_the_largest_within_the_target(
         digit = Fraction(10) ** (math.floor(math.log10(found)) - 5)
         larger = min(Fraction(10), found + digit)
         assert worth(target, split, larger, information=information, calls=calls).epsilon > epsilon
-
-
-def by_table(epsilon_per: Fraction) -> BudgetEpsilons:
-    """Return the adaptive bound of sixty units."""
-    return BudgetEpsilons.of(epsilon_per, 60, resolution=16)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", ["0.01", "2", "10"])
-def test_the_adaptive_bound_allows_for_a_larger_epsilon_per(epsilon: str) -> None:
-    """Its guarantee is within the target, nearly reaches it, and is within it by no other bound."""
-    domains = (DOMAIN, DOMAIN) if epsilon == "10" else ()
-    target = Target(Fraction(epsilon), Fraction("1e-6"), domains=domains)
-    split = papers_split(target, 30)
-    others = epsilon_per_for(target, split, information=60)
-    found = larger_epsilon_per(target, split, information=60, least=others, worked_out=by_table, most_often=6)
-    reached = guarantee(
-        found,
-        split.delta,
-        information=60,
-        calls=30,
-        slack=split.slack,
-        domains=target.domains,
-        table=by_table(found),
-    )
-    # With domains concentrated privacy counts them better.
-    assert (found > others) is not bool(domains)
-    assert target.epsilon * Fraction("0.9999") <= reached.epsilon <= target.epsilon
-
-
-def test_what_was_not_worked_out_is_not_returned() -> None:
-    """With a single try there is no other epsilon_per than the one to begin with, and never one above 10."""
-    split = papers_split(PAPER, 30)
-    tried: list[Fraction] = []
-
-    def worked_out(epsilon_per: Fraction) -> BudgetEpsilons:
-        tried.append(epsilon_per)
-        return BudgetEpsilons.of(epsilon_per, 1, resolution=4)
-
-    def found(least: str, most_often: int) -> Fraction:
-        return larger_epsilon_per(
-            PAPER, split, information=1, least=Fraction(least), worked_out=worked_out, most_often=most_often
-        )
-
-    assert (Fraction(2), [Fraction(2)]) == (found("2", 1), tried)
-    assert 10 == found("2", 6) == max(tried)
-
-
-@dataclass(frozen=True)
-class Steep:
-    """Epsilons that grow with the square of epsilon_per, from a quarter of the target on."""
-
-    epsilon_per: Fraction
-    begin: Fraction
-    gaussian: bool = False
-
-    def epsilon(self, _information: int, _slack: Fraction) -> float:
-        """Return the epsilon of any budget."""
-        return float((self.epsilon_per / self.begin) ** 2) / 2
-
-
-def test_a_step_that_goes_too_far_is_taken_back() -> None:
-    """What was worked out above the target is not returned, but leads to what is."""
-    target = Target(Fraction(2), Fraction("1e-6"))
-    split = papers_split(target, 30)
-    begin = epsilon_per_for(target, split, information=60)
-    tried: list[Fraction] = []
-
-    def worked_out(epsilon_per: Fraction) -> Steep:
-        tried.append(epsilon_per)
-        return Steep(epsilon_per, begin)
-
-    found = larger_epsilon_per(
-        target, split, information=60, least=begin, worked_out=worked_out, most_often=6
-    )
-    assert max(tried) > 2 * begin >= found > 2 * begin * Fraction("0.9999")
-
-
-@pytest.mark.slow
-def test_an_epsilon_per_with_a_table_is_taken_if_it_fits() -> None:
-    """Only if it is larger than what the other bounds allow, and within the target."""
-    target = Target(Fraction(2), Fraction("1e-6"))
-    split = papers_split(target, 30)
-    others = epsilon_per_for(target, split, information=60)
-    largest = larger_epsilon_per(
-        target, split, information=60, least=others, worked_out=by_table, most_often=6
-    )
-    for share, expected in (("0.9", others), ("1", largest), ("1.001", others)):
-        table = by_table(largest * Fraction(share))
-        assert expected == epsilon_per_for(target, split, information=60, table=table)
-    best = best_epsilon_per(target, information=60, calls=30, d_bar=10, table=by_table(largest))
-    assert best.epsilon_per <= largest
 
 
 def test_the_papers_budget_leaves_room_for_a_larger_epsilon_per() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,22 +15,6 @@ from tests.support.rings import needs
 def _terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Print as wide as possible: pytest-xdist gives its workers a narrow terminal."""
     monkeypatch.setenv("COLUMNS", "100")
-
-
-@pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache for all tests here together."""
-    return tmp_path_factory.mktemp("cache")
-
-
-# For each test anew: what other tests of this worker start, such as Go, has the user's cache.
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, shared_cache: Path) -> None:
-    """Keep tables of the adaptive bound apart from the user's."""
-    # Without its list of fonts, matplotlib would start a program to make another.
-    kept = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    monkeypatch.setenv("MPLCONFIGDIR", str(Path(kept) / "matplotlib"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(shared_cache))
 
 
 @pytest.fixture(autouse=True)

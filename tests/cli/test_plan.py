@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 import threading
 from fractions import Fraction
@@ -13,7 +12,6 @@ import pytest
 from gris_cli.__main__ import main
 from gris_cli.bound.query_progress import query_progress
 from gris_data.sheets import percent, plainly, upwards
-from gris_lab.progress import progress
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,16 +56,6 @@ def test_numbers_for_people() -> None:
         plainly(True),
         plainly(Fraction("0.15")),
     )
-
-
-def test_a_long_simulation_says_how_long_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    """Once, after the first second, on standard error, and only if it is more than ten."""
-    seconds = itertools.count(step=0.5)
-    for total, said in ((100, "counting takes about 50 seconds\n"), (10, "")):
-        with progress("counting", total, lambda: next(seconds)) as advance:
-            for _ in range(total):
-                advance()
-        assert capsys.readouterr().err == said
 
 
 def test_what_shows_no_progress_leaves_nothing_running() -> None:

@@ -22,7 +22,7 @@ from pinot_connector.budgets import Cost
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import AccountUnknown, InvalidQuestion
-from pinot_connector.guarantees import AccountGuarantee, Bound, PublishedDomain, Sharing
+from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, Sharing
 from pinot_connector.shared_budgets import Budgets
 from tests.support.clients import blocking_client_of, client_of
 from tests.support.publishing import domain_file, policy_of, publication_text
@@ -107,7 +107,6 @@ async def test_what_the_policy_has_published_is_part_of_every_guarantee(publishe
         catalog = await client.catalog()
     assert worth(3000, 30, "5", "1/2") == (found.epsilon, found.delta)
     assert found.epsilon > 46
-    assert (Bound.ZCDP, [Bound.ZCDP]) == (found.bound, list(found.composed))
     prices = [column.published for table in catalog.tables for column in table.columns]
     assert prices == [PublishedDomain(each.rho, each.delta) for each in DOMAINS]
 
@@ -142,7 +141,7 @@ async def test_a_level_that_only_records_bounds_nothing(published: Published) ->
     assert worth(3000, 30, "5", "1/2") == (found.own.guarantee.epsilon, found.own.guarantee.delta)
     assert found.shared is not None
     assert (("tracked",), None, None) == (found.shared.path, found.shared.limit, found.shared.guarantee)
-    assert (float("inf"), 1.0, None, {}) == (found.epsilon, found.delta, found.bound, found.composed)
+    assert (float("inf"), 1.0) == (found.epsilon, found.delta)
     async with published.client("free/ana") as client:
         alone = await client.guarantee()
         imagined = await client.guarantee(Cost(3000, 30, ""))

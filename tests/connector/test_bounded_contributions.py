@@ -27,7 +27,6 @@ from pinot_connector.engines.base import BoundedCopy, ColumnType, EngineQuery, E
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataUnreadable, EngineRefused, InvalidQuestion
-from pinot_connector.guarantees import Bound
 from pinot_connector.parameters import BoundedBy, Contributions, IntervalKind, Mechanism, OneLook, Shift
 from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
@@ -498,10 +497,8 @@ def test_hundreds_of_thousands_of_elements_are_answered_as_ten_are(client: Priva
 
 
 def test_guarantee_and_explanation_say_what_holds(client: PrivateClient) -> None:
-    """By bounds that cover Gaussian noise; lower ends hold before bounding too, upper ends do not."""
-    guarantee = client.guarantee().own.guarantee
-    assert guarantee is not None
-    assert [Bound.ZCDP] == list(guarantee.composed)
+    """Lower ends hold before bounding too, upper ends do not."""
+    assert client.guarantee().own.guarantee is not None
     explanation = client.explain(
         "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id"
     )

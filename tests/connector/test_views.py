@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import pytest
@@ -29,7 +28,7 @@ from pinot_connector.budgets import Level, Share, level_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.engines import base
 from pinot_connector.errors import IntegrityError, Shortfall
-from pinot_connector.guarantees import AccountGuarantee, Bound, Guarantee
+from pinot_connector.guarantees import AccountGuarantee, Guarantee
 from pinot_connector.parameters import Bounded, Gumbel, Laplace, OneLook, Parameters, Quantiles
 from pinot_connector.results import Accuracy, Alternative, RenderedQuery
 from pinot_connector.value_parameters import QuantileColumn
@@ -48,7 +47,6 @@ ROOTS: list[Pair] = [
     (Shortfall, budget_pb2.Shortfall.DESCRIPTOR),
     (AccountGuarantee, app_pb2.GetGuaranteeResponse.DESCRIPTOR),
     (Guarantee, dp_pb2.BudgetWorth.DESCRIPTOR),
-    (Guarantee, dp_pb2.DescribeGuaranteeResponse.DESCRIPTOR),
     (base.BoundedCopy, dp_pb2.BoundedCopy.DESCRIPTOR),
     (base.ClosedStream, dp_pb2.ClosedStream.DESCRIPTOR),
     (base.PairsCopy, dp_pb2.PairsCopy.DESCRIPTOR),
@@ -73,11 +71,6 @@ NOT_SHOWN = {
     "Level.largest_limit": _IN_GUARANTEE,
     "Level.unlimited_before": _IN_GUARANTEE,
     "Level.limit_until": "is for administrators",
-    "DescribeGuaranteeResponse.epsilon_per": _OF_CURRENCY,
-    "DescribeGuaranteeResponse.delta_per_call": _OF_CURRENCY,
-    "DescribeGuaranteeResponse.count_noise": _OF_CURRENCY,
-    "DescribeGuaranteeResponse.slack": "the request states it",
-    "DescribeGuaranteeResponse.shared": "is a guarantee of its own",
     "EngineQuery.requires": "what it needs of an engine; it is only to be read",
     "PairsCopy.asked_table": "an engine is asked for the copy alone",
     "PairsCopy.rows": _IN_PERIODS,
@@ -205,7 +198,7 @@ def require_kind(value: object, hint: Any) -> None:
         (Parameters, dp_pb2.MechanismParameters()),
         (Catalog, dp_pb2.GetCatalogResponse()),
         (Level, budget_pb2.Level()),
-        (Guarantee, dp_pb2.DescribeGuaranteeResponse()),
+        (Guarantee, dp_pb2.BudgetWorth()),
     ],
     ids=["parameters", "catalogue", "level", "guarantee"],
 )
@@ -314,9 +307,6 @@ _SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
 
 def values_of(hint: Any, field: Any) -> st.SearchStrategy[Any]:
     """Returns values of a field's type; none that a message without presence holds as it holds None."""
-    if get_origin(hint) is Mapping:
-        composed = st.dictionaries(st.sampled_from(Bound), _SIMPLE[float])
-        return composed.map(MappingProxyType)
     kinds = kinds_in(hint)
     if get_origin(hint) is tuple:
         return st.lists(values_of(kinds[0], field), max_size=3).map(tuple)

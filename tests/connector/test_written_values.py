@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinot_connector.formats import decimals, written
-from pinot_connector.guarantees import Bound, Guarantee
+from pinot_connector.guarantees import Guarantee
 from pinot_connector.json_values import to_json
 
 NUMBERS = st.fractions(min_value=-(10**18), max_value=10**18, max_denominator=10**12)
@@ -108,4 +108,4 @@ def test_a_guarantee_is_explained_by_how_often_a_guess_is_wrong(
     epsilon: float, delta: float, said: str
 ) -> None:
     """At least (1 - delta) / (1 + e^epsilon), never said to be more."""
-    assert said in Guarantee(epsilon, delta, Bound.ZCDP, {}).meaning
+    assert said in Guarantee(epsilon, delta).meaning

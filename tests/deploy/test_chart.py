@@ -274,23 +274,6 @@ def test_a_policy_with_domains_is_a_configmap_of_ones_own() -> None:
     assert volumes["policy"]["configMap"] == {"name": "own-policy"}
 
 
-def test_tables_of_the_adaptive_bound_may_be_made_at_any_time() -> None:
-    """A ConfigMap that need not exist when pods start, or a volume that somebody has filled; the service only reads."""
-    for values, source in (
-        (PRODUCTION, {"configMap": {"name": "gris-adaptive-tables", "optional": True}}),
-        (EVERYTHING, {"persistentVolumeClaim": {"claimName": "adaptive-tables", "readOnly": True}}),
-    ):
-        pod = pod_of(charted(values), "dp-service")
-        (container,) = pod["containers"]
-        (folder,) = [
-            each.partition("=")[2] for each in container["args"] if each.startswith("--adaptive-tables=")
-        ]
-        (mount,) = [each for each in container["volumeMounts"] if each["mountPath"] == folder]
-        assert mount["readOnly"]
-        volumes = {each.pop("name"): each for each in map(dict, pod["volumes"])}
-        assert volumes[mount["name"]] == source
-
-
 TICKETS = "add `charge_tickets: {key_file: /run/tickets/ticket.key}`"
 REFUSED: dict[str, tuple[Values, tuple[str, ...], str]] = {
     "nothing filled in": (Values("nothing"), (), "images.prefix: say where the images are"),
@@ -333,11 +316,6 @@ REFUSED: dict[str, tuple[Values, tuple[str, ...], str]] = {
     "a store that is everywhere": (PRODUCTION, ("store.network.to=null",), "store.network.to: say where"),
     "a ledger in a file with two writers": (PRODUCTION, ("store.kind=sqlite",), "exactly one writer"),
     "Pinot that is everywhere": (PRODUCTION, ("pinot.network.to=null",), "pinot.network.to: say where"),
-    "no place for tables": (
-        TRIAL,
-        ("dpService.adaptiveTables.configMap=",),
-        "dpService.adaptiveTables: name a configMap",
-    ),
     "no policy": (TRIAL, ("policy.text=",), "policy: give text"),
     "two policies": (TRIAL, ("policy.configMap=x",), "policy: give text"),
     "nobody who may call": (PRODUCTION, ("gateway.identity.jwt=null",), "gateway.identity: say who"),

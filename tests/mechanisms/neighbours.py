@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from dp_service.mechanisms import Histogram, Mechanism
+from dp_service.mechanisms.selection import Selection
 from dp_service.noise import NoiseSource
-from gris_lab.mechanisms import ComparedMechanism
 
 from .enumeration import Law, output_law
 
@@ -42,24 +42,19 @@ def neighbouring_pairs(
 
 def over_known_domain(mechanism: Mechanism, counts: Counts) -> Callable[[NoiseSource], Release]:
     """Run on all counts, zeros included."""
-    return _named_run(mechanism, list(range(len(counts))), counts)
+    return named_run(mechanism, list(range(len(counts))), counts)
 
 
 def over_unknown_domain(
     mechanism: Mechanism, counts: Counts, *, d_bar: int
 ) -> Callable[[NoiseSource], Release]:
     """Run on the d_bar + 1 largest counts that exist, ties at the cut broken by the element."""
-    return _named_run(mechanism, _fetched(counts, d_bar), counts)
+    return named_run(mechanism, _fetched(counts, d_bar), counts)
 
 
 def _fetched(counts: Counts, d_bar: int) -> list[int]:
     present = [element for element, count in enumerate(counts) if count > 0]
     return sorted(sorted(present, key=lambda element: (-counts[element], element))[: d_bar + 1])
-
-
-def over_whole_histogram(mechanism: ComparedMechanism, counts: Counts) -> Callable[[NoiseSource], Release]:
-    """Run an alternative on all counts; it cuts them itself to what it may see."""
-    return _named_run(mechanism, list(range(len(counts))), counts)
 
 
 def laws_over(
@@ -82,7 +77,7 @@ def laws_over_unknown_domain(
         fetched = _fetched(counts, d_bar)
         rows = tuple(counts[element] for element in fetched)
         if rows not in unnamed:
-            unnamed[rows] = output_law(_named_run(mechanism, list(range(len(rows))), rows), radius=radius)
+            unnamed[rows] = output_law(named_run(mechanism, list(range(len(rows))), rows), radius=radius)
         laws[counts] = _named(unnamed[rows], fetched)
     return laws
 
@@ -95,9 +90,15 @@ def _named(law: Law[Release], names: list[int]) -> Law[Release]:
     return Law(mass, law.lost)
 
 
-def _named_run(
-    mechanism: Mechanism | ComparedMechanism, elements: list[int], counts: Counts
-) -> Callable[[NoiseSource], Release]:
+class Runs(Protocol):
+    """A mechanism, served or not."""
+
+    def run(self, histogram: Histogram, noise: NoiseSource, /) -> Selection:
+        """Draw one release."""
+
+
+def named_run(mechanism: Runs, elements: list[int], counts: Counts) -> Callable[[NoiseSource], Release]:
+    """Run on the counts of some elements, and name what is released by these."""
     histogram = Histogram.from_element_order([counts[element] for element in elements])
 
     def run(noise: NoiseSource) -> Release:

@@ -14,8 +14,7 @@ from tests.support.examples import long_but
 
 from .enumeration import certain_hockey_stick, output_law
 from .neighbours import over_known_domain
-from .promises import DELTA
-from .zcdp import KNOWN, SLACKS, SMALL, UNKNOWN, GaussianPromise, far_above, known_gumb
+from .zcdp import DELTA, KNOWN, SLACKS, SMALL, UNKNOWN, GaussianPromise, far_above, known_gumb
 
 
 @pytest.mark.slow

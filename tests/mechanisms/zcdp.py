@@ -6,12 +6,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dp_service.accounting.zcdp import epsilon_of_zcdp
-from dp_service.mechanisms import CountNoise, KnownGumb, UnkGumb
-from gris_lab.mechanisms import Served
+from dp_service.mechanisms import CountNoise, Currency, KnownGumb, UnkGumb
 
 from .enumeration import Law, hockey_stick
-from .neighbours import Counts, Release, all_histograms, laws_over, neighbouring_pairs, over_whole_histogram
-from .promises import currency
+from .neighbours import (
+    Counts,
+    Release,
+    all_histograms,
+    laws_over,
+    laws_over_unknown_domain,
+    neighbouring_pairs,
+    over_known_domain,
+)
+
+DELTA = Fraction(1, 20)
 
 ORDERS = (1.01, 1.5, 2, 4, 16)
 LOW_ORDERS = ORDERS[:-1]
@@ -73,9 +81,13 @@ class GaussianPromise:
 
     def neighbouring_laws(self) -> Iterator[tuple[Law[Release], Law[Release]]]:
         """Yield the exact laws of each pair of neighbours, in both orders."""
-        histograms = list(self.histograms)
-        served = Served(self.mechanism)
-        laws = laws_over(histograms, lambda counts: over_whole_histogram(served, counts), radius=self.radius)
+        histograms, mechanism = list(self.histograms), self.mechanism
+        if isinstance(mechanism, UnkGumb):
+            laws = laws_over_unknown_domain(mechanism, histograms, d_bar=mechanism.d_bar, radius=self.radius)
+        else:
+            laws = laws_over(
+                histograms, lambda counts: over_known_domain(mechanism, counts), radius=self.radius
+            )
         for first, second in neighbouring_pairs(histograms, tau=self.mechanism.tau, delta_l0=3):
             yield laws[first], laws[second]
 
@@ -94,12 +106,12 @@ def renyi_divergence(first: Law[Release], second: Law[Release], order: float) ->
 
 def known_gumb(epsilon_per: int, k: int, tau: int, law: CountNoise = CountNoise.GAUSSIAN) -> KnownGumb:
     """Return a top k with counts."""
-    return KnownGumb(currency(epsilon_per), k, tau, count_noise=law)
+    return KnownGumb(Currency(Fraction(epsilon_per), DELTA), k, tau, count_noise=law)
 
 
 def unk_gumb(epsilon_per: int, k: int, d_bar: int, tau: int = 1) -> UnkGumb:
     """Return a top k with Gaussian counts."""
-    return UnkGumb(currency(epsilon_per), k, d_bar, tau, count_noise=CountNoise.GAUSSIAN)
+    return UnkGumb(Currency(Fraction(epsilon_per), DELTA), k, d_bar, tau, count_noise=CountNoise.GAUSSIAN)
 
 
 KNOWN = [

@@ -13,6 +13,5 @@ PACKAGES = (
     "gris_broker",
     "gris_postgres",
     "gris_data",
-    "gris_lab",
     "gris_cli",
 )

@@ -62,9 +62,6 @@
 {{- else if and $given (not (and $tls.dpServiceSecret (or $tls.budgetServiceSecret (not $values.budgetService.enabled)) $tls.access (or $tls.gatewaySecret (not $values.gateway.enabled)))) -}}
 {{- $faults = append $faults "transport.tls: give all of dpServiceSecret, budgetServiceSecret, gatewaySecret and access" -}}
 {{- end -}}
-{{- if and (not $values.dpService.adaptiveTables.configMap) (not $values.dpService.adaptiveTables.claim) -}}
-{{- $faults = append $faults "dpService.adaptiveTables: name a configMap, which need not exist, or a claim" -}}
-{{- end -}}
 {{- if gt (int $values.dpService.replicas.min) (int $values.dpService.replicas.max) -}}
 {{- $faults = append $faults "dpService.replicas: min is above max" -}}
 {{- end -}}

@@ -12,7 +12,7 @@ promise nothing.
 * `selected_intervals`, `sum_intervals`: intervals that are true given that an element is shown.
 
 `docs/proofs/bounded-contributions.md` proves all guarantees. A Gaussian release of u units is no sequence of u
-bounded-range units, so only bounds that cover Gaussian noise hold: zCDP, and the adaptive bound with Gaussian steps.
+bounded-range units, so its guarantee is accounted in zCDP.
 
 Papers, as the modules name them: Bun and Steinke 2016 (arXiv:1605.02065); Canonne, Kamath and Steinke 2020
 (arXiv:2004.00010); Korolova et al. 2009; Lebeda 2025 (arXiv:2408.06853); Swanberg et al. 2023; Wilson et al. 2020

@@ -17,17 +17,17 @@ from dp_service.accounting.solving import Split, Target, information_for, split_
 from dp_service.mechanisms import Currency
 from gris_data.bound.source import Columns
 from gris_data.errors import InputError
-from gris_lab.bound.contributions import DataFile, counts_of_file
-from gris_lab.bound.looks import Question as ListQuestion
-from gris_lab.bound.proposal import policy_block, proposal, trade_off
-from gris_lab.bound.search import USEFUL
-from gris_lab.simulation import Draws
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted
 from pinot_connector.results import PrivateResult, Row
 from pinot_connector.shown_values import AggregateValue
+from research.lab.bound.contributions import DataFile, counts_of_file
+from research.lab.bound.looks import Question as ListQuestion
+from research.lab.bound.proposal import policy_block, proposal, trade_off
+from research.lab.bound.search import USEFUL
+from research.lab.simulation import Draws
 from research.privolap.questions import (
     MEMBERS,
     ROWS,

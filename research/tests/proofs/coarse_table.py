@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dp_service.accounting.adaptive import PrivacyLossGrid, UpperTable
+from research.accounting.adaptive import PrivacyLossGrid, UpperTable
 
 COARSE = Path(__file__).parents[2] / "proofs" / "coarse.v"
 UP, DOWN = 25, 23

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from dp_service.accounting.adaptive import lower_tables
+from research.accounting.adaptive import lower_tables
 from research.tests.proofs.coarse_table import ONE, UNITS, WHOLE, rows, tables, written
 
 E = Fraction(1, 4)

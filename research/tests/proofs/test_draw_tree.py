@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dp_service.accounting.adaptive import UpperTable, upper_tables
 from dp_service.mechanisms import Currency, UnkGumb
 from dp_service.mechanisms.unk_gumb import selection_weights, threshold_weights
+from research.accounting.adaptive import UpperTable, upper_tables
 from tests.mechanisms.enumeration import log_weights
 from tests.mechanisms.neighbours import laws_over_unknown_domain
 

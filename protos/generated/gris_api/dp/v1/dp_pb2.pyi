@@ -86,15 +86,6 @@ class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     INTERVAL_KIND_GIVEN_SHOWN: _ClassVar[IntervalKind]
     INTERVAL_KIND_SIMULTANEOUS: _ClassVar[IntervalKind]
 
-class CompositionBound(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    COMPOSITION_BOUND_UNSPECIFIED: _ClassVar[CompositionBound]
-    COMPOSITION_BOUND_BASIC: _ClassVar[CompositionBound]
-    COMPOSITION_BOUND_DONG_DURFEE_ROGERS: _ClassVar[CompositionBound]
-    COMPOSITION_BOUND_DURFEE_ROGERS: _ClassVar[CompositionBound]
-    COMPOSITION_BOUND_ZCDP: _ClassVar[CompositionBound]
-    COMPOSITION_BOUND_ADAPTIVE: _ClassVar[CompositionBound]
-
 class Answering(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     ANSWERING_UNSPECIFIED: _ClassVar[Answering]
@@ -183,12 +174,6 @@ INTERVAL_KIND_NONE: IntervalKind
 INTERVAL_KIND_PLAIN: IntervalKind
 INTERVAL_KIND_GIVEN_SHOWN: IntervalKind
 INTERVAL_KIND_SIMULTANEOUS: IntervalKind
-COMPOSITION_BOUND_UNSPECIFIED: CompositionBound
-COMPOSITION_BOUND_BASIC: CompositionBound
-COMPOSITION_BOUND_DONG_DURFEE_ROGERS: CompositionBound
-COMPOSITION_BOUND_DURFEE_ROGERS: CompositionBound
-COMPOSITION_BOUND_ZCDP: CompositionBound
-COMPOSITION_BOUND_ADAPTIVE: CompositionBound
 ANSWERING_UNSPECIFIED: Answering
 ANSWERING_UNBOUNDED: Answering
 ANSWERING_ONE_LOOK: Answering
@@ -1012,55 +997,25 @@ class DescribeGuaranteeRequest(_message.Message):
     shared: SharedBudget
     def __init__(self, unit_id: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., slack: _Optional[str] = ..., domains: _Optional[_Iterable[_Union[PublishedDomain, _Mapping]]] = ..., policy_statements: _Optional[_Iterable[str]] = ..., shared: _Optional[_Union[SharedBudget, _Mapping]] = ...) -> None: ...
 
-class ComposedEpsilon(_message.Message):
-    __slots__ = ("bound", "epsilon")
-    BOUND_FIELD_NUMBER: _ClassVar[int]
-    EPSILON_FIELD_NUMBER: _ClassVar[int]
-    bound: CompositionBound
-    epsilon: float
-    def __init__(self, bound: _Optional[_Union[CompositionBound, str]] = ..., epsilon: _Optional[float] = ...) -> None: ...
-
 class BudgetWorth(_message.Message):
-    __slots__ = ("epsilon", "delta", "bound", "composed", "domain_count", "times")
+    __slots__ = ("epsilon", "delta", "domain_count", "times")
     EPSILON_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
-    BOUND_FIELD_NUMBER: _ClassVar[int]
-    COMPOSED_FIELD_NUMBER: _ClassVar[int]
     DOMAIN_COUNT_FIELD_NUMBER: _ClassVar[int]
     TIMES_FIELD_NUMBER: _ClassVar[int]
     epsilon: float
     delta: float
-    bound: CompositionBound
-    composed: _containers.RepeatedCompositeFieldContainer[ComposedEpsilon]
     domain_count: int
     times: int
-    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., domain_count: _Optional[int] = ..., times: _Optional[int] = ...) -> None: ...
+    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., domain_count: _Optional[int] = ..., times: _Optional[int] = ...) -> None: ...
 
 class DescribeGuaranteeResponse(_message.Message):
-    __slots__ = ("epsilon", "delta", "bound", "composed", "epsilon_per", "delta_per_call", "slack", "count_noise", "domain_count", "times", "shared")
-    EPSILON_FIELD_NUMBER: _ClassVar[int]
-    DELTA_FIELD_NUMBER: _ClassVar[int]
-    BOUND_FIELD_NUMBER: _ClassVar[int]
-    COMPOSED_FIELD_NUMBER: _ClassVar[int]
-    EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
-    DELTA_PER_CALL_FIELD_NUMBER: _ClassVar[int]
-    SLACK_FIELD_NUMBER: _ClassVar[int]
-    COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
-    DOMAIN_COUNT_FIELD_NUMBER: _ClassVar[int]
-    TIMES_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("worth", "shared")
+    WORTH_FIELD_NUMBER: _ClassVar[int]
     SHARED_FIELD_NUMBER: _ClassVar[int]
-    epsilon: float
-    delta: float
-    bound: CompositionBound
-    composed: _containers.RepeatedCompositeFieldContainer[ComposedEpsilon]
-    epsilon_per: str
-    delta_per_call: str
-    slack: str
-    count_noise: CountNoise
-    domain_count: int
-    times: int
+    worth: BudgetWorth
     shared: BudgetWorth
-    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., epsilon_per: _Optional[str] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., domain_count: _Optional[int] = ..., times: _Optional[int] = ..., shared: _Optional[_Union[BudgetWorth, _Mapping]] = ...) -> None: ...
+    def __init__(self, worth: _Optional[_Union[BudgetWorth, _Mapping]] = ..., shared: _Optional[_Union[BudgetWorth, _Mapping]] = ...) -> None: ...
 
 class SolveParametersRequest(_message.Message):
     __slots__ = ("epsilon", "delta", "epsilon_per", "information", "calls", "delta_per_call", "d_bar", "domains")
@@ -1083,7 +1038,7 @@ class SolveParametersRequest(_message.Message):
     def __init__(self, epsilon: _Optional[str] = ..., delta: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., d_bar: _Optional[int] = ..., domains: _Optional[_Iterable[_Union[PublishedDomain, _Mapping]]] = ...) -> None: ...
 
 class SolveParametersResponse(_message.Message):
-    __slots__ = ("epsilon_per", "information", "calls", "delta_per_call", "slack", "epsilon", "delta", "bound", "domain_count", "times")
+    __slots__ = ("epsilon_per", "information", "calls", "delta_per_call", "slack", "epsilon", "delta", "domain_count", "times")
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
     INFORMATION_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
@@ -1091,7 +1046,6 @@ class SolveParametersResponse(_message.Message):
     SLACK_FIELD_NUMBER: _ClassVar[int]
     EPSILON_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
-    BOUND_FIELD_NUMBER: _ClassVar[int]
     DOMAIN_COUNT_FIELD_NUMBER: _ClassVar[int]
     TIMES_FIELD_NUMBER: _ClassVar[int]
     epsilon_per: str
@@ -1101,10 +1055,9 @@ class SolveParametersResponse(_message.Message):
     slack: str
     epsilon: float
     delta: float
-    bound: CompositionBound
     domain_count: int
     times: int
-    def __init__(self, epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., domain_count: _Optional[int] = ..., times: _Optional[int] = ...) -> None: ...
+    def __init__(self, epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., domain_count: _Optional[int] = ..., times: _Optional[int] = ...) -> None: ...
 
 class GetCatalogRequest(_message.Message):
     __slots__ = ("table", "page_size", "page_token", "audience")

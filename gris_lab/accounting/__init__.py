@@ -1,1 +1,0 @@
-"""Accounting that only comparisons need: optimal composition, attacks, published deployments."""
